@@ -7,30 +7,30 @@ import { waitForJob, processorTime, waitForIdle, startOn, type RunningService } 
 import { refuse } from './variables.js';
 
 /**
- * Processor time a request of two built trees, side by side: both services run at once, each on a separate home, and
- * receive requests in turns (old, new, new, old), so that other work on the machine affects both. Prints the median of
- * each and of the ratios of the pairs, new / old: below 1 the new tree needs less. Times are those that the scheduler
- * counts for each thread, in nanoseconds.
+ * Compares the processor time per request of two built trees. Both services run concurrently, each with a separate
+ * home, and receive requests in turns (old, new, new, old), so that other load on the machine affects both. Prints the
+ * median of each tree and the median of the paired ratios new / old; a ratio below 1 means that the new tree needs
+ * less. The scheduler counts the times of each thread in nanoseconds.
  *
- *     npm run bench:trees -- OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]
+ * npm run bench:trees -- OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]
  *
- * OLD is another checkout with its `dist`; default for the new one: this checkout. Jobs are counted from their request to
- * their end, one at a time.
+ * OLD is another checkout with its `dist`; default for the new tree: this checkout. A job counts from its request to
+ * its end; jobs run one at a time.
  */
 interface Question {
   readonly what: string;
-  /** Requests of one turn: about half a second of processor. */
+  /** Number of requests per turn: about half a second of processor time. */
   readonly requests: number;
   ask(url: string, serial: number): Promise<Response>;
-  /** Requests at once. Default: 8. */
+  /** Number of concurrent requests. Default: 8. */
   readonly atOnce?: number;
 }
 
-/** Watchlists of 3 KiB: together more than a cache of documents holds. */
+/** Number of watchlists of 3 KiB each: together they exceed the document cache. */
 const DOCUMENTS = 4000;
 const NAMES = Array.from({ length: 250 }, (_, i) => `NAME${String(i).padStart(5, '0')}`);
 const CONCURRENCY = 8;
-/** In a built tree. */
+/** Path of the program in a built tree. */
 const MAIN = 'dist/src/main.js';
 
 const { old, now, pairs, assets, words } = readArguments(process.argv.slice(2));
@@ -67,7 +67,7 @@ async function compare({ what, requests, ask, atOnce = CONCURRENCY }: Question):
         await answer.arrayBuffer();
         if (!answer.ok) throw new Error(`${what}: ${answer.status}`);
       });
-      if (pair >= 0) times[side]!.push((processorTime(service) - before) / requests); // The first turns compile.
+      if (pair >= 0) times[side]!.push((processorTime(service) - before) / requests); // The first pair is not counted: V8 compiles the code.
     }
   }
   const [olds, news] = times as [number[], number[]];
@@ -77,7 +77,7 @@ async function compare({ what, requests, ask, atOnce = CONCURRENCY }: Question):
   console.log(`${what.padEnd(40)}${cells.join('')}   ${range}`);
 }
 
-/** Runs something so often, a few at a time. */
+/** Runs a task `count` times with limited concurrency. */
 async function spread(count: number, atOnce: number, run: (serial: number) => Promise<void>): Promise<void> {
   let serial = 0;
   await Promise.all(
@@ -113,8 +113,8 @@ function questionsOf(): readonly Question[] {
 }
 
 /**
- * Jobs whose answer is large: each is asked for and waited for. A backtest of a changed index writes its files; one that
- * is repeated without a change writes nothing and verifies the stored files.
+ * Returns questions about jobs with large results: each job is submitted and awaited. A backtest of a changed index
+ * writes its files; a repeated backtest without a change writes nothing and verifies the stored files.
  */
 function jobQuestions(): readonly Question[] {
   const createJob = (what: string, requests: number, id: string, path: string, body: unknown): Question => ({
@@ -155,13 +155,13 @@ function jobQuestions(): readonly Question[] {
   ];
 }
 
-/** The status of a job at its end, without its result. */
+/** Waits for the end of a job and returns a small response, without the result of the job. */
 async function waitForEnd(url: string, id: string): Promise<Response> {
   await waitForJob({ url }, id);
   return fetch(`${url}/health/live`);
 }
 
-/** Another content each time: with it comes a version. */
+/** Stores an index with new content each time, which creates a version. */
 function putIndex(url: string, serial: number): Promise<Response> {
   const id = `PUT-${serial % 50}`;
   const pipeline = { weighting: { type: 'EqualWeight' } };
@@ -179,7 +179,7 @@ function putWatchlist(url: string, serial: number): Promise<Response> {
   return sendRequest(url, 'PUT', `/data/watchlists/w${serial}`, { name: `List ${serial}`, identifiers: NAMES });
 }
 
-/** A market over 20 years, a run on it, and watchlists. */
+/** Creates a market over 20 years, an index with a run, and watchlists. */
 async function prepare(service: RunningService): Promise<void> {
   const { url } = service;
   await requireOk(

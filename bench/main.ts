@@ -8,12 +8,12 @@ import { DECLARED, EXIT_USAGE, refuse, unknownVariable, variablesOf } from './va
 /**
  * Runs the benchmarks one after the other, each in a separate process.
  *
- *     npm run bench                          all of them
- *     npm run bench -- optimisation tails    those whose path contains each of the words
- *     npm run bench -- peers                 the running service against numpy, pandas and cvxopt, and the optimiser against
- *                                            other solvers; answers are compared
+ *     npm run bench                          all benchmarks
+ *     npm run bench -- optimisation tails    benchmarks whose path contains each of the words
+ *     npm run bench -- peers                 compares the running service with numpy, pandas and cvxopt, and the optimiser
+ *                                            with other solvers; also compares the results
  *     npm run bench -- goals                 the rows of the table of goals in docs/performance.md: two hours on a free machine
- *     npm run bench -- --help                the benchmarks with their variables, and the words for several
+ *     npm run bench -- --help                lists the benchmarks with their variables, and the words for several benchmarks
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 
@@ -24,7 +24,7 @@ if (unknown.length > 0) refuse(`unknown option ${unknown.join(', ')}; --help is 
 const misnamed = unknownVariable(process.env);
 if (misnamed !== undefined) refuse(misnamed);
 
-/** Words that stand for benches. */
+/** Words that select several benches. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   peers: ['http/peers', 'kernels/optimisation/peers'],
   goals: [
@@ -74,14 +74,14 @@ for (const bench of benches) {
   if (status !== 0) process.exitCode = status === EXIT_USAGE ? EXIT_USAGE : 1;
 }
 
-/** Returns the benches with their variables, and the words for several. */
+/** Lists the benches with their variables, and the words that select several benches. */
 function describeBenches(): string {
   const lines = all.map((file) => [file.replace('.bench.js', ''), ...variablesOf(file)].join('  '));
   const several = Object.entries(ALIASES).map(([word, parts]) => `${word}: ${parts.join(', ')}`);
   return [...lines, '', ...several].join('\n');
 }
 
-/** Says which variables the chosen benches do not read. */
+/** Prints the variables that none of the selected benches reads. */
 function tellUnread(): void {
   const read = new Set(benches.flatMap(variablesOf).map((variable) => variable.split('=', 1)[0]));
   const given = [...DECLARED.keys()].filter((name) => process.env[name] !== undefined && !read.has(name));

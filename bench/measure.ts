@@ -5,7 +5,7 @@ export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN;
 }
 
-/** `p50 … p99 … max` of milliseconds. */
+/** Formats the p50, p99 and maximum of a sample in milliseconds. */
 export function spread(milliseconds: readonly number[]): string {
   const sorted = milliseconds.toSorted((a, b) => a - b);
   const show = (value: number): string => value.toFixed(value < 10 ? 2 : 0);
@@ -13,11 +13,11 @@ export function spread(milliseconds: readonly number[]): string {
 }
 
 /**
- * Processor milliseconds of the calling thread so far, without the threads that compile and collect. Where the system
- * does not report it, that of the whole process.
+ * Returns the processor time of the calling thread so far in ms, without the compiler and garbage collector threads; on
+ * a system that does not report it, the time of the whole process.
  *
- * A thread's time is as of the last tick of the scheduler, 4 ms ago at most. Requesting the time of the process first
- * updates it.
+ * The time of a thread dates from the last tick of the scheduler, at most 4 ms ago. Requesting the time of the process
+ * first updates it.
  */
 export function threadMs(): number {
   const whole = processMs();
@@ -28,13 +28,15 @@ export function threadMs(): number {
   }
 }
 
-/** Processor milliseconds of the whole process so far. */
+/** Returns the processor time of the whole process so far in ms. */
 export function processMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
 
-/** Processor milliseconds of a process and all below it, those that have ended among them; counted in ticks of 10. */
+/**
+ * Returns the processor time of a process and its descendants in ms, including ended ones; counted in ticks of 10 ms.
+ */
 export function treeMs(pid: number): number {
   const TICK_MS = 10;
   const [, , , , , , , , , , , user, system, userBelow, systemBelow] = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -48,18 +50,18 @@ export function treeMs(pid: number): number {
   return below.reduce((sum, child) => sum + treeMs(Number(child)), time);
 }
 
-/** Readings of the clock: the times of threads by their ids, and the time of the whole process in coarse ticks. */
+/** Readings of processor times: of threads by id, and of the whole process in coarse ticks. */
 export interface ThreadTimes {
-  /** Milliseconds of each thread that lives. */
+  /** Returns the processor time of each live thread, ms. */
   threads(): ReadonlyMap<string, number>;
-  /** Milliseconds of all threads, those that ended among them, rounded down. */
+  /** Returns the processor time of all threads including ended ones in ms, rounded down. */
   whole(): number;
 }
 
 /**
- * Processor milliseconds of a process so far, all threads: nanoseconds of the scheduler for those that live, and for those
- * that ended what they had when they were last seen. Where that is behind the coarse time of the process, which knows them
- * whole and is rounded down, the coarse time is the nearer.
+ * Returns a function that reads the processor time of all threads of a process in ms: for live threads the nanoseconds
+ * of the scheduler, for ended threads their last reading. If the sum is below the coarse time of the process, which
+ * includes the whole time of ended threads and is rounded down, the coarse time is returned as the more accurate.
  */
 export function createClock({ threads, whole }: ThreadTimes): () => number {
   const seen = new Map<string, number>();
@@ -80,24 +82,24 @@ export function createClock({ threads, whole }: ThreadTimes): () => number {
   };
 }
 
-/** Returns the clock of a process of this machine. */
+/** Returns the processor clock of a local process. */
 export function processClock(pid: number): () => number {
   return createClock({ threads: () => timesOfThreads(pid), whole: () => ticksOf(pid) });
 }
 
-/** Processor milliseconds of each thread of a process, by its id. */
+/** Returns the processor time of each thread of a process in ms, by thread id. */
 export function timesOfThreads(pid: number): ReadonlyMap<string, number> {
   const NS_PER_MS = 1e6;
   const folder = `/proc/${pid}/task`;
   const times = new Map<string, number>();
   for (const id of readdirSync(folder)) {
     const nanoseconds = Number(read(`${folder}/${id}/schedstat`)?.split(' ', 1)[0]);
-    if (Number.isFinite(nanoseconds)) times.set(id, nanoseconds / NS_PER_MS); // One that ended meanwhile is not there.
+    if (Number.isFinite(nanoseconds)) times.set(id, nanoseconds / NS_PER_MS); // a thread that has ended meanwhile is skipped
   }
   return times;
 }
 
-/** Of the process and those of its threads that ended, in whole ticks. */
+/** Returns the processor time of a process including its ended threads, in whole ticks. */
 function ticksOf(pid: number): number {
   const TICK_MS = 10;
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')

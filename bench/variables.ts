@@ -2,23 +2,23 @@ import { existsSync } from 'node:fs';
 import { findNearestName } from '#base/text/nearest-name.js';
 import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
 
-/** A variable of the environment that benches read. */
+/** Environment variable of benches. */
 export interface Declared {
-  /** Default, by words of the path of each bench that reads it; '' for no value. */
+  /** Defaults by a part of the path of each bench that reads the variable; '' for no value. */
   readonly of: Readonly<Record<string, number | string>>;
   /** Minimum of a number. Default: 1. */
   readonly least?: number;
-  /** A number must be a multiple of it. */
+  /** A number must be a multiple of this step. */
   readonly step?: number;
 }
 
-/** Until what begins after a start has ended. */
+/** Time after which the background work of a start has ended, ms. */
 export const SETTLED_MS = 3000;
 
-/** Names of the smallest index of many. */
+/** Constituents of the smallest index in the bench of many indices. */
 export const FEWEST_NAMES = 20;
 
-/** Numbers of names that the variants of a sweep hold: each cap of a grid is tried with all of them. */
+/** Number of different holding counts in a sweep; each cap of the grid is combined with every count. */
 export const SWEEP_COUNTS = 20;
 
 const TAILS = 'optimisation/tails';
@@ -26,7 +26,7 @@ const PAIRS = 'optimisation/class-pairs';
 const MAROS = 'optimisation/maros-meszaros';
 const LOAD = 'postgres/load';
 
-/** Every variable that a bench reads; `npm run bench -- --help` prints them. */
+/** Variables of all benches; `npm run bench -- --help` prints them. */
 export const VARIABLES = {
   BENCH_PEERS: {
     of: { 'http/peers': '', 'optimisation/peers': '', 'workers/estimate-risk-model': '' },
@@ -52,7 +52,7 @@ export const VARIABLES = {
   PAIRS_AGAIN: { of: { [PAIRS]: '' } },
   PEERS: { of: { [TAILS]: '' } },
   PEER_SECONDS: { of: { [TAILS]: 60 } },
-  /** 0: as many as the service starts by itself. */
+  /** 0 for the default number of workers of the service */
   PEERS_WORKERS: { of: { 'http/peers': 0 }, least: 0 },
   ROUNDS: { of: { [TAILS]: 3 } },
   SIZES: {
@@ -68,13 +68,13 @@ export const VARIABLES = {
 
 export type VariableName = keyof typeof VARIABLES;
 
-/** All variables with one type. */
+/** Variables of all benches as one type. */
 export const DECLARED: ReadonlyMap<string, Declared> = new Map(Object.entries(VARIABLES));
 
 /** Variables that benches pass to their child processes. */
 export const INNER = ['BARE_BODY', 'BARE_HEADERS'];
 
-/** Returns the declared variables of a bench by the path of its file, as `NAME=default`. */
+/** Returns the variables of a bench by the path of its file, as `NAME=default`. */
 export function variablesOf(file: string): readonly string[] {
   return [...DECLARED].flatMap(([name, { of }]) =>
     Object.entries(of).flatMap(([word, otherwise]) =>
@@ -83,19 +83,16 @@ export function variablesOf(file: string): readonly string[] {
   );
 }
 
-/** EX_USAGE of sysexits.h. */
+/** Exit status EX_USAGE of sysexits.h. */
 export const EXIT_USAGE = 64;
 
-/** Ends the process as a wrong command line does. */
+/** Ends the process with an error message and the status of a wrong command line. */
 export function refuse(sentence: string): never {
   console.error(sentence);
   process.exit(EXIT_USAGE);
 }
 
-/**
- * Returns the fault of the names of an environment: an unknown variable with a prefix of bench variables; undefined if
- * there is none.
- */
+/** Returns an error message about an unknown variable with a prefix of bench variables; undefined if there is none. */
 export function unknownVariable(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const known = [...DECLARED.keys()];
   const prefixes = new Set(known.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
@@ -111,8 +108,8 @@ export function unknownVariable(environment: Readonly<Record<string, string | un
 }
 
 /**
- * Returns a whole number that the environment may give; what is none, too small or between steps ends the process with
- * a sentence.
+ * Returns the whole number in an environment variable or its default. Ends the process with an error message if the
+ * value is not a whole number, is too small or is not a multiple of the step.
  */
 export function numberFrom(variable: VariableName): number {
   const text = process.env[variable];
@@ -126,7 +123,10 @@ export function numberFrom(variable: VariableName): number {
   return value;
 }
 
-/** Words that the environment may name, between commas; all of them unless it does. One that is unknown ends the process. */
+/**
+ * Returns the comma-separated words of an environment variable; default: all known words. An unknown word ends the
+ * process.
+ */
 export function wordsFrom<Word extends string>(variable: VariableName, known: readonly Word[]): readonly Word[] {
   const wanted = process.env[variable]?.split(',').map((word) => word.trim());
   const unknown = wanted?.filter((word) => !(known as readonly string[]).includes(word)) ?? [];
@@ -134,7 +134,10 @@ export function wordsFrom<Word extends string>(variable: VariableName, known: re
   return known.filter((word) => wanted?.includes(word) !== false);
 }
 
-/** Returns a list that the environment may give, between commas. One that is not of that shape ends the process. */
+/**
+ * Returns the comma-separated list of an environment variable or its default. An entry of another shape ends the
+ * process.
+ */
 export function listFrom(variable: VariableName, shape: RegExp): readonly string[] {
   const otherwise = String(defaultOf(variable));
   const given = (process.env[variable] ?? otherwise).split(',').map((word) => word.trim());
@@ -143,26 +146,26 @@ export function listFrom(variable: VariableName, shape: RegExp): readonly string
   return given;
 }
 
-/** Returns a text that the environment may give, undefined if neither it nor its declaration does. */
+/** Returns the text of an environment variable or its default; undefined without either. */
 export function textFrom(variable: VariableName): string | undefined {
   return process.env[variable] ?? (String(defaultOf(variable)) || undefined);
 }
 
-/** Returns a folder that the environment may name; one that is not there ends the process with a sentence. */
+/** Returns the folder of an environment variable; a missing folder ends the process with an error message. */
 export function folderFrom(variable: VariableName): string | undefined {
   const folder = textFrom(variable);
   if (folder !== undefined && !existsSync(folder)) refuse(`${variable} is "${folder}", which is not there`);
   return folder;
 }
 
-/** One of a few words, or its declared default. */
+/** Returns the word of an environment variable, which must be known, or its default. */
 export function wordFrom(variable: VariableName, known: readonly string[]): string | undefined {
   const word = textFrom(variable);
   if (word !== undefined && !known.includes(word)) refuse(`${variable} is "${word}"; known are ${known.join(', ')}`);
   return word;
 }
 
-/** That of the bench that runs, where benches have several. */
+/** Returns the default of a variable for the running bench. */
 function defaultOf(variable: VariableName): number | string {
   const defaults = Object.entries(DECLARED.get(variable)!.of);
   const [, otherwise] = defaults.find(([word]) => process.argv[1]?.includes(word)) ?? defaults[0]!;

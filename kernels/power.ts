@@ -18,8 +18,8 @@ const C = 9.61796693925975554329e-1;
 const [C_HIGH, C_LOW] = [9.61796700954437255859e-1, -7.02846165095275826516e-9] as const;
 
 /**
- * Exponents above this, results beyond these powers of two and subnormal bases are left to `Math.pow`, because no
- * caller comes near them.
+ * Range beyond which `Math.pow` is called: larger exponents, results beyond these powers of two, and subnormal bases.
+ * No caller comes near these limits.
  */
 const EXPONENT_MAX = 2 ** 31;
 const LOG2_MAX = 1022;
@@ -30,13 +30,13 @@ const words = new Int32Array(number.buffer);
 const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 const LOW = 1 - HIGH;
 
-/** Returns the upper word: sign, exponent and 20 bits of the fraction. */
+/** Returns the upper 32-bit word of a double: sign, exponent and 20 bits of the fraction. */
 function highWord(x: number): number {
   number[0] = x;
   return words[HIGH]!;
 }
 
-/** Returns a number without the lower half of its bits. */
+/** Returns a double with the lower 32 bits cleared. */
 function upperHalf(x: number): number {
   number[0] = x;
   words[LOW] = 0;
@@ -50,13 +50,13 @@ function addHighWord(x: number, high: number): number {
 }
 
 /**
- * x to the power of y, the same bits on every version of Node: `Math.pow` and `**` have changed theirs between V8 12 and 13,
- * but of whole powers of two and of squares. Within two units in the last place.
- * @param x any number; of a negative one a whole power is that of -x with its sign. Zeros, infinities and NaN have the
- * powers that ECMAScript says
- * @cost some 100 ns
- * @source the method of fdlibm 5.3, e_pow.c (Sun Microsystems, 1993), as V8 had it until version 12: log2 of x in two parts,
- * times y in two parts, and two to the power of that
+ * Computes x to the power of y, bit-identical on every version of Node. (`Math.pow` and `**` changed between V8 12 and
+ * 13, except for whole powers of two and squares.) The error is at most two units in the last place.
+ * @param x any number. A whole power of a negative number is that of -x with its sign. Zeros, infinities and NaN follow
+ * ECMAScript
+ * @cost about 100 ns
+ * @source method of fdlibm 5.3, e_pow.c (Sun Microsystems, 1993), as in V8 until version 12: log2 of x in two parts,
+ * times y in two parts, and two to the power of the product
  */
 export function raiseToPower(x: number, y: number): number {
   if (x < 0 && Number.isInteger(y)) return Math.abs(y) % 2 === 1 ? -raiseToPower(-x, y) : raiseToPower(-x, y);
@@ -78,29 +78,27 @@ export function raiseToPower(x: number, y: number): number {
 const [LOG2_E_HIGH, LOG2_E_LOW] = [1.4426946640014648, 3.768874985636099e-7] as const;
 
 /**
- * e to the power of x, the same bits on every version of Node, which `Math.exp` does not promise. Within two units in the last
- * place.
- * @cost some 50 ns
+ * Computes e to the power of x, bit-identical on every version of Node, which `Math.exp` does not guarantee. The error
+ * is at most two units in the last place.
+ * @cost about 50 ns
  */
 export function computeExponential(x: number): number {
-  if (!(Math.abs(x) < 700)) return Math.exp(x); // Zero, infinite or near it.
+  if (!(Math.abs(x) < 700)) return Math.exp(x); // Result is zero, infinite or near these limits.
   const upper = upperHalf(x);
   return exp2(upper * LOG2_E_HIGH, (x - upper) * Math.LOG2E + upper * LOG2_E_LOW);
 }
 
-/** 2^54, which makes every subnormal number a normal one. */
+/** 2^54, which scales every subnormal number into the normal range. */
 const SCALE = 2 ** 54;
 
-/**
- * Returns the natural logarithm, with the same bits on every version of Node; NaN for a number that is not positive.
- */
+/** Returns the natural logarithm, bit-identical on every version of Node; NaN for a number that is not positive. */
 export function computeLogarithm(x: number): number {
   if (!(x > 0)) return NaN;
   if (x === Infinity) return x;
   return x < LEAST_NORMAL ? computeNaturalLog(x * SCALE) - 54 * LN2 : computeNaturalLog(x);
 }
 
-/** log2 of a positive normal number as the sum of an upper half and a rest. */
+/** Returns log2 of a positive normal number as the sum of an upper half and a remainder. */
 function log2Of(x: number): { readonly t1: number; readonly t2: number } {
   let high = highWord(x);
   let n = (high >> 20) - 1023;
@@ -137,7 +135,7 @@ function log2Of(x: number): { readonly t1: number; readonly t2: number } {
   return { t1, t2: zLow - (t1 - n - LOG2_HIGH[k] - zHigh) };
 }
 
-/** Two to the power of a sum, which is within the range of normal numbers. */
+/** Returns two to the power of a sum; the result must be in the range of normal numbers. */
 function exp2(high: number, low: number): number {
   const word = highWord(high + low);
   const size = word & 0x7fffffff;
@@ -157,7 +155,7 @@ function exp2(high: number, low: number): number {
   const w = v - (z - u);
   const t2 = z * z;
   const t1 = z - t2 * (P1 + t2 * (P2 + t2 * (P3 + t2 * (P4 + t2 * P5))));
-  const r = (z * t1) / (t1 - 2 - (w + z * w)); // Same as V8; fdlibm subtracts the last term from the quotient.
+  const r = (z * t1) / (t1 - 2 - (w + z * w)); // V8 does the same; fdlibm subtracts the last term from the quotient.
   const scaled = 1 - (r - z);
   return addHighWord(scaled, highWord(scaled) + (n << 20));
 }

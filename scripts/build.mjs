@@ -33,7 +33,7 @@ const CODE_CACHE = `dist/bundle/dispatch-${process.version}-${process.platform}-
 const COMPILED = ['src', 'kernels', 'workers', 'test', 'bench'];
 /** Console for browsers, which is checked and built separately. */
 const CONSOLE = 'src/console';
-/** Console modules that tests import without a browser, and that are compiled with the tests. */
+/** Console modules that are compiled with the tests, because tests import them without a browser. */
 const CONSOLE_PURE = [
   `${CONSOLE}/words`,
   `${CONSOLE}/pages/data`,
@@ -47,8 +47,8 @@ const PACKAGES = ['package.json', 'node_modules/.package-lock.json'];
 const TSC = ['node_modules/typescript/bin/tsc', '--checkers', '1'];
 
 /**
- * Build steps, run in parallel; a step runs after those named in `after`, whose outputs it reads. inputs: files and
- * folders; outputs: files that must exist; commands: arguments of node, one process each.
+ * Build steps. Steps run in parallel; a step starts after the steps in `after`, whose outputs it reads. inputs: files
+ * and folders; outputs: files that must exist; commands: arguments of node, one process per command.
  */
 const STEPS = {
   sources: {
@@ -113,12 +113,15 @@ const STEPS = {
 };
 
 /**
- * Optional products for a service: without them it loads and compiles its modules one by one, renders the
- * documentation itself, and reports that the console and the embeddable engine have not been built.
+ * Optional products for a service. Without them a service compiles its modules at each start, renders the documentation
+ * itself, and reports that the console and the embeddable engine have not been built.
  */
 const BEYOND_COMPILING = ['bundle', 'documentation', 'codeCache', 'console', 'engine'];
 
-/** Steps whose product a service uses only if it is newer than the compiled files, with the file that proves it. */
+/**
+ * Files that prove the time of a build step. A service uses the product of such a step only if it is newer than the
+ * compiled files.
+ */
 const DATED = { bundle: BUNDLE, documentation: DOCUMENTATION };
 
 /** The linter of `npm run lint`, run by the same npm. */
@@ -168,7 +171,10 @@ function noteBuild() {
   writeFileSync(at(BUILD_NOTE), `${JSON.stringify({ commit, built_at: new Date().toISOString() })}\n`);
 }
 
-/** Returns the commit from the environment, if the sources were copied without their repository, as into an image. */
+/**
+ * Returns the commit of the sources; from the environment if the sources were copied without their repository, for
+ * example into an image; null if it is unknown.
+ */
 function commitOfSources() {
   if (process.env.DIVISOR_COMMIT) return process.env.DIVISOR_COMMIT;
   const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' });
@@ -210,8 +216,9 @@ function isCurrent(name, stamps, digest) {
 }
 
 /**
- * Returns the stamp of a step. For the sources it includes the state of the compiler, because `npx tsc` may have compiled
- * others in between; for the native kernels their compiler, which may have been installed since.
+ * Returns the stamp of a step. The stamp of the sources includes the state of the compiler, because `npx tsc` may have
+ * compiled other sources in between; the stamp of the native kernels includes their C compiler, which may have been
+ * installed since.
  */
 function stampOf(name, digest) {
   const hash = createHash('sha256').update(digest([...STEPS[name].inputs, ...PACKAGES]));
@@ -223,7 +230,7 @@ function stampOf(name, digest) {
   return hash.digest('hex');
 }
 
-/** Digests the contents of files and folders; each file is read once. */
+/** Returns a function that digests the contents of files and folders, reading each file once. */
 function contentReader() {
   const digests = new Map();
   const digestOf = (file) => {
@@ -244,8 +251,8 @@ function contentReader() {
 }
 
 /**
- * Lists the files at a path in the same order on every machine: the file itself, those of a folder, or none; those of
- * the console only for its own paths.
+ * Lists the files at a path in the same order on every machine: the file, the files of the folder, or none. Files of
+ * the console are included only in paths within the console.
  */
 function filesOf(path) {
   if (!existsSync(at(path))) return [];
@@ -257,13 +264,13 @@ function filesOf(path) {
 
 const isCompiled = (file) => /\.c?ts$/.test(file) && !file.endsWith('.d.ts') && !file.startsWith('kernels/wasm/');
 
-/** Checks outputs, because the compiler does not check that they still exist. */
+/** Returns true if a compiled file is missing, which the compiler does not check. */
 function missesOutput() {
   const sources = COMPILED.flatMap(filesOf).filter(isCompiled);
   return !sources.every((file) => existsSync(at(`dist/${file.replace(/\.(c?)ts$/, '.$1js')}`)));
 }
 
-/** Deletes outputs of deleted files, which would still be imported, and run as tests. */
+/** Deletes outputs of deleted source files, which otherwise could still be imported or run as tests. */
 function removeStaleOutputs() {
   const outputs = COMPILED.flatMap((folder) => filesOf(`dist/${folder}`)).filter(
     (file) => !/^dist\/kernels\/(?:wasm|native)\//.test(file),
@@ -274,7 +281,7 @@ function removeStaleOutputs() {
   }
 }
 
-/** Updates the dates of products after the compiler wrote identical files. */
+/** Updates the dates of products if the compiler has rewritten identical files. */
 function confirmDates(ran, stamps, digest) {
   if (!ran.includes('sources')) return;
   const now = new Date();
@@ -314,7 +321,7 @@ async function run(command) {
   if (status !== 0) throw new BuildFailure(`${command.join(' ')} ended with ${status ?? 'a signal'}.`);
 }
 
-/** Runs a build for a shell command; the failed command has already printed its reason. */
+/** Runs a build, and ends the process if it fails; the failed command has already printed the reason. */
 export async function buildOrEnd(options) {
   try {
     return await build(options);

@@ -1,6 +1,6 @@
-// Puts what was compiled into a few files in dist/bundle: a process or thread loads these in half of the time that its
-// hundreds of modules and those of its packages take. The command line is one script besides, for
-// `src/code-cache.ts`. `src/bundle.ts` says where the others are used.
+// Bundles the compiled modules into a few files in dist/bundle: a process or thread loads the bundle in half of the
+// time of hundreds of modules and their packages. The command line is also written as a single script, for
+// `src/code-cache.ts`. `src/bundle.ts` describes the use of the other bundles.
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -35,9 +35,9 @@ const APART = [
 ];
 
 /**
- * Plugin that resolves files and thread entry points from the compiled location of a module, wherever its code is
- * bundled. Required modules are bundled like imported ones: DuckDB has about a hundred CommonJS modules, which take
- * twice as long separately.
+ * Plugin that resolves files and thread entry points relative to the compiled module, wherever its code is bundled.
+ * Required modules are bundled like imported ones: DuckDB has about a hundred CommonJS modules, which take twice as
+ * long to load separately.
  */
 const ownPlaces = {
   name: 'own-places',
@@ -75,16 +75,17 @@ const { output } = await bundle.write({
   chunkFileNames: '[name]-[hash].js',
 });
 const alone = await rolldown({ ...options, input: ENTRIES.dispatch, plugins: [ownPlaces, whenNeeded] });
-// Without comments, because each start reads the whole script.
+// Comments are removed, because each start reads the whole script.
 const script = await alone.generate({ format: 'cjs', codeSplitting: false, comments: false });
 await writeFile(
   join(OUT, 'dispatch.cjs'),
   `(function (exports, require, module, __filename) { 'use strict';\n${inAscii(script.output[0].code)}\n})`,
 );
-// A script too, because a script imports no modules: loaded with the first message of an agent.
+// Also a script, because a script cannot import modules. It is loaded with the first message of an agent.
 const agents = await rolldown({ ...options, input: 'dist/src/http/mcp/sdk.js' });
 const sdk = await agents.write({ file: join(OUT, 'mcp-sdk.cjs'), format: 'cjs', codeSplitting: false });
-// Loaded with the first delivery by SFTP or mail. Optional native modules of ssh2 are left out: it works without them.
+// Loaded with the first delivery by SFTP or mail. Optional native modules of ssh2 are excluded; ssh2 works without
+// them.
 const NATIVE = ['cpu-features', './crypto/build/Release/sshcrypto.node'];
 const transports = await rolldown({
   ...options,
@@ -98,7 +99,7 @@ const modules = [...output, ...sdk.output, ...sending.output].flatMap((file) =>
 await writeFile(join(OUT, 'LICENSES.txt'), licencesOf(modules));
 await writeFile(join(OUT, 'built.json'), `${JSON.stringify(Object.keys(ENTRIES))}\n`);
 
-/** Rewrites the program in ASCII: such a script needs one byte per character in memory, and no decoding. */
+/** Escapes a program as ASCII: such a script needs one byte per character in memory, and no decoding. */
 function inAscii(code) {
   return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

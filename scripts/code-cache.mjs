@@ -1,5 +1,5 @@
-// Keeps what V8 made of the command line (`src/code-cache.ts`), once it has done in this process what every start does: the
-// functions that were run are compiled, and no start compiles them again.
+// Creates the code cache of the command line for V8 (`src/code-cache.ts`). This process runs the commands of a typical
+// start first, so that the cache contains the compiled functions and later starts need not compile them.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { CODE_CACHE, readScript, runScript } from '../dist/src/code-cache.js';
 
-// V8 discards code that has not run for a while. The cache is created with the flags that a service sets
-// (`src/jobs/lane-threads.ts`), because V8 refuses it with others.
+// V8 discards compiled functions that have not run for a while. The cache is created with the flags that a service sets
+// (`src/jobs/lane-threads.ts`), because V8 rejects a cache created with different flags.
 setFlagsFromString('--no-flush-bytecode');
 const home = await mkdtemp(join(tmpdir(), 'divisor-code-cache-'));
 const script = readScript();
@@ -36,7 +36,7 @@ stdout.write = write;
 setFlagsFromString('--flush-bytecode');
 setFlagsFromString('--heap-growing-percent=0');
 writeFileSync(CODE_CACHE, script.createCachedData());
-// A separate process, like every start, has none of the flags of this one.
+// Verifies in a separate process, which has default flags like every start, that V8 accepts the cache.
 const module = JSON.stringify(new URL('../dist/src/code-cache.js', import.meta.url).href);
 const look = `const { CODE_CACHE, readScript } = await import(${module});
 process.exitCode = readScript(process.getBuiltinModule('node:fs').readFileSync(CODE_CACHE)).cachedDataRejected ? 1 : 0;`;

@@ -1,15 +1,14 @@
 // Checks the subjects of new commits: `area: verb phrase`, at most 100 characters.
-//
-//   node scripts/commit-subjects.mjs             commits of this branch that main lacks
-//   node scripts/commit-subjects.mjs BASE..HEAD  those of a range
+// node scripts/commit-subjects.mjs commits of this branch that are not in main
+// node scripts/commit-subjects.mjs BASE..HEAD commits of a range
 import { execFileSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 
-/** Maximum length of a subject: what one line of a log shows. */
+/** Maximum length of a subject: the width of a line of a log. */
 const LENGTH_MAX = 100;
 const FORM = /^[a-z][a-z0-9/.-]*(, [a-z][a-z0-9/.-]*)*: (\S.*)$/;
 
-/** First words that begin a noun phrase or a sentence instead of a verb phrase. */
+/** First words of noun phrases and sentences, which are not verb phrases. */
 const NO_VERBS = new Set(
   'a an the this that these those each every all some no not it its we one two new what which whether when where there in of on for with'.split(
     ' ',
@@ -19,7 +18,7 @@ const NO_VERBS = new Set(
 const INFLECTED = /(?:ed|ing|[^s]s)$/;
 const PLAIN = new Set(['bring', 'string', 'embed', 'feed', 'speed', 'need', 'seed', 'focus', 'bias', 'canvas']);
 
-/** Returns the fault of a subject; undefined if it is valid. */
+/** Returns the error of a subject; undefined if it is valid. */
 export function subjectFault(subject) {
   if (subject.length > LENGTH_MAX) return `has ${subject.length} characters; at most ${LENGTH_MAX} are accepted`;
   const phrase = FORM.exec(subject)?.[2];

@@ -11,7 +11,7 @@ import { build, createServer } from 'vite';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/console');
 
-/** Modules that most pages use; the others are loaded with the pages that use them. */
+/** Modules that most pages use; other modules are loaded with the pages that use them. */
 const isCore = (id) =>
   (/node_modules\/(@?preact)\//.test(id) ||
     /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log)/.test(
@@ -21,7 +21,7 @@ const isCore = (id) =>
     id,
   );
 
-/** Fields of most forms; those of few pages are loaded with them. */
+/** Fields of most forms; fields that only few pages use are loaded with these pages. */
 const isForm = (id) =>
   /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|kinds-field|read-only|any-field)|pages\/index\/run-(terms|settings)\./.test(
     id,
@@ -49,7 +49,8 @@ const config = {
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // One style for all pages, and few scripts: on a slow link each request costs more than what it brings.
+    // One style sheet for all pages, and few scripts: on a slow link the cost of a request exceeds the savings by
+    // smaller files.
     cssCodeSplit: false,
     rolldownOptions: {
       output: {
@@ -89,7 +90,7 @@ if (process.argv.includes('--watch')) {
   compress();
 }
 
-/** Writes the licences of the dependencies in the assets. */
+/** Writes the licences of the dependencies that the assets contain. */
 function writeLicences() {
   const packages = [
     'preact',
@@ -125,7 +126,7 @@ function writeLicences() {
   writeFileSync(join(OUT, 'assets/licences.txt'), texts.join(`\n${'-'.repeat(78)}\n\n`));
 }
 
-/** Compresses assets except fonts and pictures, which have their own coding. */
+/** Compresses assets except fonts and pictures, which are compressed already. */
 function compress() {
   const files = readdirSync(OUT, { recursive: true }).filter((file) => /\.(?:html|js|css|svg|txt)$/.test(file));
   for (const file of files.map((name) => join(OUT, name))) {

@@ -1,5 +1,5 @@
-// Builds `divisor/engine`: the engine of indices with its kernels, calendars and dependencies in a few modules that run
-// in Node and in browsers alike. `src/engine/embedded` replaces modules of Node.
+// Builds `divisor/engine`: the index engine with its kernels, calendars and dependencies in a few modules that run in
+// both Node and browsers. Modules of `src/engine/embedded` replace modules of Node.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,7 @@ const QUICKJS = fileURLToPath(import.meta.resolve('@jitl/quickjs-wasmfile-releas
 /** Maximum compressed size for a page, in bytes. */
 const COMPRESSED_BYTES_MAX = 1.5e6;
 
-/** Modules, relative to dist, that the bundle replaces. */
+/** Modules, relative to dist, that the bundle replaces with modules of `src/engine/embedded`. */
 const EMBEDDED = {
   'kernels/engines/team.js': 'team',
   'kernels/engines/kernel-module.js': 'kernel-module',
@@ -80,7 +80,7 @@ const options = {
 };
 const written = { dir: OUT, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' };
 
-// Lines are kept, because an unhandled error shows its own line.
+// Line breaks are preserved, because an unhandled error prints the whole line in which it occurs.
 const minify = { compress: true, mangle: true, codegen: { removeWhitespace: false } };
 const library = await rolldown({ ...options, input: { engine: 'dist/src/engine/main.js' } });
 const { output } = await library.write({ ...written, minify });
@@ -91,7 +91,8 @@ for (const { code } of ofPage) {
   writeFileSync(join(OUT, 'verify-worker.js.br'), brotliCompressSync(bytes));
   writeFileSync(join(OUT, 'verify-worker.js.gzip'), gzipSync(bytes, { level: 9 }));
 }
-// The second-best level takes a tenth of the time for a tenth more bytes, which are still within the limit.
+// The second-highest compression level takes a tenth of the time and adds a tenth to the size, which is still within
+// the limit.
 const quick = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
 const bytes = output.reduce((sum, file) => sum + brotliCompressSync(file.code, quick).length, 0);
 if (bytes > COMPRESSED_BYTES_MAX)

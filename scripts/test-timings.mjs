@@ -1,11 +1,11 @@
-// `npm run test:timings`: runs every test file and writes how long each took to test/timings.json, by which
-// vitest.config.mjs orders them. Run it alone on a machine; the order needs no more than their proportions.
+// `npm run test:timings`: runs every test file and writes the duration of each to test/timings.json; vitest.config.mjs
+// orders the files by it. Run it on an otherwise idle machine. Only the proportions of the durations matter.
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { startVitest } from 'vitest/node';
 import { buildOrEnd } from './build.mjs';
 
-/** Shorter files may start at any time. */
+/** Minimum recorded duration; the start order of shorter files does not matter. */
 const SECONDS_MIN = 2;
 
 const root = fileURLToPath(new URL('../dist/test/', import.meta.url));

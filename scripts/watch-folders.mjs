@@ -2,7 +2,7 @@ import { readdirSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Watches folders and all folders within them. Each folder has its own watcher: the recursive watcher of Node 20
+ * Watches folders and all folders within them. Each folder has a separate watcher: the recursive watcher of Node 20
  * follows files by inode on Linux, so that it misses every change of a file after an editor has replaced it.
  * @param onChange receives the path of a written, replaced or removed file
  */

@@ -15,8 +15,9 @@ const BUNDLE = new URL('../bundle/', import.meta.url);
 const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);
 
 /**
- * Returns the path of an entry point in the bundle, whose few files load in half the time of hundreds; undefined if the bundle has
- * not been built since the sources were compiled. A package without the state of the compiler is as it was built.
+ * Returns the path of an entry point in the bundle, which loads in half the time of hundreds of modules; undefined if
+ * the bundle has not been built since the sources were compiled. A package that does not contain the compiler state is
+ * assumed to be current.
  */
 export function bundlePath(entry: BundleEntry): string | undefined {
   const built = findChangeTime(new URL('built.json', BUNDLE));
@@ -24,5 +25,5 @@ export function bundlePath(entry: BundleEntry): string | undefined {
   return isCurrent ? new URL(entry.endsWith('.cjs') ? entry : `${entry}.js`, BUNDLE).href : undefined;
 }
 
-/** Returns the time of the last change in milliseconds since the epoch; undefined if the file does not exist. */
+/** Returns the modification time of a file in milliseconds since the epoch; undefined if the file does not exist. */
 const findChangeTime = (file: URL): number | undefined => statSync(file, { throwIfNoEntry: false })?.mtimeMs;

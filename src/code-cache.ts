@@ -11,14 +11,15 @@ const SCRIPT = fileURLToPath(new URL('../bundle/dispatch.cjs', import.meta.url))
 /** Not imported: an import of `node:process` reads each of its members, and one of them takes 15 ms. */
 const { arch, platform, version } = process;
 
-/** Code that V8 compiled from the script at build time, for this version of Node.js and this kind of machine. */
+/** File with the code that V8 compiled from the script at build time, for this version of Node.js and this platform. */
 export const CODE_CACHE = fileURLToPath(
   new URL(`../bundle/dispatch-${version}-${platform}-${arch}.cache`, import.meta.url),
 );
 
 /**
- * Returns the command line as one script with compiled functions: modules have no such cache before Node 22, and
- * compiling was a quarter of a start. Returns undefined if the script was built by another Node or with other flags.
+ * Returns the command line as one script with compiled functions; undefined if the script was built by another Node
+ * version or with other flags. Modules have no code cache before Node 22, and compiling took a quarter of the time of a
+ * start.
  */
 export function compiledBefore(): Dispatch | undefined {
   if (bundlePath('dispatch') === undefined) return undefined;
@@ -39,7 +40,7 @@ export function readScript(cachedData?: Buffer): Script {
 /** Runs the script and returns its exports. */
 export function runScript(script: Script): Dispatch {
   const module = { exports: {} };
-  const run = script.runInThisContext() as (...own: readonly unknown[]) => void; // `scripts/bundle.mjs` writes it.
+  const run = script.runInThisContext() as (...own: readonly unknown[]) => void; // written by `scripts/bundle.mjs`
   run(module.exports, createRequire(SCRIPT), module, SCRIPT);
   return module.exports as Dispatch;
 }
@@ -48,6 +49,6 @@ function readIfThere(file: string): Buffer | undefined {
   try {
     return readFileSync(file);
   } catch {
-    return undefined; // Slower, and as right.
+    return undefined; // compiling without the cache is slower but correct
   }
 }

@@ -8,7 +8,7 @@ import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-message
 import { CancelledError, openControl } from './control.js';
 import { handOver } from './output/hand-over.js';
 
-/** A task with any input and output, as the entry point runs it. */
+/** Task with any input and output, in the form that the entry point runs. */
 type AnyTask = (input: never, control: TaskControl) => unknown;
 
 /**
@@ -35,7 +35,7 @@ export function createEntryPoint(
       const control = openControl(cells);
       const run = await load();
       control.report(0);
-      // The pool's types paired the input with the task's name.
+      // the pool's types pair the task's name with its input
       const output = await runWithSandbox(async () => run(input as never, control));
       return handOver<TaskOutcome>({ kind: 'output', output, ...figures() });
     } catch (thrown) {
@@ -49,7 +49,10 @@ export function createEntryPoint(
   };
 }
 
-/** Runs a task again after it lacked the sandbox: the first call of a plug-in in a thread precedes any effect. */
+/**
+ * Runs a task, and runs it again if the sandbox was not loaded: the first call of a plug-in in a thread precedes any
+ * effect.
+ */
 async function runWithSandbox(run: () => Promise<unknown>): Promise<unknown> {
   try {
     return await run();

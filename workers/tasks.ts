@@ -56,5 +56,5 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'risk-model-arrow': async () => (await import('./risk/read-risk-model.js')).riskModelArrow,
 };
 
-/** Runs a message of the pool. */
+/** Runs the task of a message from the pool. */
 export const runTask = createEntryPoint(tasks);

@@ -2,9 +2,9 @@ import type { Task, TaskName } from '#jobs/tasks.js';
 import { openCachedMarket } from './input/open-markets.js';
 
 /**
- * Loads the code of tasks, and if there is a market, opens it and computes a run, a risk model and an
- * optimisation, which are discarded, so that later requests do not wait.
- * @throws CancelledError between two of them, and within a run; loaded code stays loaded
+ * Loads the code of tasks. If there is a market, opens it, and computes and discards a run, a risk model and an
+ * optimisation, so that later requests do not wait.
+ * @throws CancelledError between two of these steps, and within a run; loaded code stays loaded
  * @throws Refusal of a backtest or an estimate
  */
 export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown> }): Task<'warm-up'> {

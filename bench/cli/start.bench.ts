@@ -10,13 +10,13 @@ import { percentile } from '../measure.js';
 import { SETTLED_MS, numberFrom } from '../variables.js';
 
 /**
- * Time from the start of a process to its address, in turns with an empty `node` program; and in the last turn the memory
- * of a service that has been idle until no process waits to read stores. Goals on a free machine: 0.3 s, 1.5 s by `npm
- * start` with nothing to build, 160 MB. START_TURNS sets the number of turns (default: seven), START_IDLE_MS the wait
- * before the memory is read; a shorter wait does not measure an idle service.
+ * Measures the time from the start of a process to the output of its address, alternating with an empty `node` program;
+ * in the last turn also the memory of a service that has been idle until its store-reading process has ended. Goals on
+ * a free machine: 0.3 s, 1.5 s by `npm start` with nothing to build, 160 MB. START_TURNS sets the number of turns
+ * (default: seven), START_IDLE_MS the wait before the memory is read; a shorter wait does not measure an idle service.
  */
 const TURNS = numberFrom('START_TURNS');
-/** Of the last turn: until the process that waits for a store to read has ended, too. */
+/** Idle time in the last turn before memory is read, in ms: until the idle store-reading process has ended as well. */
 const IDLE_MS = numberFrom('START_IDLE_MS');
 const TICK_MS = 10;
 
@@ -30,9 +30,9 @@ const WAYS = {
 
 interface Started {
   readonly wall: number;
-  /** Of the process and those it started, ms. */
+  /** Processor time of the process and its descendants, ms. */
   readonly processor: number;
-  /** MiB resident after that. */
+  /** Resident memory of the process and its descendants at the end of the turn, MiB. */
   readonly resident: number;
 }
 
@@ -79,7 +79,7 @@ async function measureStart([program, ...args]: readonly [string, ...string[]], 
   return { wall, processor, resident };
 }
 
-/** Returns a figure of a process and those it started, added up. */
+/** Returns the sum of a figure over a process and its descendants. */
 function sum(pid: number, of: (pid: number) => number): number {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),

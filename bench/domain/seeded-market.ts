@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 
-/** A day before which the sessions of a seeded market end: days since 1970-01-01. */
+/** Last day of a seeded market, exclusive, in days since 1970-01-01. */
 const LAST_DAY = 20_000;
 
-/** Random walks with a dividend a quarter; the same on every run. */
+/** Returns a market of random walks with quarterly dividends; each run creates identical data. */
 export function createSeededMarket(
   calendars: ExchangeCalendars,
   { names, sessions }: { readonly names: number; readonly sessions: number },
@@ -49,7 +49,10 @@ export function createSeededMarket(
   };
 }
 
-/** Writes close.f64, shares.f64 and cash.f64 for a peer: sessions x names, row by row; gives the two. */
+/**
+ * Writes close.f64, shares.f64 and cash.f64 for a peer, [sessions x securities], row-major, and returns both
+ * dimensions.
+ */
 export function writePanels(folder: string, market: MarketData): { readonly sessions: number; readonly names: number } {
   const { names, sessions } = { names: market.identifiers.length, sessions: market.dates.length };
   const cash = new Float64Array(sessions * names);
@@ -62,10 +65,10 @@ export function writePanels(folder: string, market: MarketData): { readonly sess
   return { names, sessions };
 }
 
-/** A dividend a share, paid every 63 sessions, on days that differ between names. */
+/** Dividend per share, paid every 63 sessions, on days that differ between securities. */
 const DIVIDEND = 0.2;
 
-/** Returns the dividends of every name over some dates, as days since 1970-01-01, by name and day. */
+/** Returns the dividends of every security over some dates (days since 1970-01-01), by security and day. */
 export function quarterlyDividends(identifiers: readonly string[], dates: ArrayLike<number>): CorporateAction[] {
   return identifiers.flatMap((identifier, i) => {
     const paid: CorporateAction[] = [];

@@ -12,9 +12,10 @@ import { send, WORKS, type SharedMarket, type Work } from './peers/works.js';
 import { waitForIdle, startService, threadTimes, type RunningService } from './service.js';
 
 /**
- * Clock of a backtest, a risk model and an optimisation: the first ones of a service that started ten seconds before
- * with a store served, the later ones, and those while another process occupies one processor. For the first ones also the
- * time of the event loop and the busiest thread, which work one after the other: other work on the machine adds less to it.
+ * Measures the wall-clock time of a backtest, a risk model and an optimisation: the first jobs of a service that
+ * started ten seconds before with a served store, later jobs, and jobs while another process occupies one processor.
+ * For the first jobs it also measures the time of the event loop and of the busiest thread, which work one after the
+ * other: other load on the machine affects these times less.
  */
 const SIZE = { names: 500, sessions: 5033 };
 const STARTED_MS = 10_000;
@@ -86,7 +87,7 @@ async function costOf(work: Work, market: SharedMarket, turn: number): Promise<C
   return { clock, threads: spent.get(own)! + Math.max(...others) };
 }
 
-/** Does work while another process occupies a processor. */
+/** Runs a function while another process occupies a processor. */
 async function besideAnother<T>(work: () => Promise<T>): Promise<T> {
   const other = spawn(process.execPath, ['--eval', 'for (;;) {}'], { stdio: 'ignore' });
   try {

@@ -3,9 +3,10 @@ import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { waitForJob, processorTime, waitForIdle, startService } from './service.js';
 
 /**
- * Exports of the weights of 500 securities over 20 years (2.5 million rows) in each format of rows, in turns. Bytes a second by the
- * clock, by processor time of the service, and by the clock without the time that its threads waited for a processor that
- * others used (the run queue of the scheduler). Limit for Parquet, by the last of these: 100 MB a second.
+ * Measures exports of the weights of 500 securities over 20 years (2.5 million rows) in each row format, in turns:
+ * bytes per second of wall-clock time, of processor time of the service, and of wall-clock time without the time that
+ * its threads waited for a processor in the run queue of the scheduler. Limit for Parquet, by the last measure: 100 MB
+ * per second.
  */
 const LIMIT = 100;
 const ROUNDS = 7;
@@ -48,12 +49,12 @@ async function measure(format: string): Promise<Measured> {
   let bytes = 0;
   for await (const chunk of answer.body!) bytes += chunk.length;
   const clock = performance.now() - begin;
-  // Threads wait at the same time: the longest wait of one of them is the least that the answer waited.
+  // Threads wait concurrently: the longest wait of a single thread is a lower bound of the wait of the response.
   const queued = Math.max(0, ...[...queueTimes()].map(([id, ms]) => ms - (queue.get(id) ?? 0)));
   return { bytes, clock, time: processorTime(service) - time, queued };
 }
 
-/** Milliseconds that each thread of the service was ready to run and did not, by its id. */
+/** Returns the milliseconds that each thread of the service waited in the run queue, by thread id. */
 function queueTimes(): ReadonlyMap<string, number> {
   const folder = `/proc/${service.pid}/task`;
   return new Map(

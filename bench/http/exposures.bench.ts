@@ -3,17 +3,17 @@ import { waitForJob, processorTime, waitForIdle, startService } from './service.
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 
 /**
- * Exposures of a run of 500 securities over 20 years at the service, each for a different window so that no response is
- * cached: groups only, then two datapoints with percentiles, then these against the benchmark of the run, as JSON and as
- * Arrow, and against another index, then five datapoints that idle threads precompute only for the latest run, and
- * figures that they do not precompute. Processor time of the whole service, including serialisation, and time by the
- * clock, which other work on the machine increases. Three figures of each:
+ * Measures requests for exposures of a run of 500 securities over 20 years, each for a different window so that no
+ * response is cached: groups only; two datapoints with percentiles in addition; these against the benchmark of the run,
+ * as JSON and as Arrow, and against another index; five datapoints that idle threads precompute only for the latest
+ * run; and figures that idle threads do not precompute. Processor time of the whole service, including serialisation,
+ * and wall-clock time, which other load on the machine increases. Three figures of each:
  *
- * - later requests, whose figures the thread has computed before: limit 50 ms by the clock in the median;
- * - the first request for a run, to a thread that was idle before: it has precomputed figures;
+ * - later requests, with figures that the thread has computed before: median limit 50 ms by the wall clock;
+ * - the first request for a run to a previously idle thread, which has precomputed figures;
  * - the first request after a start, before any warm-up: it includes compilation and opening the market.
  *
- * Last, the processor time of idle threads for a newly stored run: the cost of precomputing.
+ * Last, the processor time of idle threads for a newly stored run, which is the cost of precomputing.
  */
 const LIMIT_MS = 50;
 const ROUNDS = 9;
@@ -30,7 +30,7 @@ let service = await startService();
 try {
   await post('/data/synthetic', { store_id: 'market', seed: 7, assets: 500, start: '2000-01-03', end: '2019-12-31' });
   await waitForJob(service, 'generate:market');
-  // The one stored last is what the threads warm up on.
+  // Idle threads warm up on the run that is stored last.
   for (const [id, weighting, frequency] of [
     ['BIG', 'MarketCapWeight', 'quarterly'],
     ['MONTHLY', 'EqualWeight', 'monthly'],
@@ -75,7 +75,7 @@ async function run(id: string, terms: object = {}): Promise<void> {
 }
 
 interface Answered {
-  /** Of the processor. */
+  /** Processor time, ms. */
   readonly time: number;
   readonly clock: number;
   readonly bytes: number;
@@ -90,11 +90,11 @@ async function timeOf(query: string, round: number): Promise<Answered> {
   return { time: processorTime(service) - before, clock: performance.now() - begin, bytes };
 }
 
-/** Waits until the market is served, and no longer: what follows comes before any warm-up. */
+/** Waits only until the market is served, so that the next request precedes any warm-up. */
 async function waitForMarket(): Promise<void> {
   const LOOK_MS = 10;
   for (;;) {
-    const { store } = (await (await fetch(`${service.url}/health`)).json()) as { store: { status: string } }; // The service's own answer.
+    const { store } = (await (await fetch(`${service.url}/health`)).json()) as { store: { status: string } }; // type of the service's response
     if (store.status === 'ready') return;
     await sleep(LOOK_MS);
   }

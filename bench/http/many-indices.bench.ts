@@ -3,13 +3,13 @@ import { send } from './peers/works.js';
 import { FEWEST_NAMES, numberFrom } from '../variables.js';
 
 /**
- * A thousand indices over one store, each with a stored run, and a day that comes to the store: the time until every run
- * has it, and the memory that takes beyond what the service held. Goal: 15 s and 200 MB on two workers.
- * MANY_INDICES and MANY_NAMES (500) make it smaller.
+ * Measures a thousand indices over one store, each with a stored run, when a day is appended to the store: the time
+ * until every run includes the day, and the additional memory. Goal: 15 s and 200 MB on two workers. MANY_INDICES and
+ * MANY_NAMES (default: 500) make it smaller.
  */
 const INDICES = numberFrom('MANY_INDICES');
 const NAMES = numberFrom('MANY_NAMES');
-/** As many as a batch takes, with room in the queue. */
+/** Number of indices per batch: within the limits of a batch and of the queue. */
 const BATCH = 100;
 const DAYS = 3;
 const STORE = { store_id: 'market', seed: 7, assets: NAMES, start: '2015-01-02', end: '2019-12-27' };
@@ -31,7 +31,7 @@ try {
   await service.stop();
 }
 
-/** Definitions that differ in their names, weighting and schedule. */
+/** Creates index definitions that differ in constituents, weighting and schedule. */
 async function defineIndices(of: RunningService): Promise<readonly string[]> {
   const ids = Array.from({ length: INDICES }, (_, i) => `I${String(i).padStart(4, '0')}`);
   for (const [i, id] of ids.entries()) {

@@ -12,9 +12,9 @@ import { byPeer, byService, send, type SharedMarket, type Work } from './peers/w
 import { WORKS } from './peers/works.js';
 
 /**
- * Equal work in the running service and by numpy, pandas and cvxopt, in turns: from submission to completion, all
- * threads counted. The answers are compared before the times; different answers fail the run. The service also writes
- * and hashes its results, answers by HTTP and stores the job; the peer computes the same numbers in memory.
+ * Compares equal work in the running service and in numpy, pandas and cvxopt, in turns: from submission to completion,
+ * including all threads. The results are compared before the times; different results fail the run. The service also
+ * writes and hashes its results, responds by HTTP and stores the job; the peer computes the same numbers in memory.
  */
 const SIZE = { names: 500, sessions: 5033 };
 
@@ -35,7 +35,7 @@ if (typeof python === 'string') {
   }
 }
 
-/** One market for both: Parquet that the service serves, and panels of float64. */
+/** Creates one market for both sides: Parquet that the service serves, and panels of float64. */
 async function shareMarket(service: RunningService, folder: string): Promise<SharedMarket> {
   const market = createSeededMarket(openCalendars(), SIZE);
   const store = join(folder, 'store');
@@ -72,7 +72,7 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
   const theirs: Done[] = [];
   for (let pair = -work.untimed; pair < work.pairs; pair++) {
     const varied = { ...request, ...(await work.vary?.(service, market, pair)) };
-    // Work without variation has the same result each time: its answer, which may be large, is read outside the timed
+    // Work without variation has the same result each time; this result, which may be large, is read outside the timed
     // turns.
     const isRead = pair < 0 || pair === work.pairs - 1 || work.vary !== undefined;
     const turns = [async () => byService(work, service, isRead), async () => byPeer(peer, market, varied)] as const;
@@ -90,8 +90,8 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
 }
 
 /**
- * Returns the limit of a ratio, and the goals of processor and clock, which hold on free cores; exceeded limits are
- * reported.
+ * Returns the verdict on the ratio and on the goals of processor and wall-clock time, which hold on free cores; marks
+ * exceeded limits.
  */
 function formatVerdict({ limit, goal }: Work, ratio: number, done: readonly Done[]): string {
   const compareToLimit = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
@@ -104,7 +104,7 @@ function formatVerdict({ limit, goal }: Work, ratio: number, done: readonly Done
   ].join(', ');
 }
 
-/** The second first. */
+/** Runs the second function before the first, and returns the results in this order. */
 async function inTurn([first, second]: readonly [() => Promise<Done>, () => Promise<Done>]): Promise<Done[]> {
   const b = await second();
   return [b, await first()];

@@ -7,10 +7,11 @@ import { waitForJob, startService, type RunningService } from './service.js';
 import { send } from './peers/works.js';
 
 /**
- * Requests over one pool of connections: responses per second, and processor time of the event loop for each, in turns
- * with bare node:http, which returns the same body, once with the same headers and once only with those of its type and
- * length; and the latency of 5,000 a second while both workers are busy. Goals: 40,000 a second for /health/live and
- * 25,000 for /indices on a free machine with two cores; p99 10 ms. The client, which reads all headers, may limit a rate: then the event loop is the better measure.
+ * Measures requests over one pool of connections: responses per second, and processor time of the event loop per
+ * request. It alternates with bare node:http, which returns the same body, once with the same headers and once only
+ * with content type and length. Then measures the latency at 5,000 requests per second while both workers are busy.
+ * Goals: 40,000 per second for /health/live and 25,000 for /indices on a free machine with two cores; p99 10 ms. The
+ * client, which reads all headers, may limit a rate; then the event loop is the better measure.
  */
 const PATHS = { '/health/live': 40_000, '/indices': 25_000 } as const;
 const CONNECTIONS = 20;
@@ -76,7 +77,7 @@ async function compare(service: RunningService, path: string, goal: number): Pro
   );
 }
 
-/** A server under load: processor time of its event loop in us a request, and requests, of each turn. */
+/** A server under load: per turn, processor time of its event loop in us per request, and the number of requests. */
 interface Side {
   readonly url: string;
   readonly pid: number;
@@ -92,7 +93,7 @@ function rateOf({ counts }: Side): number {
   return Math.round(computeMedian(counts) / SECONDS);
 }
 
-/** Ratio of the requests that the bare server answers, by turn. */
+/** Returns the ratio of responses to those of the bare server, by turn. */
 function fewer(ours: Side, bare: Side): number[] {
   return bare.counts.map((count, i) => count / ours.counts[i]!);
 }
@@ -101,7 +102,7 @@ function longer(ours: Side, bare: Side): number[] {
   return ours.times.map((time, i) => time / bare.times[i]!);
 }
 
-/** Headers of an answer but those that node:http writes by itself. */
+/** Returns the headers of a response except those that node:http adds by itself. */
 function listSentHeaders(headers: Headers): Record<string, string> {
   const own = new Set(['connection', 'date', 'keep-alive']);
   return Object.fromEntries([...headers].filter(([name]) => !own.has(name)));
@@ -111,7 +112,7 @@ function describing(body: string): Record<string, string> {
   return { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': String(Buffer.byteLength(body)) };
 }
 
-/** Jobs follow each other on both workers while requests come at a rate that the event loop can keep up with. */
+/** Keeps both workers busy with consecutive jobs while requests arrive at a rate that the event loop can sustain. */
 async function loadWhileBusy(service: RunningService): Promise<void> {
   const over = new AbortController();
   const work = async (id: string): Promise<void> => {
@@ -166,7 +167,7 @@ async function startBare(
   return { url: `http://127.0.0.1:${port}`, child };
 }
 
-/** Answers every request with the same bytes. */
+/** Responds to every request with the same bytes. */
 async function serveBare(): Promise<void> {
   const { createServer } = await import('node:http');
   const body = process.env['BARE_BODY']!;
@@ -178,12 +179,12 @@ async function serveBare(): Promise<void> {
   server.listen(0, '127.0.0.1', () => process.send!((server.address() as { port: number }).port));
 }
 
-/** Processor time of the first thread of a process, s. */
+/** Returns the processor time of the first thread of a process, s. */
 function loopTime(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ', 1)[0]) / 1e9;
 }
 
-/** Median, and from what to what. */
+/** Formats the median and the range of ratios. */
 function spread(ratios: readonly number[]): string {
   return `${computeMedian(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`;
 }

@@ -13,30 +13,30 @@ import { folderFrom } from '../variables.js';
 export interface RunningService {
   readonly url: string;
   readonly pid: number;
-  /** Stops it and starts it again on the same home; it has another address then. */
+  /** Stops the service and starts it again on the same home, at another address. */
   restart(): Promise<RunningService>;
   stop(): Promise<void>;
 }
 
-/** The whole service in a separate process, on a separate home. */
+/** Starts the whole service in a separate process, on a separate home. */
 export async function startService(args: readonly string[] = []): Promise<RunningService> {
   return startOn(await mkdtemp(join(tmpdir(), 'bench-')), args);
 }
 
-/** A worker of a cluster, likewise. */
+/** Starts a worker of a cluster in a separate process, on a separate home. */
 export async function startWorker(args: readonly string[]): Promise<RunningService> {
   return startOn(await mkdtemp(join(tmpdir(), 'bench-')), args, { verb: 'worker' });
 }
 
 export interface StartOptions {
   readonly verb?: 'serve' | 'worker';
-  /** The program of another tree when it is not this one. */
+  /** Path of the program. Default: the program of this tree. */
   readonly main?: string;
-  /** Variables of its environment in addition to those of the bench. */
+  /** Environment variables in addition to those of the bench. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Folders of services that run, with their processes: neither outlives a bench that is stopped. */
+/** Home folders of running services, with their processes: neither outlives a bench that is stopped. */
 const running = new Map<string, ChildProcess>();
 for (const [signal, status] of [
   ['SIGINT', 130],
@@ -50,7 +50,7 @@ process.once('exit', () => {
   }
 });
 
-/** Starts it on a separate home. */
+/** Starts the program on a home, and returns when it has printed its address. */
 export async function startOn(
   home: string,
   args: readonly string[],
@@ -89,29 +89,29 @@ export async function waitForIdle(service: RunningService): Promise<void> {
   const QUIET_MS = 10;
   for (let quiet = 0, before = 0; quiet < QUIET_LOOKS;) {
     await sleep(LOOK_MS);
-    const { store } = (await (await fetch(`${service.url}/health`)).json()) as { store: { status: string } }; // The service's own answer.
+    const { store } = (await (await fetch(`${service.url}/health`)).json()) as { store: { status: string } }; // type of the service's response
     const now = processorTime(service);
     quiet = store.status === 'ready' && now - before <= QUIET_MS ? quiet + 1 : 0;
     before = now;
   }
 }
 
-/** Time of each thread of the service in ms, by its id. */
+/** Returns the time of each thread of the service in ms, by thread id. */
 export function threadTimes({ pid }: RunningService): ReadonlyMap<string, number> {
   return timesOfThreads(pid);
 }
 
-/** Clocks of the services that were asked. */
+/** Processor clocks by process id. */
 const clocks = new Map<number, () => number>();
 
-/** Time of all threads of the service in ms, which other work on the machine hardly adds to. */
+/** Returns the processor time of all threads of the service in ms, which other load on the machine hardly affects. */
 export function processorTime({ pid }: RunningService): number {
   let clock = clocks.get(pid);
   if (clock === undefined) clocks.set(pid, (clock = processClock(pid)));
   return clock();
 }
 
-/** Follows a job to its success by its events, which do not carry its result. */
+/** Waits for the success of a job by its events, which do not contain its result. */
 export async function waitForJob({ url }: Pick<RunningService, 'url'>, jobId: string): Promise<void> {
   for (;;) {
     const events = await (await fetch(`${url}/jobs/${jobId}/events`)).text();
@@ -120,46 +120,47 @@ export async function waitForJob({ url }: Pick<RunningService, 'url'>, jobId: st
         .match(/^data: .*$/gm)
         ?.at(-1)
         ?.replace('data: ', '') ?? events;
-    const { status, error } = JSON.parse(last) as { status: string; error: unknown }; // The service's own answer.
+    const { status, error } = JSON.parse(last) as { status: string; error: unknown }; // type of the service's response
     if (status === 'succeeded') return;
     if (status !== 'pending' && status !== 'running')
       throw new Error(`${jobId} ended ${status}: ${JSON.stringify(error)}`);
   }
 }
 
-/** MiB that the service holds now, and the most that it holds from now on. */
+/** Returns the memory that the service uses now, and its peak from now on, in MiB. */
 export function watchMemory({ pid }: RunningService): { readonly held: number; peak(): number } {
   const of = (line: 'VmRSS' | 'VmHWM'): number =>
     Number(new RegExp(`${line}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
-  writeFileSync(`/proc/${pid}/clear_refs`, '5'); // The peak counts from here.
+  writeFileSync(`/proc/${pid}/clear_refs`, '5'); // resets the peak
   return { held: of('VmRSS'), peak: () => of('VmHWM') };
 }
 
-/** The result of one side: times in ms, and the numbers on which both sides must agree. */
+/** Result of one side: times in ms, and the numbers on which both sides must agree. */
 export interface Done {
-  /** Of all threads of the process. */
+  /** Processor time of all threads of the process. */
   readonly processor: number;
   readonly wall: number;
   readonly answer: readonly number[];
 }
 
 export interface PythonPeer {
-  /** Version of each module it may use, null if it is not installed. */
+  /** Version of each optional module, null if it is not installed. */
   readonly versions: Readonly<Record<string, string | null>>;
   ask(request: object): Promise<Done>;
   stop(): Promise<void>;
 }
 
 /**
- * `peer.py` in a permanent process, so that neither start nor imports count. `BENCH_PEERS` may name a folder whose
- * `bin` contains the `python3` to call; default: the one on the path. One thread, as the service has one worker.
+ * Starts `peer.py` in a permanent process, so that neither start nor imports count. `BENCH_PEERS` may name a folder
+ * whose `bin` contains the `python3` to call; default: the one on the path. It uses one thread, because the service has
+ * one worker.
  *
- * @returns a sentence if there is no numpy
+ * @returns the peer, or the reason why it is unavailable
  */
 export async function startPython(): Promise<PythonPeer | string> {
   const folder = folderFrom('BENCH_PEERS');
   const own = folder === undefined ? undefined : join(folder, 'bin', 'python3');
-  // The script is in the source folder: only TypeScript is compiled.
+  // The compiler copies only TypeScript, so the script is in the source folder.
   const script = fileURLToPath(new URL('../../../bench/http/peers/peer.py', import.meta.url));
   const child = spawn(own !== undefined && existsSync(own) ? own : 'python3', [script], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -10,9 +10,10 @@ import { textFrom } from '../variables.js';
 import { startOn } from './service.js';
 
 /**
- * Effect of one key on another: times of a key that inspects a small file while another one inspects a Parquet file of
- * 10 KB with one text of 300 MB, four at a time; and of a key that reads and writes while another one requests 1,000
- * streams. Clients of the two have separate addresses. `STARVED_CHECKOUT` names the built checkout of another version.
+ * Measures the effect of one key on another key: the times of a key that inspects a small file while another key
+ * inspects a Parquet file of 10 KB with one text of 300 MB, four at a time; and of a key that reads and writes while
+ * another key requests 1,000 streams. The clients of the two keys have separate addresses. `STARVED_CHECKOUT` names the
+ * built checkout of another version.
  */
 const BOMB_CHARACTERS = 300_000_000;
 const BOMBS_AT_ONCE = 4;
@@ -74,7 +75,7 @@ function send({ key, localAddress, agent }: Client, method: string, path: string
   return asked;
 }
 
-/** @returns the status, once the body has ended */
+/** Resolves with the status once the body has ended. */
 function answered(asked: ClientRequest): Promise<number> {
   return new Promise((done, failed) => {
     asked.on('error', failed);
@@ -87,7 +88,7 @@ function answered(asked: ClientRequest): Promise<number> {
   });
 }
 
-/** Milliseconds of an inspection. */
+/** Inspects a file and returns the time in ms and the status. */
 async function inspect(client: Client, name: string): Promise<{ readonly ms: number; readonly status: number }> {
   const began = performance.now();
   const status = await answered(send(client, 'POST', '/data/inspect', { location: join(folder, name) }));
@@ -126,7 +127,7 @@ async function inspectBesideBombs(): Promise<void> {
   console.log(`  largest process: ${watch.stop()} MiB`);
 }
 
-/** Resident memory of the largest process below the service. */
+/** Samples the resident memory of the largest descendant process of the service. */
 function watchMemory(): { stop(): number } {
   let most = 0;
   const timer = setInterval(() => {
@@ -140,14 +141,14 @@ function descendantsOf(pid: number): number[] {
     try {
       return readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
     } catch {
-      return []; // It has ended.
+      return []; // the process has ended
     }
   });
   return children.flatMap((child) => {
     try {
       return [child, ...descendantsOf(child)];
     } catch {
-      return []; // It has ended.
+      return []; // the process has ended
     }
   });
 }
@@ -156,7 +157,7 @@ function residentOf(pid: number): number {
   try {
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
   } catch {
-    return 0; // It has ended.
+    return 0; // the process has ended
   }
 }
 
@@ -184,7 +185,7 @@ function openStream(client: Client): Promise<{ readonly status: number; readonly
   });
 }
 
-/** Milliseconds of a number of requests on several connections, one in four a write. */
+/** Sends a number of requests over several connections, one in four a write, and returns their times in ms. */
 async function load(requests: number): Promise<number[]> {
   const times: number[] = [];
   let left = requests;

@@ -12,21 +12,22 @@ import { numberFrom } from '../variables.js';
 import { waitForJob, processorTime, waitForIdle, startOn, type RunningService } from './service.js';
 
 /**
- * Processor time that tracing adds to a backtest of 500 securities over 20 years with a new outcome, in two ways.
+ * Measures the processor time that tracing adds to a backtest of 500 securities over 20 years with a new outcome, in
+ * two ways.
  *
- * Directly: the spans of one backtest are recorded and sent to a collector in the process of the bench, whose work counts as
- * well. A service sends the spans of five seconds in one request: a backtest without others within that time pays for a
- * whole one. The limit applies to this time, as a share of the backtest.
+ * Directly: the spans of one backtest are recorded and sent to a collector in the process of the bench; the work of the
+ * collector counts as well. A service sends the spans of five seconds in one request, so a single backtest within that
+ * time bears the cost of a whole request. The limit applies to this time, as a share of the backtest.
  *
  * By pairs: three services with one worker take turns, two without a collector, and one with a collector that receives
- * requests with a `traceparent`, sampled and not sampled. Only these two are of the same process: processes differ by some
- * per cent from start to start, which the two services without a collector show. Prints the medians of the ratios of pairs
- * and their intervals of 95 % confidence, which hold for any distribution.
+ * requests with a `traceparent`, sampled and not sampled. Only sampled and unsampled requests run in the same process:
+ * processes differ by some per cent from start to start, as the two services without a collector show. Prints the
+ * medians of the paired ratios and their 95 % confidence intervals, which hold for any distribution.
  */
 const ROUNDS = numberFrom('TRACING_ROUNDS');
 const STARTS = numberFrom('TRACING_STARTS');
 const UNTIMED_ROUNDS = 6;
-/** Requests to the collector. */
+/** Number of requests to the collector. */
 const BATCHES = 300;
 const LIMIT = 0.02;
 const SETTINGS = {
@@ -75,7 +76,7 @@ try {
   collector.close();
 }
 
-/** Returns the processor time of a request with a number of spans, recorded and received in this process. */
+/** Returns the processor time of a request with a number of spans, which this process both sends and receives. */
 async function sendingMs(count: number): Promise<number> {
   const costs: number[] = [];
   for (let batch = 0; batch < BATCHES; batch++) {
@@ -162,14 +163,14 @@ async function send(
   if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
 }
 
-/** Prints the ratios of a way to another. @returns the lower end of the interval of their median */
+/** Prints the ratios of one way to another. @returns the lower end of the confidence interval of their median */
 function report(what: string, way: Way, other: Way): number {
   const others = times.get(other)!;
   const ratios = times
     .get(way)!
     .map((time, i) => time / others[i]!)
     .toSorted((a, b) => a - b);
-  // Ranks of the order statistics between which the median lies, by the normal approximation of the binomial.
+  // Ranks of the order statistics that enclose the median, by the normal approximation of the binomial.
   const half = 0.98 * Math.sqrt(ratios.length);
   const at = (rank: number): number => ratios[Math.min(Math.max(Math.round(rank), 0), ratios.length - 1)]!;
   const [low, high] = [at(ratios.length / 2 - half - 1), at(ratios.length / 2 + half)];

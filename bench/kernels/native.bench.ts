@@ -5,8 +5,8 @@ import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.j
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 
 /**
- * Native kernels of each instruction set of this processor compared with those of WebAssembly, in turns: the least
- * processor time of each, and its ratio. The kernels give the same bits.
+ * Compares native kernels of each instruction set of this processor with WebAssembly kernels, in turns: minimum
+ * processor time of each, and their ratio. The results are bit-identical.
  */
 const TURNS = 9;
 const BYTES = 8;
@@ -66,7 +66,7 @@ for (const n of [250, 600]) {
   });
 }
 
-/** Numbers on the arena, for good. */
+/** Fills a permanently reserved array of the arena with numbers. */
 function filled(length: number): number {
   const at = arena.reserve(length * BYTES);
   const values = arena.view(at, length);
@@ -76,7 +76,7 @@ function filled(length: number): number {
 
 function compare(label: string, work: (kernels: KernelExports) => void): void {
   const least = sides.map(() => Infinity);
-  const repeats = Math.ceil(2 / Math.max(0.01, millisecondsOf(plain, work, 1))); // Two milliseconds or more a turn.
+  const repeats = Math.ceil(2 / Math.max(0.01, millisecondsOf(plain, work, 1))); // at least two milliseconds per turn
   for (let turn = 0; turn < TURNS; turn++)
     sides.forEach(([, kernels], side) => {
       least[side] = Math.min(least[side]!, millisecondsOf(kernels, work, repeats));

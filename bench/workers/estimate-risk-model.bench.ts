@@ -11,18 +11,22 @@ import { startPython, type PythonPeer } from '../http/service.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { folderFrom } from '../variables.js';
 
-/** A Monday, in days since 1970-01-01: markets that trade on weekends have other years. */
+/**
+ * A Monday, in days since 1970-01-01, because markets with trading on weekends have a different number of sessions per
+ * year.
+ */
 const MONDAY = 10_000;
 
 /**
- * The whole task of a risk model as a worker runs it: sessions and returns of the securities from a store of 1.2 times
- * as many, product, shrinkage, eigenvalues, packing, hash. Processor time of the task on a warm thread, and the memory
- * it added to the store. With BENCH_PEERS two sizes are compared with numpy, in turns, including diagnostics: the whole
- * task, which also packs, writes and hashes. Goals of the task: 500 securities x 2,520 returns within 120 ms; 3,000 x
- * 756 within 4 s and 2.2 matrices of memory. `http/peers` has those of the job.
+ * Measures the whole task of a risk model as a worker runs it: sessions and returns of the securities from a store of
+ * 1.2 times as many securities, product, shrinkage, eigenvalues, packing, hash. Prints the processor time of the task
+ * on a warm thread, and the memory that it needs in addition to the store. With BENCH_PEERS two sizes are compared with
+ * numpy, in turns, including diagnostics: the whole task, which also packs, writes and hashes. Goals of the task: 500
+ * securities x 2,520 returns within 120 ms; 3,000 x 756 within 4 s and 2.2 matrices of memory. `http/peers` contains
+ * the goals of the job.
  */
 const PAIRS = 5;
-/** Diagnostics and those of numpy, relative. */
+/** Maximum relative difference of diagnostics from numpy. */
 const SAME = 1e-6;
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
@@ -43,7 +47,7 @@ for (const [assets, observations] of [
   let matrices = Number.NaN;
   for (let repeat = 0; repeat < (assets > 500 ? 2 : 5); repeat++) {
     times.push((await task()).processor);
-    // The largest problem comes first: later ones find its peak already there.
+    // The largest problem runs first, because the peak memory of the process never decreases.
     if (repeat === 0) matrices = (1024 * process.resourceUsage().maxRSS - before) / (8 * assets * assets);
   }
   console.log(
@@ -55,13 +59,13 @@ if (typeof peer !== 'string') await peer.stop();
 rmSync(folder, { recursive: true });
 
 interface Estimated {
-  /** Milliseconds of all threads. */
+  /** Processor time of all threads, ms. */
   readonly processor: number;
-  /** Results of the peer: average correlation, condition number, smallest eigenvalue. */
+  /** Average correlation, condition number and smallest eigenvalue, which the peer computes as well. */
   readonly answer: readonly number[];
 }
 
-/** Returns the task of the first names of a market. */
+/** Returns the risk model task of the first securities of a market. */
 function taskOf(market: MarketData, assets: number): () => Promise<Estimated> {
   const handle = shareMarket(market);
   const identifiers = Array.from({ length: assets }, (_, i) => nameOf(i));
@@ -81,14 +85,14 @@ function taskOf(market: MarketData, assets: number): () => Promise<Estimated> {
   };
 }
 
-/** Prints both in turns, and fails where their answers differ. */
+/** Runs the task and numpy in turns, prints their times, and fails if their results differ. */
 async function compare(
   python: PythonPeer,
   market: MarketData,
   assets: number,
   task: () => Promise<Estimated>,
 ): Promise<void> {
-  // The peer also reads a panel of shares, without using it.
+  // the peer also reads a panel of shares, but does not use it
   const fields = new Map([...market.fields, ['SHARES_OUTSTANDING', market.fields.get('CLOSE')!]]);
   const size = writePanels(folder, { ...market, fields });
   const request = { work: 'risk_model', folder, ...size, names_used: assets, from: 0, to: size.sessions - 1 };
@@ -98,7 +102,7 @@ async function compare(
     const there = await python.ask(request);
     const differs = here.answer.map((value, i) => Math.abs(value / there.answer[i]! - 1));
     if (!(Math.max(...differs) <= SAME)) throw new Error(`${here.answer} here, ${there.answer} by numpy`);
-    if (pair < 0) continue; // The first of the peer is not warm.
+    if (pair < 0) continue; // the first run of the peer is not warm
     ours.push(here.processor);
     theirs.push(there.processor);
   }
@@ -129,7 +133,7 @@ function randomMarket(names: number, days: number): MarketData {
   };
 }
 
-/** Seeded returns about zero. */
+/** Returns a panel of seeded returns around zero. */
 function createSeededPanel(length: number, seed = 42): Float64Array {
   let state = seed;
   return Float64Array.from({ length }, () => {

@@ -7,15 +7,15 @@ import { readSettings } from '#cli/settings.js';
 import { numberFrom, SWEEP_COUNTS } from '../variables.js';
 
 /**
- * A sweep as a client requests it, from the request to the ranked table: 500 securities, ten years, quarterly, total
- * return, costs. Every variant has a separate definition. It reports the time by the clock, the CPU time of the whole
- * process, because variants wait for processors that others use, and the growth of its memory. Goal: 1,000 variants <=
- * 5 s on two workers, <= 1 GiB. SWEEP_VARIANTS makes it smaller: 20 at least, a multiple of it.
+ * Measures a sweep from its request to the ranked table: 500 securities, ten years, quarterly, total return, costs.
+ * Every variant has a separate definition. Prints the wall-clock time, the CPU time of the whole process, because other
+ * load on the machine delays variants, and the growth of its memory. Goal: 1,000 variants <= 5 s on two workers, <= 1
+ * GiB. SWEEP_VARIANTS makes it smaller: a multiple of 20.
  */
 const VARIANTS = numberFrom('SWEEP_VARIANTS');
 const WORKERS = 2;
 
-/** The base: 500 names, quarterly, total return. */
+/** Base definition: 500 securities, quarterly, total return. */
 const SWEEP_DOCUMENT = {
   id: 'BENCH',
   name: 'Bench',
@@ -96,7 +96,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Variants of as many definitions. @param variants a multiple of `SWEEP_COUNTS` */
+/** Returns a grid with the given number of definitions. @param variants a multiple of `SWEEP_COUNTS` */
 function sweepGrid(variants: number) {
   const caps = variants / SWEEP_COUNTS;
   return {

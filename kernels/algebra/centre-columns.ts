@@ -1,12 +1,12 @@
 import { assert } from '../assert.js';
 
-/** The weights of the rows of a panel. */
+/** Weights of the rows of a panel. */
 export interface RowWeights {
   /** Weights of the means, [rows], summing to 1; undefined for equal weights. */
   readonly weights: Float64Array | undefined;
   /**
-   * Factors, [rows], not negative: row t is multiplied by the square root of its factor, so that the factor is its
-   * weight in X'X.
+   * Factors, [rows], not negative. Row t is multiplied by the square root of its factor, so the factor is the weight of
+   * the row in X'X.
    */
   readonly factors: Float64Array;
 }
@@ -22,8 +22,8 @@ export interface RowWeights {
  * @returns        Nothing; `x` is centred and scaled.
  * @throws         KernelFault on a shape mismatch.
  * @cost           Two passes over the panel.
- * @source         Definition. Each column is summed first row to last, independent of its neighbours: every engine
- *                 gives the same bits.
+ * @source         Definition. Each column is summed first row to last, independent of its neighbours: results are
+ *                 bit-identical on every engine.
  */
 export function centreColumns(x: Float64Array, rows: RowWeights, means: Float64Array, squares: Float64Array): void {
   const columns = means.length;
@@ -46,7 +46,7 @@ export function centreColumns(x: Float64Array, rows: RowWeights, means: Float64A
   }
 }
 
-/** @returns the rows of a panel. @throws KernelFault */
+/** Checks the arguments and returns the number of rows of the panel. @throws KernelFault */
 export function assertCentre(
   x: Float64Array,
   { weights, factors }: RowWeights,

@@ -1,24 +1,24 @@
 import { assert } from '../assert.js';
 
-/** Columns in groups. */
+/** Assignment of columns to groups. */
 export interface ColumnGroups {
   /** Group of each column, [columns], each below `count`. */
   readonly groupAt: Int32Array;
-  /** Groups, each with a column at least. */
+  /** Number of groups, each with at least one column. */
   readonly count: number;
 }
 
 /**
- * Subtracts from every value of a panel the mean of its group in its row, in place.
+ * Subtracts the mean of each group of columns from the values of the group, row by row, in place.
  *
  * @param x       [rows x columns] row-major, finite; becomes deviations from the means of the groups.
- * @param groups  Columns in groups.
+ * @param groups  Assignment of columns to groups.
  * @param means   [rows x count], overwritten with the means.
  * @returns       Nothing; `x` is centred.
  * @throws        KernelFault on a shape mismatch or a group without columns.
- * @cost          Two readings of each value and a division for each mean.
+ * @cost          Reads each value twice and divides once per mean.
  * @source        Least squares on indicators: fitted values are group means. Each group is summed from first to last
- *                column, regardless of the columns between them: every engine gives the same bits.
+ *                column, regardless of the columns between them: results are bit-identical on every engine.
  */
 export function centreGroups(x: Float64Array, groups: ColumnGroups, means: Float64Array): void {
   const { rows, sizes } = assertGroups(x, groups, means);
@@ -34,7 +34,7 @@ export function centreGroups(x: Float64Array, groups: ColumnGroups, means: Float
   }
 }
 
-/** @returns rows of a panel, and columns of each group. @throws KernelFault */
+/** Checks the arguments and returns the number of rows and of columns per group. @throws KernelFault */
 export function assertGroups(
   x: Float64Array,
   { groupAt, count }: ColumnGroups,

@@ -3,7 +3,7 @@ import { assert } from '../assert.js';
 /**
  * Computes the Cholesky factor of a symmetric positive definite matrix, A = L L', in place.
  *
- * @param a  [n x n] row-major; the lower triangle is read and becomes L. What lies above the diagonal is neither read
+ * @param a  [n x n] row-major; the lower triangle is read and becomes L. Entries above the diagonal are neither read
  *           nor written.
  * @param n  Order, at least 0.
  * @returns  n when the factor is complete, else the first column whose pivot is not positive: the matrix is not

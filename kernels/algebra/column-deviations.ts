@@ -8,7 +8,7 @@ import { assert } from '../assert.js';
  * @returns    Nothing; the sums are in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       Two passes over the panel.
- * @source     Definition: the result of `centreColumns` for factors of 1, bit for bit, on every engine.
+ * @source     Definition; bit-identical to `centreColumns` with factors of 1 on every engine.
  */
 export function columnDeviations(x: Float64Array, out: Float64Array): void {
   const columns = out.length;
@@ -25,7 +25,7 @@ export function columnDeviations(x: Float64Array, out: Float64Array): void {
   }
 }
 
-/** @returns the rows of a panel. @throws KernelFault */
+/** Checks the arguments and returns the number of rows of the panel. @throws KernelFault */
 export function assertColumns(x: Float64Array, out: Float64Array): number {
   const rows = x.length / out.length;
   assert(out.length >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${out.length} columns`);

@@ -1,6 +1,6 @@
 import type { symmetricEigenvalues } from './symmetric-eigen.js';
 
-/** The ends of the eigenvalues of a symmetric matrix, in its unit. */
+/** Smallest and largest eigenvalue of a symmetric matrix. */
 export interface EigenvalueRange {
   readonly smallest: number;
   readonly largest: number;
@@ -12,9 +12,10 @@ export interface EigenvalueRange {
  * @param solve  Finds all eigenvalues, ascending.
  * @param a      [n x n] row-major, symmetric; not changed.
  * @param n      Order, at least 1.
- * @returns      Both, to rounding relative to the larger in magnitude; undefined for input that is not finite.
+ * @returns      Both eigenvalues, with rounding errors relative to the larger in magnitude; undefined if an entry is
+ *               not finite.
  * @throws       KernelFault on a shape mismatch.
- * @cost         That of `solve`; an engine may omit work for the eigenvalues in between.
+ * @cost         Cost of `solve`; an engine may skip the eigenvalues in between.
  * @source       Definition.
  */
 export function findEigenvalueRange(

@@ -2,7 +2,7 @@ import type { Engine } from '../engines/engine.js';
 import { assert } from '../assert.js';
 import type { EigenvalueRange } from './eigenvalue-range.js';
 
-/** Operations on vectors and factors; the matrix is best in the memory of the engine. */
+/** Engine operations on vectors and factors. The matrix should be in the memory of the engine, to avoid copies. */
 export type ExtremesEngine = Pick<
   Engine,
   | 'room'
@@ -16,39 +16,50 @@ export type ExtremesEngine = Pick<
   | 'symmetricEigen'
 >;
 
-/** Steps after which an end is only estimated; a factorisation near the estimate then costs less than more steps. */
+/**
+ * Number of Lanczos steps after which an extreme eigenvalue is only estimated; a factorisation near the estimate then
+ * costs less than more steps.
+ */
 const ESTIMATE_STEPS = { smallest: 16, largest: 24 } as const;
 
-/** Maximum number of steps near an estimate. Ten to thirty are usual. */
+/** Maximum number of Lanczos steps with a factored shift. Ten to thirty are usual. */
 const STEPS_MAX = 60;
 
-/** Distance of a shift from an estimate, at least, relative to the largest entry: far above the rounding of a factor. */
+/**
+ * Minimum distance of a shift from an estimate, relative to the largest entry: far above the rounding errors of a
+ * factorisation.
+ */
 const SHIFT_MIN = 1e-9;
 
-/** Shifts that are tried for an end, each four times as far from the estimate as the one before. */
+/**
+ * Maximum number of shifts tried for an extreme eigenvalue; each is four times as far from the estimate as the previous
+ * one.
+ */
 const SHIFTS_MAX = 3;
 
-/** Share of a sum of squares that rounding can change. */
+/** Relative error of a sum of squares that rounding can cause. */
 const ROUNDING = 1e-9;
 
-/** A smallest eigenvalue below this share of the largest has lost its digits in the factors. */
+/**
+ * Minimum ratio of the smallest to the largest eigenvalue; below it the factors have lost the digits of the smallest.
+ */
 const SINGULAR = 1e-8;
 
 /**
- * Computes the smallest and the largest eigenvalue of a positive definite matrix without the others. A few Lanczos steps
- * estimate each end; then the matrix minus a shift just beyond the estimate is factored. That the factor exists proves that
- * no eigenvalue lies beyond the shift, and Lanczos steps with it converge within tens of solves. A largest eigenvalue that
- * dominates the others, as that of a market does, needs no factor.
+ * Computes the smallest and the largest eigenvalue of a positive definite matrix without computing the others. A few
+ * Lanczos steps estimate each of the two; then the matrix minus a shift just beyond the estimate is factored. A
+ * successful factorisation proves that no eigenvalue lies beyond the shift, and Lanczos steps with its inverse converge
+ * within tens of solves. A dominant largest eigenvalue, such as that of a market factor, needs no factorisation.
  *
  * @param engine  Engine that multiplies, factors and solves.
  * @param a       [n x n] row-major, exactly symmetric. Its lower triangle is the workspace, and is restored.
  * @param n       Order, at least 1.
- * @returns       Both ends, to rounding relative to the largest; undefined if they cannot be found in this way: for a
- *                matrix that is not positive definite, is nearly singular or has entries that are not finite.
+ * @returns       Both eigenvalues, with rounding errors relative to the largest; undefined if the method fails: the
+ *                matrix is not positive definite, is nearly singular or has entries that are not finite.
  * @throws        KernelFault on a shape mismatch.
  * @cost          Three factorisations, n^3 / 2 multiply-adds in all, and about 100 n^2; scratch of 61 n numbers.
  * @source        Parlett (1998), The Symmetric Eigenvalue Problem, ch. 13; Ericsson & Ruhe (1980), Math. Comp. 35(152),
- *                1251-1268 (shifts and inverses).
+ *                1251-1268 (shift and invert).
  */
 export function findExtremeEigenvalues(
   engine: ExtremesEngine,
@@ -76,18 +87,18 @@ interface Problem {
   /** [n x n] Matrix in the upper triangle; factors in the lower one and the diagonal. */
   readonly a: Float64Array;
   readonly n: number;
-  /** Of the matrix, [n]. */
+  /** Diagonal of the matrix, [n]. */
   readonly diagonal: Float64Array;
 }
 
-/** An approximate eigenvalue and its vector. */
+/** Approximate eigenvalue with its vector (a Ritz pair). */
 interface Ritz {
   readonly value: number;
-  /** An eigenvalue is no further than this. */
+  /** Upper bound on the distance to the nearest eigenvalue. */
   readonly residual: number;
   /** Estimate of the distance from the largest eigenvalue, quadratic in the residual. */
   readonly error: number;
-  /** [n], unit length. */
+  /** Unit vector, [n]. */
   readonly vector: Float64Array;
 }
 
@@ -115,13 +126,13 @@ function largestOf(problem: Problem): number | undefined {
     isDone,
   });
   const { value, residual, vector } = found;
-  // The squares of all eigenvalues have this sum: none is larger than one with more than half of it.
+  // The sum of the squares of all eigenvalues is `squares`: an eigenvalue with more than half of it is the largest.
   if (isDone(found) && (value - residual) ** 2 > (0.5 + ROUNDING) * squares) return value;
   const off = Math.max(residual, SHIFT_MIN * value);
   return refine(problem, { sign: -1, estimate: value, off, scale: value, vector });
 }
 
-/** Sum of the squares of all entries, from the upper triangle. */
+/** Computes the sum of the squares of all entries from the upper triangle. */
 function sumSquares(a: Float64Array, n: number): number {
   let own = 0;
   let pairs = 0;
@@ -138,12 +149,12 @@ interface End {
   readonly estimate: number;
   /** Distance of the first shift from the estimate. */
   readonly off: number;
-  /** Quantity to which the answer is exact up to rounding. */
+  /** Magnitude to which rounding errors of the result are relative. */
   readonly scale: number;
   readonly vector: Float64Array;
 }
 
-/** Converges to an end from a shift beyond it. */
+/** Converges to an extreme eigenvalue from a shift beyond it; undefined if no shift succeeds. */
 function refine(problem: Problem, { sign, estimate, off, scale, vector }: End): number | undefined {
   for (let shifts = 0, distance = off; shifts < SHIFTS_MAX; shifts++, distance *= 4) {
     const shift = estimate - sign * distance;
@@ -162,7 +173,7 @@ function factor({ engine, a, n, diagonal }: Problem, sign: 1 | -1, shift: number
   return engine.cholesky(a, n) === n;
 }
 
-/** Returns the product with the inverse of the factored matrix. */
+/** Returns a function that multiplies by the inverse of the factored matrix. */
 function inverse({ engine, a, n }: Problem) {
   return (x: Float64Array, out: Float64Array): void => {
     out.set(x);
@@ -172,14 +183,17 @@ function inverse({ engine, a, n }: Problem) {
 }
 
 interface LanczosTerms {
-  /** [n], not zero. */
+  /** Start vector, [n], not zero. */
   readonly start: Float64Array;
   readonly steps: number;
   readonly multiply: (x: Float64Array, out: Float64Array) => void;
   readonly isDone: (found: Omit<Ritz, 'vector'>) => boolean;
 }
 
-/** Approximates the largest eigenvalue of an operator. Every vector is made orthogonal to all before it, twice. */
+/**
+ * Approximates the largest eigenvalue of an operator by Lanczos steps. Each new vector is orthogonalised twice against
+ * all previous ones.
+ */
 function runLanczos({ engine, n }: Problem, { start, steps, multiply, isDone }: LanczosTerms): Ritz {
   return engine.scope(() => {
     const most = Math.min(steps, n);
@@ -214,12 +228,15 @@ function runLanczos({ engine, n }: Problem, { start, steps, multiply, isDone }: 
   });
 }
 
-/** Numbers of steps after which the approximation is inspected. */
+/** Returns true for the numbers of steps after which convergence is checked. */
 function isLook(steps: number): boolean {
   return steps === 2 || steps % 4 === 0;
 }
 
-/** Top eigenpair of the projected operator, a tridiagonal matrix. The last beta leads out of it. */
+/**
+ * Computes the largest eigenpair of the tridiagonal projection of the operator. The last beta couples it to the next
+ * Lanczos vector.
+ */
 function topOf(engine: ExtremesEngine, alphas: readonly number[], betas: readonly number[]) {
   const k = alphas.length;
   const found = tridiagonalEigenpairs(engine, alphas, betas);
@@ -234,9 +251,9 @@ function topOf(engine: ExtremesEngine, alphas: readonly number[], betas: readonl
 }
 
 /**
- * Returns all eigenvalues, ascending, and their vectors by row of a symmetric tridiagonal matrix; undefined if it is not
- * finite.
- * @param off  entries next to the diagonal; one after the last is not read
+ * Returns all eigenvalues of a symmetric tridiagonal matrix, ascending, and their eigenvectors as rows; undefined if an
+ * entry is not finite.
+ * @param off  entries next to the diagonal; a value after the last is ignored
  */
 export function tridiagonalEigenpairs(
   engine: Pick<Engine, 'symmetricEigen'>,
@@ -259,7 +276,7 @@ function normOf(x: Float64Array): number {
   return Math.sqrt(squares);
 }
 
-/** Seeded numbers about zero: no eigenvector of a real matrix is orthogonal to them. */
+/** Draws a seeded vector with entries around zero; no eigenvector of a matrix from real data is orthogonal to it. */
 function drawVector(n: number): Float64Array {
   let state = 42;
   return Float64Array.from({ length: n }, () => {
@@ -272,10 +289,10 @@ function diagonalOf(a: Float64Array, n: number): Float64Array {
   return Float64Array.from({ length: n }, (_, i) => a[i * (n + 1)]!);
 }
 
-/** Order of the blocks that are copied, so that both sides stay in the cache. */
+/** Order of the square blocks that are copied, chosen so that source and destination stay in the cache. */
 const SQUARE = 32;
 
-/** Writes sign (A - shift I) to the lower triangle and the diagonal, from the upper triangle and the diagonal of A. */
+/** Writes sign (A - shift I) to the lower triangle and the diagonal, given the upper triangle and the diagonal of A. */
 function fillLower(a: Float64Array, diagonal: Float64Array, sign: 1 | -1, shift: number): void {
   const n = diagonal.length;
   for (let ib = 0; ib < n; ib += SQUARE)

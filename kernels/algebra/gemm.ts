@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 
-/** Sizes of a matrix product: the result is [rows x columns], the summed axis has length `inner`. */
+/** Sizes of a matrix product. The result is [rows x columns]; the summed axis has length `inner`. */
 export interface ProductShape {
   readonly rows: number;
   readonly inner: number;
@@ -12,9 +12,9 @@ export interface ProductShape {
 }
 
 /**
- * Matrix product C = op(A) op(B), all row-major.
+ * Computes the matrix product C = op(A) op(B), all row-major.
  *
- * @param shape  Sizes of the result and of the summed axis, and which operands are stored transposed.
+ * @param shape  Sizes of the result and of the summed axis, and which operands are transposed in memory.
  * @param a      [rows x inner], or [inner x rows] when transposed.
  * @param b      [inner x columns], or [columns x inner] when transposed.
  * @param out    [rows x columns], overwritten; must not overlap `a` or `b`.

@@ -1,9 +1,9 @@
 import { assert } from '../assert.js';
 
 /**
- * Matrix times vector, y = A x.
+ * Multiplies a matrix by a vector, y = A x.
  *
- * @param a    [rows x columns] row-major; the lengths of `out` and `x` are its sizes.
+ * @param a    [rows x columns] row-major; rows and columns are the lengths of `out` and `x`.
  * @param x    [columns].
  * @param out  [rows], overwritten; must not overlap `x`.
  * @returns    Nothing; the result is in `out`.
@@ -19,9 +19,9 @@ export function gemv(a: Float64Array, x: Float64Array, out: Float64Array): void 
 }
 
 /**
- * Transposed matrix times vector, y = A' x.
+ * Multiplies a transposed matrix by a vector, y = A' x.
  *
- * @param a    [rows x columns] row-major; the lengths of `x` and `out` are its sizes.
+ * @param a    [rows x columns] row-major; rows and columns are the lengths of `x` and `out`.
  * @param x    [rows].
  * @param out  [columns], overwritten; must not overlap `x`.
  * @returns    Nothing; the result is in `out`.

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 
-/** Order of the blocks that are copied, so that both sides stay in the cache. */
+/** Order of the square blocks that are copied, chosen so that source and destination stay in the cache. */
 const SQUARE = 32;
 
 /**
@@ -10,7 +10,7 @@ const SQUARE = 32;
  * @param n  Order, at least 0.
  * @returns  Nothing; the lower triangle of `a` is overwritten.
  * @throws   KernelFault on a shape mismatch.
- * @cost     n^2 / 2 copies in squares of 32, written along their rows: bound by memory.
+ * @cost     n^2 / 2 copies in blocks of order 32, written row by row; memory-bound.
  * @source   Definition.
  */
 export function mirrorUpper(a: Float64Array, n: number): void {

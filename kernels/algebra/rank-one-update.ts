@@ -1,10 +1,10 @@
 import { assert } from '../assert.js';
 
-/** C := decay C + factor x x', in numbers. */
+/** Coefficients of the update C := decay C + factor x x'. */
 export interface RankOneUpdate {
-  /** Factor on the existing matrix, for instance 1. */
+  /** Factor on the existing matrix; 1 leaves it unchanged. */
   readonly decay: number;
-  /** Factor on the new product; a negative one removes a row. */
+  /** Factor on the outer product; a negative factor removes a row. */
   readonly factor: number;
 }
 
@@ -13,10 +13,10 @@ export interface RankOneUpdate {
  *
  * @param out     [n x n] row-major; the part below the diagonal is neither read nor written.
  * @param x       [n].
- * @param update  Both factors.
+ * @param update  Decay of the matrix and factor on the outer product.
  * @returns       Nothing; the upper triangle of `out` is updated.
  * @throws        KernelFault on a shape mismatch.
- * @cost          n^2 / 2 multiply-adds, one pass over half of `out`: bound by memory.
+ * @cost          n^2 / 2 multiply-adds, one pass over half of `out`; memory-bound.
  * @source        Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
  *                SYR.
  */

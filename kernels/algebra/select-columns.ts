@@ -1,12 +1,12 @@
 import { assert } from '../assert.js';
 
-/** Columns to select from a wider panel, and constants to subtract from them. */
+/** Columns to select from a wider panel, and a constant to subtract from their values. */
 export interface ColumnSelection {
-  /** Columns of the panel they are in. */
+  /** Number of columns of the wider panel. */
   readonly width: number;
-  /** Positions in the panel, each below `width`, in the order of the result. */
+  /** Indices of the selected columns, each below `width`, in the order of the result. */
   readonly columns: Int32Array;
-  /** Subtracted from every value: 1 turns growth factors into returns. */
+  /** Constant subtracted from every value: 1 turns growth factors into returns. */
   readonly less: number;
 }
 
@@ -14,12 +14,12 @@ export interface ColumnSelection {
  * Copies columns of a panel into a narrower one.
  *
  * @param x          [rows x width] row-major.
- * @param selection  Columns to select, and values to subtract from them.
+ * @param selection  Selected columns, and the constant to subtract.
  * @param out        [rows x columns] row-major, overwritten.
  * @returns          Nothing; `out` holds the columns.
  * @throws           KernelFault on a shape mismatch or a column outside the panel.
  * @cost             One pass over both panels.
- * @source           Definition: every engine gives the same bits.
+ * @source           Definition: results are bit-identical on every engine.
  */
 export function selectColumns(x: Float64Array, selection: ColumnSelection, out: Float64Array): void {
   const rows = assertSelection(x, selection, out);
@@ -30,7 +30,7 @@ export function selectColumns(x: Float64Array, selection: ColumnSelection, out: 
   }
 }
 
-/** @returns the rows of a panel. @throws KernelFault */
+/** Checks the arguments and returns the number of rows of the panel. @throws KernelFault */
 export function assertSelection(x: Float64Array, { width, columns }: ColumnSelection, out: Float64Array): number {
   const rows = x.length / width;
   assert(width >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${width} columns`);

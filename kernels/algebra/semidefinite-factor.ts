@@ -1,26 +1,23 @@
 import { assert } from '../assert.js';
 
-/** A pivot below this share of its diagonal means that earlier columns explain the column. */
+/** Minimum ratio of a pivot to the diagonal entry; below it the column is a linear combination of earlier columns. */
 const DEPENDENT = 1e-10;
 
 /** Cholesky factor of a matrix that may be singular. */
 export interface SemidefiniteFactor {
-  /**
-   * [n x n] row-major, lower triangle; the row and column of a dependent security contain its part that the others
-   * explain.
-   */
+  /** Lower triangle, [n x n] row-major; row i contains the coefficients of security i on the independent columns. */
   readonly lower: Float64Array;
-  /** Columns that are not dependent. */
+  /** Number of independent columns. */
   readonly rank: number;
 }
 
 /**
  * Computes the Cholesky factor of a symmetric positive semi-definite matrix, A = L L' to rounding: a column that
- * earlier columns explain has pivot 0.
+ * depends linearly on earlier columns has pivot 0.
  *
  * @param a  [n x n] row-major; the lower triangle is read.
  * @param n  Order, at least 0.
- * @returns  The factor, in its own memory.
+ * @returns  The factor in newly allocated memory.
  * @throws   KernelFault on a shape mismatch.
  * @cost     n^3 / 6 multiply-adds.
  * @source   Golub & Van Loan (2013), Matrix Computations, 4th ed., section 4.2.8, without pivoting.

@@ -1,14 +1,14 @@
-/** Pivots below this share of the largest entry are rounding. */
+/** Smallest pivot, relative to the largest entry, that is not a rounding error. */
 const SINGULAR = 1e-13;
 
 /**
- * Solves A x = b for several right sides, in place, by Gaussian elimination with partial pivoting.
+ * Solves A x = b for several right-hand sides, in place, by Gaussian elimination with partial pivoting.
  *
  * @param a      [n x n] row-major, overwritten.
  * @param n      Order.
  * @param b      [n x sides] row-major, overwritten by the solutions.
- * @param sides  Number of right sides.
- * @returns      false if A is singular within rounding.
+ * @param sides  Number of right-hand sides.
+ * @returns      False if A is singular to working precision.
  * @cost         n^3 / 3 + sides n^2 multiply-adds.
  * @source       Golub & Van Loan (2013), Matrix Computations, section 3.4.
  */

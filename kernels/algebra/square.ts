@@ -3,8 +3,8 @@ import { assert } from '../assert.js';
 /**
  * Squares every entry of a matrix.
  *
- * @param x    Any matrix.
- * @param out  As long as `x`, overwritten; may be `x` itself.
+ * @param x    Matrix of any shape.
+ * @param out  Same length as `x`, overwritten; may be `x` itself.
  * @returns    Nothing; the squares are in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       One pass, bound by memory.

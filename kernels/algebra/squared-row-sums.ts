@@ -8,8 +8,8 @@ import { assert } from '../assert.js';
  * @returns        The sum over the rows of (sum_i x_ti w_i)^2.
  * @throws         KernelFault on a shape mismatch.
  * @cost           One pass over the panel.
- * @source         Definition. Each row is summed first column to last, the squares first row to last: every engine
- *                 gives the same bits.
+ * @source         Definition. Each row is summed from first to last column and the squares from first to last row:
+ *                 results are bit-identical on every engine.
  */
 export function sumSquaredRowSums(x: Float64Array, weights: Float64Array): number {
   assertRowSums(x, weights);
@@ -22,7 +22,7 @@ export function sumSquaredRowSums(x: Float64Array, weights: Float64Array): numbe
   return total;
 }
 
-/** @returns the rows of a panel. @throws KernelFault */
+/** Checks the arguments and returns the number of rows of the panel. @throws KernelFault */
 export function assertRowSums(x: Float64Array, weights: Float64Array): number {
   const rows = x.length / weights.length;
   assert(weights.length >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${weights.length} columns`);

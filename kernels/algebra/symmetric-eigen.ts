@@ -1,9 +1,12 @@
 import { assert } from '../assert.js';
 
-/** Rotations one eigenvalue may take; EISPACK allows 30, and more than a handful is already unheard of. */
+/** Maximum number of QL iterations per eigenvalue. EISPACK allows 30; more than a handful is rare. */
 const SWEEPS_MAX = 60;
 
-/** Off-diagonal entries below this are zero relative to a matrix scaled to 1, even between zero diagonals. */
+/**
+ * Off-diagonal entries below this magnitude count as zero, even between zero diagonal entries, for a matrix scaled to
+ * 1.
+ */
 const NEGLIGIBLE = 2 ** -900;
 
 /**
@@ -12,8 +15,8 @@ const NEGLIGIBLE = 2 ** -900;
  * @param a        [n x n] row-major, symmetric; not changed.
  * @param n        Order, at least 0.
  * @param values   [n], overwritten with the eigenvalues in ascending order.
- * @param vectors  [n x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, its largest entry (the
- *                 first of equals) positive.
+ * @param vectors  [n x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, with its largest entry
+ *                 positive (the first one in a tie).
  * @returns        True if every eigenvalue converged; false only for input that is not finite.
  * @throws         KernelFault on a shape mismatch.
  * @cost           about 4/3 n^3 multiply-adds to tridiagonal form, as many to form Q, 3 n^3 for the rotations; scratch
@@ -48,15 +51,15 @@ export function symmetricEigen(a: Float64Array, n: number, values: Float64Array,
  *                 `symmetricEigen`.
  * @returns        True if every eigenvalue converged; false only for input that is not finite.
  * @throws         KernelFault on a shape mismatch.
- * @cost           That of `symmetricEigen`; an engine may omit work for the other eigenvalues. Values and vectors are
- *                 those of `symmetricEigen` to the last bit, for any number of them.
+ * @cost           Cost of `symmetricEigen`; an engine may skip the other eigenvalues. Values and vectors are
+ *                 bit-identical to those of `symmetricEigen` for any count.
  * @source         Definition.
  */
 export function largestEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
   return largestOf(symmetricEigen, a, n, values, vectors);
 }
 
-/** Copies the largest entries from the result of another `symmetricEigen`. */
+/** Copies the largest eigenvalues and their eigenvectors from the result of a full `symmetricEigen`. */
 export function largestOf(
   solve: typeof symmetricEigen,
   a: Float64Array,
@@ -73,7 +76,7 @@ export function largestOf(
   return converged;
 }
 
-/** @returns how many are wanted. @throws KernelFault */
+/** Checks the arguments and returns the number of requested eigenvalues. @throws KernelFault */
 export function assertLargest(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): number {
   const count = values.length;
   assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
@@ -119,8 +122,8 @@ export function assertEigen(a: Float64Array, n: number, values: Float64Array): v
 }
 
 /**
- * Returns the power of two that scales the largest entry near 1, so that nothing overflows or underflows; NaN if an
- * entry is not finite.
+ * Returns the power of two that scales the largest entry near 1, to avoid overflow and underflow; NaN if an entry is
+ * not finite.
  */
 export function scaleOf(a: Float64Array): number {
   let largest = 0;
@@ -136,8 +139,8 @@ export function scaleOf(a: Float64Array): number {
 }
 
 /**
- * Reduces `a` to tridiagonal form: `diagonal` and `off` (off[i] couples i-1 and i, off[0] is 0). With `accumulate` the
- * rows of `a` become the transformation Q' with A = Q T Q', otherwise `a` is overwritten.
+ * Reduces `a` to tridiagonal form: `diagonal` and `off` (off[i] couples i-1 and i, off[0] is 0). With `accumulate`, the
+ * rows of `a` become the transformation Q' with A = Q T Q'; otherwise `a` is overwritten.
  */
 function tridiagonalise(
   a: Float64Array,
@@ -188,7 +191,8 @@ function reflect(a: Float64Array, n: number, i: number, off: Float64Array): numb
 }
 
 /**
- * A := P A P on the leading i x i block, P = I - u u'/h with u in row i; keeps u/h in column i for the accumulation.
+ * Computes A := P A P on the leading i x i block, with P = I - u u'/h and u in row i; stores u/h in column i for the
+ * accumulation of Q.
  */
 function applyReflection(a: Float64Array, n: number, i: number, h: number, off: Float64Array): void {
   const row = i * n;
@@ -224,7 +228,10 @@ function accumulateReflection(a: Float64Array, n: number, i: number, diagonal: F
   for (let j = 0; j < i; j++) a[j * n + i] = a[row + j] = 0;
 }
 
-/** Runs implicit QL on the tridiagonal matrix. Rotates the rows of `vectors` along if they are requested. */
+/**
+ * Runs implicit QL iterations on the tridiagonal matrix and applies their rotations to the rows of `vectors` if given.
+ * Returns true if every eigenvalue converged.
+ */
 function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vectors: Float64Array | undefined): boolean {
   off.copyWithin(0, 1);
   if (n > 0) off[n - 1] = 0;
@@ -240,8 +247,7 @@ function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vector
 }
 
 /**
- * Returns the first position at or after l whose off-diagonal entry is zero to working precision relative to its
- * neighbours.
+ * Returns the first index from l on whose off-diagonal entry is zero to working precision relative to its neighbours.
  */
 function findFirstNegligible(diagonal: Float64Array, off: Float64Array, n: number, l: number): number {
   let m = l;
@@ -302,8 +308,8 @@ function rotateRows(vectors: Float64Array, row: number, n: number, c: number, s:
 }
 
 /**
- * Returns sqrt(x^2 + y^2) without overflow, with operations that every engine rounds alike. Math.hypot is not exactly
- * specified.
+ * Returns sqrt(x^2 + y^2) without overflow, by operations that every engine rounds identically; Math.hypot is not
+ * exactly specified.
  */
 function length2(x: number, y: number): number {
   const larger = Math.max(Math.abs(x), Math.abs(y));
@@ -321,7 +327,10 @@ function sortPairs(values: Float64Array, vectors: Float64Array, n: number): void
   vectors.set(sortedVectors);
 }
 
-/** Flips an eigenvector so that its largest entry is positive, because the algorithm determines it only up to sign. */
+/**
+ * Flips the sign of an eigenvector if its largest entry is negative, because the algorithm determines it only up to
+ * sign.
+ */
 export function orientRow(vectors: Float64Array, row: number, n: number): void {
   let largest = 0;
   for (let k = row; k < row + n; k++) if (Math.abs(vectors[k]!) > Math.abs(largest)) largest = vectors[k]!;

@@ -5,9 +5,9 @@ import { mirrorUpper } from './mirror-upper.js';
  * Computes the product of a panel with itself, C = X'X: the sum of the outer products of its rows.
  *
  * @param x        [rows x columns] row-major.
- * @param columns  Columns of `x`, at least 1.
+ * @param columns  Number of columns of `x`, at least 1.
  * @param out      [columns x columns] row-major, overwritten; exactly symmetric.
- * @returns        Nothing; the result is in `out`. Each pair is summed over the rows in their order.
+ * @returns        Nothing; the result is in `out`. Each entry is summed from first to last row.
  * @throws         KernelFault on a shape mismatch.
  * @cost           rows * columns^2 / 2 multiply-adds; no scratch.
  * @source         Dongarra et al. (1990), A set of level 3 basic linear algebra subprograms, ACM TOMS 16(1), SYRK.

@@ -20,7 +20,10 @@ export function symv(a: Float64Array, x: Float64Array, out: Float64Array): void 
   for (let i = 0; i < n; i++) out[i]! += addUpperRow(a, i, x, out);
 }
 
-/** Adds row i, right of the diagonal, to the outputs after it; returns its product with `x`, including the diagonal. */
+/**
+ * Adds row i, right of the diagonal, to the later outputs and returns the product of the row, including the diagonal,
+ * with `x`.
+ */
 function addUpperRow(a: Float64Array, i: number, x: Float64Array, out: Float64Array): number {
   const n = x.length;
   const xi = x[i]!;

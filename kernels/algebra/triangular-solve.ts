@@ -20,7 +20,7 @@ export function solveLower(l: Float64Array, n: number, b: Float64Array): void {
 }
 
 /**
- * Solves L' X = B for many right-hand sides, in place: the second half of a solve with a Cholesky factor.
+ * Solves L' X = B for many right-hand sides, in place: the second step of a solve with a Cholesky factor.
  *
  * @param l  [n x n] row-major, lower triangular with a nonzero diagonal; entries above the diagonal are not read.
  * @param n  Order.

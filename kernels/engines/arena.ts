@@ -1,23 +1,23 @@
 import { assert } from '../assert.js';
 
-/** Page of WebAssembly memory. */
+/** Size of a page of WebAssembly memory. */
 const PAGE_BYTES = 65_536;
 
 /**
- * Maximum size of an arena: just under 2 GiB, so that every address is a positive int32. It holds a covariance of
- * 11,000 securities with its workspace. The module is linked with the same number.
+ * Maximum number of pages of an arena: just under 2 GiB, so that every address is a positive int32. This suffices for a
+ * covariance of 11,000 securities with its workspace. The kernel module is linked with the same limit.
  */
 export const ARENA_PAGES_MAX = 32_767;
 
-/** The first page is never allocated, so that address 0 remains invalid. */
+/** First allocatable address. The first page is never allocated, so that address 0 remains invalid. */
 const FLOOR = PAGE_BYTES;
 
-/** Every allocation begins at a cache line. */
+/** Alignment of allocations: a cache line. */
 const LINE_BYTES = 64;
 
 /**
- * Shared linear memory with a stack allocator. It grows to its high-water mark and never shrinks: a caller that used
- * much of it drops the whole arena.
+ * Shared linear memory with a stack allocator. It grows to its high-water mark and never shrinks; to free a large
+ * arena, a caller drops it as a whole.
  */
 export interface Arena {
   readonly memory: WebAssembly.Memory;
@@ -28,9 +28,9 @@ export interface Arena {
   reserve(bytes: number): number;
   mark(): number;
   release(mark: number): void;
-  /** Returns a float64 array on the arena. */
+  /** Returns a float64 array at an address of the arena. */
   view(address: number, length: number): Float64Array;
-  /** Address of an array on the arena, undefined for any other. */
+  /** Returns the address of an array in the arena; undefined for any other array. */
   addressOf(array: Float64Array | Int32Array): number | undefined;
   /** Returns the current size of the arena in bytes. */
   bytes(): number;

@@ -12,26 +12,27 @@ export const ENGINE_NAMES = ['native', 'wasm', 'tensorflow', 'reference'] as con
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 /**
- * Dense operations from which kernels are built. Each has the shapes, units and errors of its plain definition in
- * `kernels/`, which is also its test: results agree to 1e-12 of the quantity; `native` and `wasm` give the same bits.
+ * Dense operations from which kernels are built. Each operation has the shapes, units and errors of its plain
+ * definition in `kernels/`, against which it is tested: results agree to a relative 1e-12; `native` and `wasm` are
+ * bit-identical.
  */
 export interface Engine {
   readonly name: EngineName;
-  /** Readable description of the engine: library, version, instruction set. */
+  /** Readable description of the engine: library, version and instruction set. */
   readonly description: string;
-  /** Precision of the covariance product and of path simulation. Everything else is float64 on every engine. */
+  /** Precision of the covariance product and of path simulation. All other operations are float64 on every engine. */
   readonly precision: 'float64' | 'float32';
 
   /**
-   * Zeroed array on memory that the engine works on without a copy. It lives until the innermost `scope` around its
-   * allocation ends; other arrays are accepted everywhere and copied in and out where the engine needs it.
+   * Returns a zeroed array in the memory of the engine, on which operations need no copies. It is valid until the end
+   * of the innermost enclosing `scope`. Operations accept other arrays and copy them if necessary.
    */
   allocate(length: number): Float64Array;
-  /** Allocates like `allocate`, without zeros, for callers that overwrite every value. */
+  /** Allocates like `allocate` but without zeroing, for callers that overwrite every value. */
   room(length: number): Float64Array;
-  /** Runs `work` and then frees its allocations. Nothing allocated inside may be used afterwards. */
+  /** Runs `work` and then frees its allocations. Arrays allocated inside must not be used afterwards. */
   scope<T>(work: () => T): T;
-  /** Returns the bytes held for allocations; 0 if the garbage collector manages them. */
+  /** Returns the number of bytes held for allocations; 0 if the garbage collector manages them. */
   bytes(): number;
 
   /** `algebra/symmetric-rank-k` */
@@ -60,24 +61,24 @@ export interface Engine {
   largestEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean;
   /** `algebra/square` */
   square(x: Float64Array, out: Float64Array): void;
-  /** `algebra/centre-columns`; the same bits on every engine. */
+  /** `algebra/centre-columns`; bit-identical on every engine. */
   centreColumns(x: Float64Array, rows: RowWeights, means: Float64Array, squares: Float64Array): void;
-  /** `algebra/squared-row-sums`; the same bits on every engine. */
+  /** `algebra/squared-row-sums`; bit-identical on every engine. */
   squaredRowSums(x: Float64Array, weights: Float64Array): number;
-  /** `algebra/column-deviations`; the same bits on every engine. */
+  /** `algebra/column-deviations`; bit-identical on every engine. */
   columnDeviations(x: Float64Array, out: Float64Array): void;
-  /** `algebra/select-columns`; the same bits on every engine. */
+  /** `algebra/select-columns`; bit-identical on every engine. */
   selectColumns(x: Float64Array, selection: ColumnSelection, out: Float64Array): void;
-  /** `algebra/centre-groups`; the same bits on every engine. */
+  /** `algebra/centre-groups`; bit-identical on every engine. */
   centreGroups(x: Float64Array, groups: ColumnGroups, means: Float64Array): void;
   /** `algebra/rank-one-update` */
   rankOneUpdate(out: Float64Array, x: Float64Array, update: RankOneUpdate): void;
-  /** `sums/pairwise-sum`, of all values */
+  /** `sums/pairwise-sum` of all values */
   pairwiseSum(values: Float64Array): number;
-  /** `sums/weighted-percentiles`; the same bits on every engine. */
+  /** `sums/weighted-percentiles`; bit-identical on every engine. */
   weightedPercentiles(of: WeightedValues, shares: Float64Array, out: Float64Array): void;
-  /** `sums/halving-choices`; the same bits on every engine. */
+  /** `sums/halving-choices`; bit-identical on every engine. */
   halvingChoices(sums: BlockSums, out: Float64Array): void;
-  /** `simulation/simulate-paths`; float64 engines give the same bits. */
+  /** `simulation/simulate-paths`; bit-identical on float64 engines. */
   simulatePaths(request: PathRequest, tallies: PathTallies): void;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Arena } from './arena.js';
 import type { KernelExports } from './wasm-exports.js';
 
-/** First digits of the SHA-256 of the result that the WebAssembly kernels have in each trial, on any machine. */
+/** First digits of the SHA-256 of the result of each trial on the WebAssembly kernels; equal on every machine. */
 const HASHES: Readonly<Record<string, string>> = {
   "X'X": 'dbb0b2fdcda7a69b',
   products: 'abbeda548565efe6',
@@ -13,7 +13,7 @@ const HASHES: Readonly<Record<string, string>> = {
 
 /**
  * Runs kernels on small problems with known results.
- * @throws Error naming the kernel whose result differs from that of WebAssembly in any bit
+ * @throws Error naming the kernel whose result is not bit-identical to that of WebAssembly
  */
 export function testBits(kernels: KernelExports, arena: Arena): void {
   for (const [kernel, run] of Object.entries(TRIALS)) {
@@ -27,8 +27,8 @@ export function testBits(kernels: KernelExports, arena: Arena): void {
 }
 
 /**
- * Sizes of the test problems: more than a slab of rows and a block of columns, with partial tiles at every edge. They
- * are no larger because every thread runs the test.
+ * Sizes of the test problems: more than a slab of rows and a block of columns, with partial tiles at every edge, but
+ * small because every thread runs the test.
  */
 const ROWS = 325;
 const COLUMNS = 29;
@@ -37,7 +37,7 @@ const BYTES = 8;
 
 type Trial = (kernels: KernelExports, arena: Arena) => { readonly address: number; readonly length: number };
 
-/** Fills an array of the arena with numbers that have all their digits, and returns its address. */
+/** Fills an array of the arena with seeded numbers that use all digits, and returns its address. */
 function fill(arena: Arena, length: number, seed: number): number {
   const address = arena.reserve(length * BYTES);
   const values = arena.view(address, length);

@@ -1,6 +1,9 @@
 import type { KernelExports } from './wasm-exports.js';
 
-/** Kernels of the host that the module calls for larger work, with addresses in its memory; strides are in bytes. */
+/**
+ * Native kernels that the module calls for larger work. Addresses refer to the memory of the module; strides are in
+ * bytes.
+ */
 export interface NativeImports extends Pick<
   KernelExports,
   'cholesky' | 'solveLower' | 'solveLowerTransposed' | 'symvRows'

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 let compiled: WebAssembly.Module | undefined;
 
 /**
- * Returns the kernels on plain SIMD, compiled once a thread. @throws Error if the module was not built, or WebAssembly
- * SIMD is missing
+ * Returns the kernels for plain SIMD, compiled once per thread. @throws Error if the module was not built, or
+ * WebAssembly SIMD is missing
  */
 export function kernelModule(): WebAssembly.Module {
   return (compiled ??= new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url))));

@@ -6,7 +6,10 @@ import type { KernelExports } from './wasm-exports.js';
 
 const require = createRequire(import.meta.url);
 
-/** Instruction sets, best first: the suffix of function names, the readable name, and the bit in `sets_here`. */
+/**
+ * Instruction sets, best first: the suffix of function names, the readable name, and the bit in the result of
+ * `sets_here`.
+ */
 const SETS = [
   { set: 'avx512', name: 'AVX-512', bit: 2 },
   { set: 'avx2', name: 'AVX2', bit: 1 },
@@ -14,31 +17,31 @@ const SETS = [
 ] as const;
 export type NativeSet = (typeof SETS)[number]['set'];
 
-/** Multiply-adds from which a native kernel is faster, its call included. */
+/** Minimum number of multiply-adds for which a native kernel is faster, including the cost of the call. */
 const WORTH_MIN = 8_192;
 
-/** Kernels that work on any memory. Another thread opens the same ones by `set`. */
+/** Kernels that work on any memory. Another thread opens the same kernels by their instruction set, `set`. */
 export interface NativeKernels {
   readonly set: NativeSet;
   /** Readable name of the instruction set. */
   readonly name: string;
-  /** Instantiates the kernel module with native kernels for work of at least that many multiply-adds. */
+  /** Instantiates the kernel module with native kernels, which are used from `worth` multiply-adds on. */
   instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory, worth?: number): KernelExports;
 }
 
 /**
- * Returns the instruction sets of the library that this processor supports, best first. @throws Error if there is no
+ * Returns the instruction sets that the library and this processor support, best first. @throws Error if there is no
  * library
  */
 export function nativeSets(): readonly NativeSet[] {
-  const here = library().func('int32_t sets_here()') as unknown as () => number; // The prototypes in C are those of the types.
+  const here = library().func('int32_t sets_here()') as unknown as () => number; // The prototypes in C match the types.
   const bits = here();
   return SETS.filter(({ bit }) => (bits & bit) !== 0).map(({ set }) => set);
 }
 
 /**
- * Opens the native kernels of an instruction set. Default: the best that this processor supports.
- * @throws Error with the reason if there are none
+ * Opens the native kernels of an instruction set. Default: the best one that this processor supports.
+ * @throws Error with the reason if no native kernels are available
  */
 export function openNativeKernels(set: NativeSet | undefined = nativeSets()[0]): NativeKernels {
   if (set === undefined) throw new Error('the processor has none of AVX2, AVX-512 and NEON');
@@ -47,17 +50,17 @@ export function openNativeKernels(set: NativeSet | undefined = nativeSets()[0]):
     set,
     name: SETS.find((entry) => entry.set === set)!.name,
     instantiate(module, memory, worth = WORTH_MIN) {
-      const base = functions.addressOf(new Uint8Array(memory.buffer)); // A shared memory grows in its place.
+      const base = functions.addressOf(new Uint8Array(memory.buffer)); // Shared memory grows in place, so its base address remains valid.
       const native = importsOf(functions, base);
       const { exports } = new WebAssembly.Instance(module, createKernelImports(memory, native));
-      const kernels = exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, whose exports that interface lists.
+      const kernels = exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, and `KernelExports` lists its exports.
       kernels.useNative(worth, functions.productScratch());
       return kernels;
     },
   };
 }
 
-/** Kernels as functions of the library: by absolute addresses, with steps as numbers of doubles. */
+/** Kernels as functions of the library. Addresses are absolute; strides are in doubles. */
 interface Functions extends NativeImports {
   readonly addressOf: (bytes: Uint8Array) => number;
   readonly productScratch: () => number;
@@ -71,7 +74,7 @@ function library(): Library {
   return (opened ??= loadLibrary());
 }
 
-/** @throws Error with the reason if there is no library */
+/** Loads the library. @throws Error with the reason if there is no library */
 function loadLibrary(): Library {
   const folder = new URL('../native/', import.meta.url);
   const note = new URL('built.json', folder);
@@ -79,7 +82,7 @@ function loadLibrary(): Library {
   const { library: file, why } = JSON.parse(readFileSync(note, 'utf8')) as {
     library: string | null;
     why: string | null;
-  }; // by kernels/native/build.mjs
+  }; // written by kernels/native/build.mjs
   const suffix = `-${process.platform}-${process.arch}.`;
   if (file === null) throw new Error(why ?? 'the native kernels have not been built');
   if (!file.includes(suffix)) throw new Error(`the native kernels were built for another platform: ${file}`);
@@ -101,7 +104,7 @@ const PRODUCT = ['int', 'int', 'int', P, STEP, STEP, P, STEP, STEP, P, STEP, 'do
 function functionsOf(set: NativeSet): Functions {
   const from = library();
   const declareKernel = <F>(name: string, result: string, parameters: readonly string[]): F =>
-    from.func(name, result, [...parameters]) as unknown as F; // The prototypes in C are those of the types.
+    from.func(name, result, [...parameters]) as unknown as F; // The prototypes in C match the types.
   const kernel = <F>(name: string, result: string, ...parameters: readonly string[]): F =>
     declareKernel(`${name}_${set}`, result, parameters);
   return {
@@ -118,7 +121,7 @@ function functionsOf(set: NativeSet): Functions {
   };
 }
 
-/** Size of a double. */
+/** Size of a double in bytes. */
 const BYTES = 8;
 
 function importsOf(of: Functions, base: number): NativeImports {

@@ -6,11 +6,11 @@ import { openNativeKernels } from './native-kernels.js';
 import { engineOn, type WasmEngineOptions } from './wasm.js';
 
 /**
- * Creates the engine of `wasm` with native kernels for its larger products, factorisations and solves. A test at its
- * start ensures that the bits are the same.
+ * Creates the `wasm` engine with native kernels for larger products, factorisations and solves. A self-test verifies
+ * that the native kernels are bit-identical.
  *
- * @throws Error with the reason if it is unavailable: koffi not installed, no library, a processor without wide
- *   vectors, or other bits
+ * @throws Error with the reason if the engine is unavailable: koffi is not installed, no library, a processor without
+ * wide vectors, or results that are not bit-identical
  */
 export function openNativeEngine(options: WasmEngineOptions = {}): Engine {
   const { native = openNativeKernels() } = options;

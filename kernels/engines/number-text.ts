@@ -2,26 +2,27 @@ import { createKernelImports } from './kernel-imports.js';
 import { kernelModule } from './kernel-module.js';
 import { createTableText, TABLE_BYTES, type TableText, type WriteTable } from './table-text.js';
 
-/** Longest text of a double, with a comma. */
+/** Maximum length of the text of a double, including a comma. */
 const TEXT_BYTES_MAX = 26;
 
-/** Bytes of text that collect before they are handed on. */
+/** Number of bytes of text that are buffered before they are drained. */
 const WINDOW_BYTES = 1 << 18;
 
-/** Bytes that are copied faster one by one than by a call. */
+/** Maximum number of bytes for which a loop is faster than a call of `set`. */
 const SHORT_BYTES = 48;
 
 /**
- * Size from which text is drained directly, because copying it would take longer than draining the buffered text first.
+ * Minimum size of text that is drained directly, because copying it would take longer than draining the buffered text
+ * first.
  */
 const LONG_BYTES = 1 << 13;
 
-/** Numbers that are copied faster one by one than by a call. */
+/** Maximum number of values for which a loop is faster than a call of `set`. */
 const SHORT_NUMBERS = 32;
 
 const WORD_BYTES = 8;
 
-/** Number of values passed at once. */
+/** Number of values passed to the module in one call. */
 const BATCH = 512;
 
 const PAGE_BYTES = 65_536;
@@ -29,32 +30,32 @@ const PAGE_BYTES = 65_536;
 const POWERS_AT = PAGE_BYTES;
 const VALUES_AT = 2 * PAGE_BYTES;
 const WINDOW_AT = 3 * PAGE_BYTES;
-/** A page after the window receives text that is copied beyond its end. */
+/** The page after the window receives text that is copied beyond the end of the window. */
 const TABLE_AT = WINDOW_AT + WINDOW_BYTES + PAGE_BYTES;
 
-/** Receives a full window of text. */
+/** Function that receives a full window of text. */
 export type Drain = (text: Uint8Array) => void;
 
 /**
- * Writes text and numbers as bytes to a window of its memory, which is drained when it is full. Numbers have the
- * shortest form that parses to the same double, in ECMAScript notation; -0 is written as 0.
+ * Writer of text and numbers as bytes. It buffers them in a window of its memory, which is drained when full. Numbers
+ * have the shortest form that parses to the same double, in ECMAScript notation; -0 is written as 0.
  */
 export interface NumberText {
-  /** Writes bytes that are text already. */
+  /** Writes bytes of encoded text. */
   bytes(text: Uint8Array): void;
-  /** Writes an ASCII text. @returns false, without writing, if it has other characters */
+  /** Writes an ASCII text. @returns false, without writing, if it contains other characters */
   ascii(text: string): boolean;
-  /** @returns false, without writing, if the number is not finite */
+  /** Writes a number. @returns false, without writing, if the number is not finite */
   number(value: number): boolean;
-  /** Numbers `from` to `to` (exclusive) with commas between them. @returns false if one is not finite */
+  /** Writes numbers `from` to `to` (exclusive), separated by commas. @returns false if one is not finite */
   numbers(values: Float64Array, from: number, to: number): boolean;
-  /** Rows of columns. */
+  /** Writer for the rows of a table. */
   readonly table: TableText;
-  /** Returns the number of bytes that are written and not yet drained. */
+  /** Returns the number of bytes written and not yet drained. */
   pending(): number;
-  /** Drains what has been written. */
+  /** Drains all buffered text. */
   flush(): void;
-  /** Discards text that is not yet drained and sends further text to another drain. */
+  /** Discards the buffered text and sets the drain for further text. */
   begin(drain: Drain): void;
 }
 
@@ -64,7 +65,10 @@ interface Exports {
   readonly writeTable: WriteTable;
 }
 
-/** @cost about 50 ns a number */
+/**
+ * Creates a writer of text and numbers.
+ * @cost about 50 ns per number
+ */
 export function createNumberText(): NumberText {
   const pages = Math.ceil((TABLE_AT + TABLE_BYTES) / PAGE_BYTES);
   const memory = new WebAssembly.Memory({ initial: pages, maximum: 32_767, shared: true });
@@ -82,7 +86,7 @@ export function createNumberText(): NumberText {
     at = WINDOW_AT;
   }
 
-  /** Drains whole words, so that data written after them in shared memory is copied by words instead of bytes. */
+  /** Drains whole words, so that later writes to shared memory are copied by words instead of bytes. */
   function drainWords(): void {
     const border = at - (at % WORD_BYTES);
     if (border > WINDOW_AT) drain(all.subarray(WINDOW_AT, border));
@@ -135,7 +139,7 @@ export function createNumberText(): NumberText {
       for (let start = from; start < to; start += BATCH) {
         const stop = Math.min(to, start + BATCH);
         if (at + BATCH * TEXT_BYTES_MAX > end) drainWords();
-        // A view of part of them would be garbage for each row of a table.
+        // Slices of partial tables would create garbage for each row.
         if (stop - start > SHORT_NUMBERS) input.set(values.subarray(start, stop));
         else for (let i = start; i < stop; i++) input[i - start] = values[i]!;
         if (start > from) all[at++] = 44;
@@ -151,7 +155,10 @@ export function createNumberText(): NumberText {
 const POWER_MIN = -292;
 const POWER_MAX = 324;
 
-/** 10^k for k from -292 to 324 as 128 bits with the first one set, exact or rounded up; high half first. */
+/**
+ * Computes 10^k for k from -292 to 324 as 128 bits, of which the first is set, exact or rounded up; high half
+ * first.
+ */
 function powersOfTen(): BigUint64Array {
   const table = new BigUint64Array(2 * (POWER_MAX - POWER_MIN + 1));
   for (let k = POWER_MIN; k <= POWER_MAX; k++) {
@@ -162,7 +169,7 @@ function powersOfTen(): BigUint64Array {
   return table;
 }
 
-/** Returns the 128 leading bits of a quotient, rounded up if there are more. */
+/** Returns the 128 leading bits of a quotient, rounded up if further bits are not zero. */
 function leadingBits(numerator: bigint, denominator: bigint): bigint {
   const shift = 128n - BigInt(bitLength(numerator) - bitLength(denominator));
   for (const bits of [shift, shift - 1n]) {

@@ -5,24 +5,24 @@ import { referenceEngine } from './reference.js';
 import { openTensorflowEngine } from './tensorflow.js';
 import { openWasmEngine } from './wasm.js';
 
-/** Values of the setting `numerics`. `auto` uses `native` if its bits equal those of `wasm`, otherwise `wasm`. */
+/** Values of the setting `numerics`. `auto` uses `native` if it is bit-identical to `wasm`, otherwise `wasm`. */
 export type EngineSetting = EngineName | 'auto';
 
-/** The engine that runs, and why others do not. */
+/** Selected engine, and the reasons why preferred engines are unavailable. */
 export interface EngineChoice {
   readonly engine: Engine;
   /**
-   * Engine for results that require float64 precision, such as levels and weights: `engine` itself unless its products
-   * are float32.
+   * Engine for results that require float64 precision, such as levels and weights: `engine` unless its products are
+   * float32.
    */
   readonly exact: Engine;
-  /** Engines that were requested and unavailable, in the order in which they were tried. */
+  /** Engines that were tried and are unavailable, in the order of the attempts. */
   readonly refused: readonly { readonly name: EngineName; readonly why: string }[];
   /** True if the engine is the one that the setting names; always true for `auto`. */
   readonly asAsked: boolean;
 }
 
-/** Engines to try by setting, best first. Every list ends with an engine that is always available. */
+/** Engines to try for each setting, best first. Every list ends with an engine that is always available. */
 const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
   wasm: ['wasm', 'reference'],
   native: ['native', 'wasm', 'reference'],
@@ -32,15 +32,16 @@ const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
 };
 
 /**
- * Opens the engine of a setting, or the best available one instead. `threads` returns the number of threads that a
- * large problem may use: see `openWasmEngine`. `native` may name an instruction set, such as `native:avx2`; the best one by default.
+ * Opens the engine of a setting, or the best available engine instead. `threads` returns the number of threads that a
+ * large problem may use: see `openWasmEngine`. `native` may name an instruction set, such as `native:avx2`; default:
+ * the best one.
  */
 export async function openEngine(
   setting: EngineSetting | `native:${NativeSet}`,
   threads: () => number = () => 1,
 ): Promise<EngineChoice> {
   const refusals: { name: EngineName; why: string }[] = [];
-  const [asked, set] = setting.split(':') as [EngineSetting, NativeSet | undefined]; // By the type of the setting.
+  const [asked, set] = setting.split(':') as [EngineSetting, NativeSet | undefined]; // Safe by the type of `setting`.
   for (const name of CANDIDATES[asked]) {
     try {
       const { engine, exact = engine } = await OPEN[name](threads, set);
@@ -52,13 +53,16 @@ export async function openEngine(
   throw new Error(`no engine runs: ${refusals.map(({ name, why }) => `${name}: ${why}`).join('; ')}`);
 }
 
-/** Describes the chosen engine and the reasons against the others in one sentence, for logs and health. */
+/**
+ * Describes the selected engine and the reasons why others are unavailable in one sentence, for logs and the health
+ * page.
+ */
 export function describeChoice({ engine, refused }: EngineChoice): string {
   const running = `${engine.name}: ${engine.description}.`;
   return [running, ...refused.map(({ name, why }) => `Not ${name}: ${why}.`)].join(' ');
 }
 
-/** An engine, and its replacement where it is float32. */
+/** Opened engine, and an exact engine if the opened one is float32. */
 interface Opened {
   readonly engine: Engine;
   readonly exact?: Engine;

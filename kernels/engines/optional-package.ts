@@ -2,13 +2,13 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 
-/** Loads a package by name. Tests pass their own function. */
+/** Function that loads a package by name. Tests pass their own function. */
 export type Loader = (name: string) => unknown;
 
 /**
- * Loads an optional package by `require` instead of `import`, because the command line is a script with cached compiled
- * code, in which `import()` is unavailable.
- * @throws Error stating that it is not installed, or why it cannot be loaded
+ * Loads an optional package by `require`, because the command line is a script with cached compiled code, in which
+ * `import()` is unavailable.
+ * @throws Error stating that the package is not installed, or why it cannot be loaded
  */
 export async function loadOptionalPackage(name: string, load: Loader = (wanted) => require(wanted)): Promise<unknown> {
   try {

@@ -20,7 +20,7 @@ import { computeWeightedPercentiles } from '../sums/weighted-percentiles.js';
 import type { Engine } from './engine.js';
 
 /**
- * Plain definitions as an engine: the reference in tests of other engines, and the engine of platforms without SIMD.
+ * Engine of the plain definitions: the reference in tests of other engines, and the engine of platforms without SIMD.
  */
 export const referenceEngine: Engine = {
   name: 'reference',

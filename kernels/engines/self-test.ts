@@ -1,16 +1,16 @@
 import type { Engine } from './engine.js';
 import { referenceEngine } from './reference.js';
 
-/** Order of the test matrix: larger than every unrolled loop, and small enough to cost nothing. */
+/** Order of the test matrix: larger than every unrolled loop, and small enough for a negligible cost. */
 const ORDER = 37;
 
-/** Required agreement of a third-party library, relative to the largest entry. */
+/** Maximum difference of a third-party library from the reference, relative to the largest entry. */
 const TOLERANCE = { float64: 1e-12, float32: 1e-5 } as const;
 
 /**
  * Tests an engine on a product, a factorisation and an eigenvalue problem with known results, because a library that
- * loads may have been built with other integer sizes, or be broken on this processor.
- * @throws Error naming the operation that disagreed
+ * loads may have been built with other integer sizes or be broken on this processor.
+ * @throws Error naming the operation whose result is wrong
  */
 export function testEngine(engine: Engine): void {
   const product = testProduct(engine);
@@ -36,9 +36,9 @@ export function testEngine(engine: Engine): void {
 }
 
 /**
- * Tests only the product, to the engine's precision, for an engine that delegates everything else.
+ * Tests only the product, to the precision of the engine, for an engine that delegates all other operations.
  * @returns the product by the definition, [ORDER x ORDER]
- * @throws Error if it disagrees
+ * @throws Error if the products differ
  */
 export function testProduct(engine: Engine): Float64Array {
   const x = Float64Array.from({ length: 2 * ORDER * ORDER }, (_, k) => Math.sin(k * k + 1));

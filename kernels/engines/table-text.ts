@@ -1,22 +1,22 @@
-/** Number of rows written at once, whose columns fit into a second-level cache. */
+/** Number of rows written at once; their columns fit into a second-level cache. */
 export const CHUNK_ROWS = 1024;
 
-/** Maximum number of columns of a table, each with a slot of values. */
+/** Maximum number of columns of a table; each column has a slot for its values. */
 export const TABLE_COLUMNS_MAX = 16;
 const SLOT_BYTES = 8 * CHUNK_ROWS;
 
-/** Maximum bytes of all texts of a chunk, and of a single text. */
+/** Maximum number of bytes of all texts of a chunk. */
 const TOKENS_BYTES = 1 << 17;
 const LENGTH_BITS = 13;
 const TOKEN_BYTES_MAX = (1 << LENGTH_BITS) - 1;
 
-/** Longest text of a double. */
+/** Maximum length of the text of a double. */
 const NUMBER_BYTES_MAX = 26;
 const WORD_BYTES = 8;
-/** Bytes that a copy may write behind its end. */
+/** Maximum number of bytes that a copy may write beyond its end. */
 const SLACK_BYTES = 8;
 
-/** Memory of a table: kinds and marks, slots, texts. */
+/** Size of the memory of a table: kinds and marks, slots, texts. */
 export const TABLE_BYTES = 65_536 + TABLE_COLUMNS_MAX * SLOT_BYTES + TOKENS_BYTES + SLACK_BYTES;
 const MARKS_AT = 256;
 const SLOTS_AT = 65_536;
@@ -27,7 +27,7 @@ const ENCODER = new TextEncoder();
 export type ColumnKind = 'number' | 'count' | 'text';
 const KINDS: Readonly<Record<ColumnKind, number>> = { number: 0, count: 1, text: 2 };
 
-/** The text around the cells of a row, and for a missing value; positions of `token`. */
+/** Text before, between and after the cells of a row, and for a missing value, as positions returned by `token`. */
 export interface RowMarks {
   readonly start: number;
   readonly separator: number;
@@ -35,26 +35,29 @@ export interface RowMarks {
   readonly none: number;
 }
 
-/** Writes columns as rows of text. The caller fills the slots of up to CHUNK_ROWS rows, then writes them. */
+/** Writer of columns as rows of text. The caller fills the slots for up to CHUNK_ROWS rows, then writes them. */
 export interface TableText {
-  /** Slot of a column of numbers, NaN for a missing one. */
+  /** Returns the slot of a column of numbers; NaN is a missing number. */
   numbers(column: number): Float64Array;
-  /** Slot of a column of counts, -2^31 for a missing one, or of positions of texts. */
+  /** Returns the slot of a column of counts, in which -2^31 is a missing count, or of a column of text positions. */
   integers(column: number): Int32Array;
-  /** Returns the position of a text, valid until texts are dropped; -1 if there is no space for it. */
+  /** Stores a text and returns its position, valid until the texts are dropped; -1 if there is no space left. */
   token(text: string): number;
-  /** Number of times that texts were dropped. Earlier positions are invalid then. */
+  /** Number of times that the texts were dropped. Each drop invalidates all earlier positions. */
   readonly drops: number;
-  /** Drops all texts to make space for others. */
+  /** Drops all texts to make space for new ones. */
   dropTokens(): void;
-  /** Writes rows of the slots. @returns false if a number is infinite: fewer rows may be written then, none in part */
+  /**
+   * Writes rows from the slots. @returns false if a number is infinite: fewer rows may be written then, but no partial
+   * row
+   */
   write(kinds: readonly ColumnKind[], marks: RowMarks, count: number): boolean;
 }
 
-/** The text that a table is written into. */
+/** Window of text that a table is written into. */
 export interface TextWindow {
   readonly memory: ArrayBufferLike;
-  /** Address of the table's memory. */
+  /** Address of the memory of the table. */
   readonly tableAt: number;
   readonly powersAt: number;
   readonly end: number;
@@ -95,11 +98,11 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
   let longest = 0;
   let drops = 0;
 
-  /** Appends a text. @returns its number of bytes, -1 if there is no space */
+  /** Appends a text. @returns its number of bytes; -1 if there is no space */
   function put(text: string): number {
     const { length } = text;
     if (length > TOKEN_BYTES_MAX || filled + length > TOKENS_BYTES) return -1;
-    // Calling an encoder takes longer than writing a name or a date.
+    // Calling an encoder takes longer than writing a short text such as a date.
     for (let i = 0; i < length; i++) {
       const code = text.charCodeAt(i);
       if (code > 127) return putBytes(ENCODER.encode(text));
@@ -136,9 +139,9 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
     write(kinds, { start, separator, end: rowEnd, none }, count) {
       kinds.forEach((kind, c) => (kindBytes[c] = KINDS[kind]));
       places.set([start, separator, rowEnd, none]);
-      // Each cell with its separator, the two ends of a row, and the excess of a copy after its end.
+      // Maximum size of a row: each cell with its separator, both ends of the row, and the excess of a copy.
       const rowBytes = (2 * kinds.length + 2) * (Math.max(longest, NUMBER_BYTES_MAX) + SLACK_BYTES);
-      if (rowBytes + WORD_BYTES > windowBytes) return false; // Part of a word may stay in the window.
+      if (rowBytes + WORD_BYTES > windowBytes) return false; // A partial word may stay in the window.
       for (let row = 0; row < count;) {
         if (window.at() + rowBytes > end) window.drainWords();
         const done = writeTable(

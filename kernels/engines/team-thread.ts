@@ -4,8 +4,8 @@ import { openNativeKernels } from './native-kernels.js';
 import { CELL, STATE, type FollowerPlace } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
 
-/** Thread that follows the leader of a team at every call, until it is idle for a time or dismissed. */
-const { memory, module, set, cells, idleMs } = workerData as FollowerPlace; // made by `createTeam` alone
+/** Thread that follows the leader of its team at every call until it is idle for `idleMs` or dismissed. */
+const { memory, module, set, cells, idleMs } = workerData as FollowerPlace; // created by `createTeam` only
 const kernels =
   set === undefined
     ? (new WebAssembly.Instance(module, createKernelImports(memory)).exports as unknown as KernelExports)
@@ -22,7 +22,7 @@ while (state !== STATE.gone) {
   }
 }
 
-/** Waits for a call, unless the team dismissed the thread. @returns the next command */
+/** Waits for a call unless the team has dismissed the thread. @returns the next state */
 function waitForCall(from: number): number {
   Atomics.compareExchange(cells, CELL.state, from, STATE.ready);
   Atomics.notify(cells, CELL.state);

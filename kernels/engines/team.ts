@@ -3,21 +3,19 @@ import type { Arena } from './arena.js';
 import type { NativeSet } from './native-kernels.js';
 import type { KernelExports } from './wasm-exports.js';
 
-/** The start data of a follower: the memory, the compiled kernels, and the address of its commands. */
+/** Start data of a follower: the memory, the compiled kernels, and the cells for its commands. */
 export interface FollowerPlace {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
-  /** Instruction set of native kernels; undefined if there are none. */
+  /** Instruction set of the native kernels; undefined without native kernels. */
   readonly set: NativeSet | undefined;
-  /**
-   * State, board and scratch, in separate memory, because the memory of the kernels is laid out again for every call.
-   */
+  /** State, board and scratch, in separate memory because the layout of the kernel memory changes with every call. */
   readonly cells: Int32Array;
-  /** Time for which it waits for a call before it ends. */
+  /** Time without a call after which the follower ends, in milliseconds. */
   readonly idleMs: number;
 }
 
-/** Words of the cells. */
+/** Indices of the words in the cells. */
 export const CELL = { state: 0, board: 1, scratch: 2 } as const;
 
 /**
@@ -26,37 +24,40 @@ export const CELL = { state: 0, board: 1, scratch: 2 } as const;
  */
 export const STATE = { starting: 0, ready: 1, chosen: 2, called: 3, gone: 4 } as const;
 
-/** A follower ends if it was not called for this time. A series of jobs keeps it. */
+/** Idle time after which a follower ends; long enough to keep it through a series of jobs. */
 const IDLE_MS = 10_000;
 
-/** Followers start within tens of milliseconds. On a machine too busy for that, they would not help either. */
+/**
+ * Maximum time to wait for a follower to start. Start takes tens of milliseconds; on a busier machine a follower would
+ * not help either.
+ */
 const MUSTER_MS = 1_000;
 
-/** Maximum time from the end of a call until a follower waits for the next one. */
+/** Maximum time from the end of a call until a follower waits for the next call. */
 const RETURN_MS = 5;
 
-/** Maximum size of an arena that waiting followers may keep in memory. For a larger one they are dismissed. */
+/** Maximum size of an arena that waiting followers may keep in memory. They are dismissed if the arena is larger. */
 const KEPT_BYTES_MAX = 128 * 2 ** 20;
 
 export interface TeamOf {
   readonly arena: Arena;
   readonly module: WebAssembly.Module;
   readonly kernels: KernelExports;
-  /** Instruction set of native kernels. Default: none. */
+  /** Instruction set of the native kernels. Default: none. */
   readonly set?: NativeSet | undefined;
 }
 
 /**
- * Threads in addition to this one. They process parts of the products of a kernel (`wasm/team`). Products are divided
- * in the same way for any number of threads, so the bits do not depend on it.
+ * Team of additional threads that process parts of the products of a kernel (`wasm/team`). Products are divided
+ * identically for any number of threads, so results are bit-identical.
  */
 export interface Team {
   /**
-   * Runs a large kernel with `count` threads, including this one; on this thread only if others are missing.
+   * Runs a large kernel with `count` threads, including this one; only on this thread if no other is available.
    * @cost 20 to 40 ms and 10 MB to start each missing thread
    */
   gather<T>(count: number, work: () => T): T;
-  /** Runs a smaller kernel with the threads that are ready, without waiting; frequent calls start more. */
+  /** Runs a smaller kernel with the threads that are ready, without waiting; frequent calls start more threads. */
   present<T>(count: number, work: () => T): T;
 }
 
@@ -64,7 +65,7 @@ export function createTeam({ arena, module, kernels, set }: TeamOf): Team {
   let followers: Int32Array[] = [];
   let request = Number.NEGATIVE_INFINITY;
 
-  /** Starts missing followers up to a number and removes those that ended. */
+  /** Starts missing followers up to the wanted number. */
   function ensure(wanted: number): void {
     while (followers.length < wanted) followers.push(start({ memory: arena.memory, module, set }));
   }
@@ -131,7 +132,7 @@ function start(place: Pick<FollowerPlace, 'memory' | 'module' | 'set'>): Int32Ar
   return cells;
 }
 
-/** Waits until a follower is ready and assigns it to a call. @returns true if it was ready in time */
+/** Waits until a follower is ready and assigns it to a call. @returns true if it was ready by the deadline */
 function isChosen(cells: Int32Array, deadline: number): boolean {
   for (;;) {
     const state = Atomics.compareExchange(cells, CELL.state, STATE.ready, STATE.chosen);
@@ -148,7 +149,7 @@ function call(cells: Int32Array, board: number, scratch: number): void {
   say(cells, STATE.called);
 }
 
-/** Makes a follower wait for another call. */
+/** Makes a follower wait for the next call. */
 function release(cells: Int32Array): void {
   say(cells, STATE.ready);
 }

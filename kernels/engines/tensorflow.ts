@@ -10,7 +10,7 @@ import type { Engine } from './engine.js';
 import { loadOptionalPackage, type Loader } from './optional-package.js';
 import { testProduct } from './self-test.js';
 
-/** Functions of TensorFlow.js that are used, common to all its packages. */
+/** Functions of TensorFlow.js used here, common to all its packages. */
 interface TensorFlow {
   readonly version_core?: string;
   ready(): Promise<void>;
@@ -26,19 +26,21 @@ interface Tensor {
   dataSync(): Float32Array;
 }
 
-/** Paths compounded in one call: a few MB of factors. */
+/** Number of paths compounded in one call: a few MB of growth factors. */
 const PATHS_TOGETHER = 2_048;
 
-/** Packages that provide TensorFlow, the native one first, and the package that must be loaded with the second. */
+/**
+ * Packages that provide TensorFlow, the native one first, and the core package that the WebAssembly backend requires.
+ */
 const NATIVE = '@tensorflow/tfjs-node';
 const CORE = '@tensorflow/tfjs-core';
 const WASM = '@tensorflow/tfjs-backend-wasm';
 
 /**
- * Creates the engine of TensorFlow.js: float32 for the covariance product and for paths; `base` computes everything
- * else. Operators install the native package; the WebAssembly backend is an optional dependency.
+ * Creates the engine of TensorFlow.js: float32 for the covariance product and path simulation; `base` computes
+ * everything else. Operators install the native package themselves; the WebAssembly backend is an optional dependency.
  *
- * @param base  Engine for everything that requires more than float32.
+ * @param base  Engine for all operations that require float64.
  * @throws      Error with the reason if it is unavailable: no package, a backend that does not start, or a wrong
  *              product.
  */
@@ -75,8 +77,8 @@ function engineOn(tf: TensorFlow, from: string, base: Engine): Engine {
 }
 
 /**
- * Computes X'X by an explicit transpose, because the flag of matMul leaves the fast path and is twelve times slower on
- * the WebAssembly backend.
+ * Computes X'X by an explicit transpose, because the transpose flag of matMul leaves the fast path and is twelve times
+ * slower on the WebAssembly backend.
  */
 function productOf(tf: TensorFlow, x: Float32Array, rows: number, columns: number): Float32Array {
   const panel = tf.tensor2d(x, [rows, columns]);
@@ -87,7 +89,7 @@ function productOf(tf: TensorFlow, x: Float32Array, rows: number, columns: numbe
   return values;
 }
 
-/** Draws the growth factors of some paths, compounds them in float32 and tallies the levels. */
+/** Draws the growth factors of a batch of paths, compounds them in float32 and tallies the levels. */
 function compoundPaths(
   tf: TensorFlow,
   draw: ReturnType<typeof createPathDrawer>,
@@ -127,7 +129,7 @@ async function native(load: Loader | undefined): Promise<{ tf: TensorFlow; from:
 
 async function wasm(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
   const tf = moduleOf(await loadOptionalPackage(CORE, load));
-  await loadOptionalPackage(WASM, load); // Registers itself as a backend.
+  await loadOptionalPackage(WASM, load); // Importing the package registers the backend.
   if (!(await tf.setBackend('wasm'))) throw new Error(`${WASM} does not start`);
   return { tf, from: WASM };
 }

@@ -4,36 +4,42 @@ import { createKernelImports } from './kernel-imports.js';
 import { kernelModule } from './kernel-module.js';
 
 const PAGE_BYTES = 65_536;
-/** The first page holds the constants of the module; units, columns and values of a holding follow, then the panel. */
+/**
+ * Start of the scratch memory. The first page holds the constants of the module; units, columns and values of a holding
+ * follow, then the panel.
+ */
 const SCRATCH_AT = PAGE_BYTES;
 
 /**
- * Range of panel sizes with kernels. Addresses end below 2 GiB, and calling a kernel for a small panel costs more than
- * it saves. Other panels are summed by plain code.
+ * Range of panel sizes that use kernels. Addresses must stay below 2 GiB, and calling a kernel for a small panel costs
+ * more than it saves. Other panels are summed in plain code.
  */
 export const PANEL_BYTES_MIN = 2 ** 20;
 const PANEL_BYTES_MAX = 2 ** 30;
 
-/** Number of sessions whose values are requested at once. */
+/** Maximum number of sessions whose values are requested in one call. */
 export const SESSIONS_AT_ONCE = 4;
 
-/** Sums over the rows of a panel in its own memory, with the bits of `sumHoldingValue`. */
+/** Sums over the rows of a panel in kernel memory, bit-identical to `sumHoldingValue`. */
 export interface ValuePanel {
   /** Loads a holding in place of the previous one. */
   load(holding: Holding, loaded: LoadedHolding): void;
-  /** Returns true if that holding was loaded last. */
+  /** Returns true if the given holding was loaded last. */
   has(owner: object, version: number): boolean;
-  /** Changes the units at a place of the holding. */
+  /** Changes the units at one position of the holding. */
   setUnits(place: number, units: number): void;
-  /** Values on sessions that follow each other, at most `SESSIONS_AT_ONCE`. @param row beginning of the first one's row */
+  /**
+   * Returns the values on consecutive sessions, at most `SESSIONS_AT_ONCE`. @param row start of the row of the first
+   * session
+   */
   values(row: number, sessions: number, into: Float64Array): void;
 }
 
-/** The identity of a holding. */
+/** Identity of a holding. */
 export interface LoadedHolding {
-  /** True if its columns are adjacent. */
+  /** True if the columns of the holding are adjacent. */
   readonly isRun: boolean;
-  /** Owner of the holding, and version of the holding. */
+  /** Owner of the holding, and the version of its contents. */
   readonly owner: object;
   readonly version: number;
 }
@@ -59,8 +65,8 @@ export function valuePanelOf({ buffer }: Float64Array): ValuePanel | undefined {
 }
 
 /**
- * Allocates zeroed memory for a panel with kernels; undefined if it is too small or too large, or memory is
- * insufficient. @param names cells of a row
+ * Allocates zeroed memory for a panel with kernels; undefined if the panel is too small or too large, or memory is
+ * insufficient. @param names number of cells per row
  */
 export function createValuePanel(cells: number, names: number): Float64Array | undefined {
   const columnsAt = SCRATCH_AT + 8 * names;

@@ -1,11 +1,14 @@
 /**
- * The exports of `kernels/wasm/index.ts`, addresses and sizes as numbers. The `*Scratch` functions return the number of
+ * Exports of `kernels/wasm/index.ts`; addresses and sizes are numbers. The `*Scratch` functions return the number of
  * bytes of workspace that a kernel needs.
  */
 export interface KernelExports {
-  /** Uses native kernels for work of at least this number of multiply-adds; `scratch`: bytes that their products need. */
+  /**
+   * Enables native kernels for work of at least this number of multiply-adds. `scratch` is the number of bytes that
+   * their products need.
+   */
   useNative(multiplyAdds: number, scratch: number): void;
-  /** Tile rows of X'X, which threads may share among them; the first is the longest. */
+  /** Returns the number of tile rows of X'X that threads may share; the first one is the longest. */
   symmetricRankKTileRows(columns: number): number;
   symmetricRankKScratch(rows: number, columns: number): number;
   symmetricRankK(

@@ -13,39 +13,39 @@ import { factorsOn } from './webassembly/factors.js';
 import { productsOn } from './webassembly/products.js';
 
 /**
- * Order from which threads share an eigenvalue problem: a quarter of a second of work, compared with 30 ms for starting
- * a thread.
+ * Minimum order of an eigenvalue problem that threads share: a quarter of a second of work, compared with 30 ms for
+ * starting a thread.
  */
 const TEAM_ORDER = 1_500;
 
 /**
- * Multiply-adds from which running threads share the product of a panel with itself: 3 ms of work, compared with 0.1 ms
- * for calling them.
+ * Minimum number of multiply-adds of a product X'X that running threads share: 3 ms of work, compared with 0.1 ms for
+ * calling them.
  */
 const SHARED_MIN = 3e7;
 
-/** Past four threads the memory that holds the matrix is what they wait for. */
+/** Maximum number of threads. Beyond four, the threads wait for the memory bandwidth. */
 const TEAM_MAX = 4;
 
 export interface WasmEngineOptions {
-  /** Memory to work on. Default: a new arena. */
+  /** Memory of the kernels. Default: a new arena. */
   readonly arena?: Arena;
   /**
-   * Number of threads that a large problem may use now, including the calling one. Default: 1. The bits do not depend
-   * on it.
+   * Returns the number of threads that a large problem may use now, including the calling one. Default: 1. Results are
+   * bit-identical for any number.
    */
   readonly threads?: () => number;
-  /** Order from which an eigenvalue problem is large. */
+  /** Minimum order of an eigenvalue problem that threads share. */
   readonly teamOrder?: number;
-  /** Multiply-adds from which a product of a panel with itself is shared. */
+  /** Minimum number of multiply-adds of a product X'X that threads share. */
   readonly sharedMin?: number;
-  /** Kernels for larger work. Default: none. */
+  /** Native kernels for larger work. Default: none. */
   readonly native?: NativeKernels;
 }
 
 /**
- * Creates the engine of the SIMD kernels in WebAssembly, with the same bits on every machine, Node version and number
- * of threads.
+ * Creates the engine of the SIMD kernels in WebAssembly. Its results are bit-identical on every machine, Node version
+ * and number of threads.
  *
  * @param options  Memory, and threads that may help.
  * @throws         Error if the platform has no WebAssembly SIMD, or the module was not built.
@@ -57,7 +57,7 @@ export function openWasmEngine(options: WasmEngineOptions = {}): Engine {
   });
 }
 
-/** Creates an engine from compiled kernels of any origin. */
+/** Creates an engine from a compiled kernel module, with or without native kernels. */
 export function engineOn(
   module: WebAssembly.Module,
   {
@@ -101,5 +101,5 @@ export function engineOn(
 
 function instantiate(module: WebAssembly.Module, arena: Arena): KernelExports {
   const { exports } = new WebAssembly.Instance(module, createKernelImports(arena.memory));
-  return exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, whose exports that interface lists.
+  return exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, and `KernelExports` lists its exports.
 }

@@ -1,4 +1,4 @@
-/** Parts of the WebAssembly interface that engines use. The compiler declares them only with the DOM library. */
+/** Parts of the WebAssembly API that engines use. The compiler declares them only with the DOM library. */
 declare namespace WebAssembly {
   interface MemoryDescriptor {
     readonly initial: number;
@@ -7,7 +7,7 @@ declare namespace WebAssembly {
   }
   interface Memory {
     readonly buffer: SharedArrayBuffer;
-    /** Grows by a number of pages; returns the previous number. */
+    /** Grows the memory by a number of pages and returns the previous number of pages. */
     grow(pages: number): number;
   }
   type Module = object;

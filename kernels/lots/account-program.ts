@@ -1,9 +1,10 @@
 import { assert } from '../assert.js';
 
 /**
- * Trades of an account near a target, with taxes by lot. All amounts are shares of the value of the account.
+ * Optimisation problem of an account that trades towards a target, with taxes by lot. All amounts are fractions of the
+ * account value.
  *
- * minimise  aversion f(w) + trading costs + taxWeight T(S, L) + penalties of soft rows
+ * minimise aversion f(w) + trading costs + taxWeight T(S, L) + penalties of soft rows
  *
  * w_i   weight after trading: held_i + bought_i - sum of sales of its lots
  *   f     (w - target)' (B B' + diag(specific)) (w - target), the variance of the active return
@@ -13,30 +14,30 @@ import { assert } from '../assert.js';
  * A security is bought or sold, never both.
  */
 export interface AccountProgram {
-  /** Securities. */
+  /** Number of securities. */
   readonly n: number;
-  /** Factors. */
+  /** Number of factors. */
   readonly k: number;
   /** B, [n x k]. */
   readonly loadings: Float64Array;
-  /** [n], positive. */
+  /** Specific variances, [n], positive. */
   readonly specific: Float64Array;
   readonly target: Float64Array;
   readonly held: Float64Array;
   /** Lots of security i are lotStart[i] to lotStart[i + 1] - 1, [n + 1]. */
   readonly lotStart: Int32Array;
-  /** [lots], positive. */
+  /** Lot sizes, [lots], positive. */
   readonly lotSize: Float64Array;
-  /** Short-term gain per unit sold, [lots]; 0 for a lot of long-term gains. */
+  /** Short-term gain per unit sold, [lots]; 0 for a long-term lot. */
   readonly lotShort: Float64Array;
   readonly lotLong: Float64Array;
-  /** 1 for a security that sells its lots in their order, 0 for one that sells the cheapest first, [n]. */
+  /** 1 if the security sells its lots in their given order, 0 if it sells the cheapest lot first, [n]. */
   readonly isOrdered: Uint8Array;
   /** Maximum purchase, [n]; 0 forbids it. */
   readonly buyLimit: Float64Array;
   /** Cost per unit traded, [n]. */
   readonly costRate: Float64Array;
-  /** Weight of one share if only whole shares trade, [n]; 0 if any fraction is allowed. */
+  /** Weight of one share if only whole shares trade, [n]; 0 if any fraction may trade. */
   readonly unit: Float64Array;
   /** Minimum trade, [n]; 0: no minimum. A sale of the whole position may be smaller. */
   readonly minimumTrade: Float64Array;
@@ -49,34 +50,34 @@ export interface AccountProgram {
   readonly taxWeight: number;
   readonly fixedShort: number;
   readonly fixedLong: number;
-  /** One side where T is convex, two for L >= 0 and L <= 0. */
+  /** One side if T is convex, otherwise two: L >= 0 and L <= 0. */
   readonly sides: readonly TaxSide[];
   readonly rows: readonly AccountRow[];
 }
 
-/** Part of the tax function on which it is convex: the maximum of its pieces. */
+/** Convex part of the tax function: the maximum of its pieces. */
 export interface TaxSide {
   readonly pieces: readonly TaxPiece[];
-  /** 1 where L >= 0 is required, -1 where L <= 0 is, 0 without a requirement. */
+  /** 1 if the side requires L >= 0, -1 if it requires L <= 0, 0 without a requirement. */
   readonly longSign: -1 | 0 | 1;
 }
 
-/** short S + long L + constant */
+/** Linear piece of the tax: short S + long L + constant. */
 export interface TaxPiece {
   readonly short: number;
   readonly long: number;
   readonly constant: number;
 }
 
-/** weights'w + short S + long L + cost C + constant <= 0, or a positive value if a penalty allows it. */
+/** Constraint weights'w + short S + long L + cost C + constant <= 0. A row with a finite penalty may be violated. */
 export interface AccountRow {
-  /** [n]; null: no weights. */
+  /** Coefficients of the weights, [n]; null: all 0. */
   readonly weights: Float64Array | null;
   readonly short: number;
   readonly long: number;
   readonly cost: number;
   readonly constant: number;
-  /** Price of a unit of violation; Infinity for a hard row. */
+  /** Price per unit of violation; Infinity for a hard row. */
   readonly penalty: number;
 }
 
@@ -89,7 +90,8 @@ export function assertProgram(program: AccountProgram): void {
 }
 
 /**
- * @returns T(S, L) for the sign of L; the lower of the two at L = 0
+ * Computes the tax T(S, L) for the sign of L.
+ * @returns the lower tax of the two sides at L = 0
  * @cost one multiply-add per piece and gain
  * @source 26 U.S.C. 1(h), 1222: net gains of each term offset net losses of the other
  */
@@ -104,7 +106,7 @@ export function computeTax(sides: readonly TaxSide[], short: number, long: numbe
   return least;
 }
 
-/** Writes B'x into `out`. */
+/** Writes the factor exposures B'x to `out` and returns it. */
 export function computeFactorExposures(
   { n, k, loadings }: AccountProgram,
   active: Float64Array,

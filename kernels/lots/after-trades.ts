@@ -1,10 +1,10 @@
 import type { AccountProgram } from './account-program.js';
 
-/** Trades that are decided, and what a security may trade in addition. */
+/** Trades that are already decided, and the trades that each security may still make. */
 export interface DecidedTrades {
-  /** Signed trades, [n]. */
+  /** Signed net trades, [n]. */
   readonly net: Float64Array;
-  /** Gains of their sales. */
+  /** Gains realised by the sales. */
   readonly short: number;
   readonly long: number;
   /** Lots of security i that may still be sold are first[i] to end[i] - 1, [n]. */
@@ -13,7 +13,7 @@ export interface DecidedTrades {
   readonly buyLimit: Float64Array;
 }
 
-/** Carries out the trades that are decided: the account after them, and what they cost. */
+/** Applies decided trades to an account: returns the reduced account and the trading costs. */
 export function applyTrades(
   program: AccountProgram,
   { net, short, long, first, end, buyLimit }: DecidedTrades,

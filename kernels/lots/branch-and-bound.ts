@@ -14,8 +14,8 @@ import { createTrades } from './trade-figures.js';
 const CLOSED = 1e-12;
 
 /**
- * Searches the permitted trades of one side of the tax by ranges of net trades, lowest bound first.
- * @returns the best trades found and a bound on all of them
+ * Searches the permitted trades of one side of the tax by branching on ranges of net trades, lowest bound first.
+ * @returns the best trades found and a lower bound on the objective of all permitted trades
  */
 export function searchBranches(
   program: AccountProgram,
@@ -26,7 +26,10 @@ export function searchBranches(
   const side = program.sides[sideAt]!;
   let candidate = incumbent;
   let nodes = 0;
-  /** Lowest bound of branches that have one net trade by security, but too many lots to try. */
+  /**
+   * Lowest bound among branches in which each security has a single net trade, but too many combinations of lots to
+   * try.
+   */
   let unproved = Infinity;
   const root = boundOf(program, side, rootRanges(program));
   const open: Node[] = root === undefined ? [] : [root];
@@ -80,11 +83,12 @@ function rootRanges(program: AccountProgram): TradeRanges {
   };
 }
 
-/** Narrowest range that is still divided where any fraction trades. */
+/** Minimum width of a range that is still split if any fraction may trade. */
 const NARROW = 1e-7;
 
 /**
- * Splits the range in which the convex solution and the minimum of the bound differ most; undefined if none is left.
+ * Splits the range in which the convex solution and the minimiser of the bound differ most; undefined if no range can
+ * be split.
  */
 function splitOf(
   { n, unit }: AccountProgram,
@@ -111,7 +115,7 @@ function splitOf(
     );
     left.most[at] = cut * step;
     right.least[at] = (cut + 1) * step;
-    if (left.most[at]! < low) left.most[at] = low; // A position of a fraction of a share may be sold whole.
+    if (left.most[at]! < low) left.most[at] = low; // A position of a fraction of a share may be sold as a whole.
   } else {
     const width = high - low;
     const cut = low < 0 && high > 0 ? 0 : Math.min(Math.max(middle, low + 0.1 * width), high - 0.1 * width);
@@ -121,7 +125,9 @@ function splitOf(
   return [left, right];
 }
 
-/** Solves the convex form for some ranges. Securities with only one possible trade become constants of the account. */
+/**
+ * Solves the convex form within the ranges. Securities with only one possible trade become constants of the account.
+ */
 function boundOf(program: AccountProgram, side: TaxSide, ranges: TradeRanges): Node | undefined {
   const { n, held } = program;
   for (let i = 0; i < n; i++)
@@ -164,14 +170,17 @@ function isFixed({ unit }: AccountProgram, { least, most }: TradeRanges, i: numb
   return most[i]! - least[i]! < (unit[i]! > 0 ? unit[i]! * 0.5 : 1e-12);
 }
 
-/** @returns true for a trade below the minimum that does not sell the whole position */
+/** Returns true for a trade below the minimum that does not sell the whole position. */
 function isTooSmall(program: AccountProgram, i: number, trade: number): boolean {
   const amount = Math.abs(trade);
   if (amount < 1e-12 || amount >= program.minimumTrade[i]! - 1e-12) return false;
   return trade > 0 || Math.abs(amount - computeLotSize(program, i)) > 1e-12;
 }
 
-/** Carries out the trades that are decided: the account after them, and what they cost. */
+/**
+ * Applies the trades of securities with a single possible trade: returns the reduced account and the trading
+ * costs.
+ */
 function fixTrades(program: AccountProgram, ranges: TradeRanges, prices: { short: number; long: number }) {
   const { n, lotStart, lotSize, lotShort, lotLong } = program;
   const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];

@@ -15,7 +15,7 @@ export function createCandidate(program: AccountProgram, trades: AccountTrades):
   return { trades, figures, merit: computeMerit(figures) };
 }
 
-/** Highest price that a side puts on gains. */
+/** Returns the highest prices that the pieces of a side put on gains. */
 export function findTopPrices({ pieces }: TaxSide, weight: number): GainPrices {
   return {
     short: weight * Math.max(...pieces.map(({ short }) => short)),
@@ -24,8 +24,8 @@ export function findTopPrices({ pieces }: TaxSide, weight: number): GainPrices {
 }
 
 /**
- * Returns the prices that multipliers put on gains.
- * @cost rows
+ * Returns the prices of gains implied by multipliers.
+ * @cost one pass over the rows
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.8
  */
 export function computePricesAt(program: AccountProgram, side: TaxSide, { rows }: Multipliers): GainPrices {
@@ -38,8 +38,8 @@ export function computePricesAt(program: AccountProgram, side: TaxSide, { rows }
 }
 
 /**
- * Relative weight of the highest prices in the prices that order sales, so that among lots of equal price the lowest
- * gain is sold first.
+ * Relative weight of the highest prices in the prices that order sales: among lots of equal price, the one with the
+ * lowest gain is sold first.
  */
 const TIE = 1e-6;
 

@@ -2,7 +2,7 @@ import type { AccountProgram, TaxSide } from './account-program.js';
 import { listRelaxedRows, type Multipliers, type RelaxedRow } from './relaxation.js';
 import { BUYS, sortSales, SELLS } from './relaxed-trades.js';
 
-/** Restrictions of a branch: signed trades of each security between two amounts. */
+/** Restrictions of a branch: lower and upper limits on the signed trade of each security. */
 export interface TradeRanges {
   readonly least: Float64Array;
   readonly most: Float64Array;
@@ -10,20 +10,20 @@ export interface TradeRanges {
 
 export interface DualBound {
   /**
-   * Lower bound of the objective over all permitted trades of the side. Infinity if a security has no permitted trade.
+   * Lower bound on the objective over all permitted trades of the side; Infinity if a security has no permitted trade.
    */
   readonly bound: number;
-  /** Trades that attain the bound by security, signed; purchases are positive. */
+  /** Signed trades by security that attain the bound; purchases are positive. */
   readonly trades: Float64Array;
 }
 
-/** Tolerance of bounds of weights and of whole shares, in weights. */
+/** Tolerance for weight bounds and whole shares, as a weight. */
 const ROUNDING = 1e-12;
 
 /**
- * Lagrangian bound of one side of the tax. Given multipliers, securities are independent: each is minimised exactly
- * over its permitted trades (purchase or sale, order of lots, whole shares, minimum trades, bounds). Any multipliers
- * give a valid bound; those of the optimum give the best one. Needs no solver.
+ * Computes the Lagrangian bound of one side of the tax. Given multipliers, the problem separates by security: each is
+ * minimised exactly over its permitted trades (purchase or sale, order of lots, whole shares, minimum trades, bounds).
+ * Any multipliers give a valid bound; the optimal multipliers give the best one. No solver is needed.
  *
  * @cost lots log lots + n k
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9
@@ -66,7 +66,10 @@ export function computeDualBound(
   return { bound, trades };
 }
 
-/** Returns multipliers that a bound accepts: not negative, at most the penalty, tax pieces of sum `taxWeight`. */
+/**
+ * Returns multipliers that satisfy the dual constraints: not negative, at most the penalty, and a sum of `taxWeight`
+ * over the tax pieces.
+ */
 export function computePrices(rows: readonly RelaxedRow[], multipliers: Multipliers, taxWeight: number) {
   const toFinite = (x: number): number => (Number.isFinite(x) ? x : 0);
   const own = Float64Array.from(rows, ({ penalty }, j) =>
@@ -97,7 +100,7 @@ export interface SecurityTerms {
   readonly to: number;
 }
 
-/** Security being minimised: its terms and the best trade so far. A class, for the engine to know its members. */
+/** Minimisation of one security: its terms and the best trade so far. A class, so that the engine knows its members. */
 class Search {
   readonly curvature: number;
   readonly slope: number;
@@ -124,7 +127,7 @@ class Search {
   }
 }
 
-/** Considers a trade that costs an amount. */
+/** Replaces the best trade by `trade`, at the cost `amount`, if that is better. */
 function consider(s: Search, trade: number, amount: number): void {
   const w = s.held + trade;
   if (w < s.lower - ROUNDING || w > s.upper + ROUNDING || trade < s.from - ROUNDING || trade > s.to + ROUNDING) return;
@@ -136,9 +139,9 @@ function consider(s: Search, trade: number, amount: number): void {
   }
 }
 
-/** Considers trades between `least` and `most` in one direction, where each unit costs `price`. */
+/** Considers trades between `least` and `most` in one direction, at the price `price` per unit. */
 function considerRange(s: Search, way: number, least: number, most: number, offset: number, price: number): void {
-  // Bounds of weights and of the branch, as bounds of the amount traded.
+  // Bounds on weights and branch ranges, expressed as bounds on the amount traded.
   const low = way > 0 ? Math.max(s.lower - s.held, s.from) : Math.max(s.held - s.upper, -s.to);
   const high = way > 0 ? Math.min(s.upper - s.held, s.to) : Math.min(s.held - s.lower, -s.from);
   const a = Math.max(least, low);
@@ -159,7 +162,7 @@ function considerRange(s: Search, way: number, least: number, most: number, offs
   if (above !== below) consider(s, way * above, offset + price * (above - least));
 }
 
-/** Minimises one security over its permitted trades. */
+/** Minimises the terms of one security over its permitted trades. */
 export function minimiseSecurity(
   program: AccountProgram,
   i: number,
@@ -186,6 +189,6 @@ export function minimiseSecurity(
     amount += price * (end - sold);
     sold = end;
   }
-  if (sold > 0) consider(search, -sold, amount); // The whole position, whatever its size.
+  if (sold > 0) consider(search, -sold, amount); // The whole position may be sold, whatever its size.
   return search;
 }

@@ -20,35 +20,35 @@ import type {
 } from './relaxation.js';
 import { createFarPoint, createNearPoint } from './starting-point.js';
 
-/** Steps; 15 to 25 are usual. */
+/** Maximum number of steps; 15 to 25 are usual. */
 const STEPS_MAX = 80;
-/** Complementarity of a solution, as a fraction of the account's value. */
+/** Complementarity of a solution, as a fraction of the account value. */
 const TOLERANCE = 1e-13;
 /** Complementarity below which further steps only add rounding errors. */
 const LAST = 1e-15;
-/** Complementarity and residuals at which the caller may end the solution. */
+/** Complementarity and residuals from which on the caller may end the iterations. */
 const LOOSE = 1e-6;
-/** Residuals of a solution; smaller ones are lost to rounding. */
+/** Maximum residual of a solution; smaller residuals are lost to rounding. */
 const RESIDUAL = 1e-10;
-/** Residual that still counts as feasible where rounding stops the steps. */
+/** Maximum residual that counts as feasible if rounding errors stop the iterations. */
 const ACCEPTED = 1e-9;
-/** Share of the distance to the nearest bound that a step may go. */
+/** Fraction of the distance to the nearest bound that a step may take. */
 const STEP_SHARE = 0.995;
-const STEP_MIN = 1e-10; // Shorter steps lead nowhere.
-/** Distance below which a trade is at a bound that has a price. */
+const STEP_MIN = 1e-10; // Minimum step length; shorter steps make no progress.
+/** Maximum distance at which a trade counts as at a bound with a positive multiplier. */
 const AT_BOUND = 1e-9;
-/** Violation allowed to rows and weights in the search. */
+/** Maximum violation of rows and weight bounds during the search. */
 const VIOLATION_MAX = 1e-7;
-/** Price of a unit of violation of a hard row. The row of the variance is relative to its limit: near 0 its price has no maximum. */
+/** Price per unit of violation of a hard row; the multiplier of the variance row is unbounded near a limit of 0. */
 export const HARD_PENALTY = 100;
 
 /**
- * Solves the convex form of an account by a primal-dual interior point with predictor and corrector.
+ * Solves the convex form of an account by a primal-dual interior-point method with predictor and corrector.
  *
- * Rows may be violated at a price, so an interior always exists. Bounds of weights that the trades already imply are
+ * Rows may be violated at a price, so an interior always exists. Weight bounds that the sizes of the trades imply are
  * omitted.
  *
- * @cost a step: n k^2 / 2 + 60 multiply-adds per lot
+ * @cost per step: n k^2 / 2 multiply-adds, and 60 per lot
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.6; Mehrotra (1992).
  */
 export function solveRelaxation(
@@ -96,8 +96,8 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   const w = new Float64Array(n);
   const active = new Float64Array(n);
   const exposures = new Float64Array(k);
-  const slope = new Float64Array(n); // Of the variance.
-  const limitSlope = new Float64Array(hasVariance ? n : 0); // Of its row, which is relative to the limit.
+  const slope = new Float64Array(n); // gradient of the variance
+  const limitSlope = new Float64Array(hasVariance ? n : 0); // gradient of the variance row, which is relative to the limit
   const y = new Float64Array(m);
   const [slack, excess] = [new Float64Array(m), new Float64Array(m)];
   const values = new Float64Array(m);
@@ -201,7 +201,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     return { gap: complementarity, worst };
   }
 
-  /** Gradient of the Lagrangian in the trades, without the multipliers of their bounds. */
+  /** Computes the gradient of the Lagrangian in the trades, without the multipliers of their bounds. */
   function dualGradient(): void {
     const scale = averseness();
     let ps = 0;
@@ -255,7 +255,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     complete(step);
   }
 
-  /** Computes the changes of the other unknowns from those of the system. */
+  /** Computes the changes of the remaining unknowns from the solution of the reduced system. */
   function complete({ dz, dy, dw, dzl, dzu, ds, de, db, dp }: InteriorStep): void {
     for (let i = 0; i < n; i++) {
       let change = 0;
@@ -316,8 +316,8 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
       setGoals(goals, centring * mu, predictor);
       computeDirection(corrector);
       const { primal, dual } = findLongestStep(iterate, corrector, STEP_SHARE);
-      const length = Math.min(primal, dual); // The objective is curved: both move alike.
-      // Without permitted trades, prices of an account exceed the range of numbers.
+      const length = Math.min(primal, dual); // The objective is nonlinear, so primal and dual take the same step length.
+      // Without permitted trades, the prices of an account exceed the range of doubles.
       if (
         !(length > STEP_MIN) ||
         !Number.isFinite(computeComplementarity(iterate, corrector, { primal: length, dual: length }))

@@ -1,14 +1,14 @@
 import type { Relaxation } from './relaxation.js';
 
-/** Pairs of amounts and multipliers of an iterate. */
+/** Primal amounts and dual multipliers of an iterate, which form complementary pairs. */
 export interface Iterate {
-  /** Sizes of the trades. */
+  /** Sizes of the trades, which are their upper bounds. */
   readonly size: Float64Array;
   readonly z: Float64Array;
   /** Multipliers of z >= 0 and z <= size. */
   readonly zl: Float64Array;
   readonly zu: Float64Array;
-  /** Multipliers of the rows, their slack and their violation. */
+  /** Multipliers of the rows, with the slack and the violation of each row. */
   readonly y: Float64Array;
   readonly slack: Float64Array;
   readonly excess: Float64Array;
@@ -17,7 +17,7 @@ export interface Iterate {
   readonly boundPrice: Float64Array;
 }
 
-/** Changes of all unknowns: trades, their multipliers, rows, bounds of weights, the tax. */
+/** Changes of all unknowns: trades, multipliers of trades, rows, weight bounds, the tax. */
 export interface InteriorStep {
   readonly dz: Float64Array;
   readonly dzl: Float64Array;
@@ -46,16 +46,16 @@ export function createStep(trades: number, securities: number, rows: number, bou
   };
 }
 
-/** Lengths of a step, of amounts and of multipliers. */
+/** Primal and dual length of a step. */
 export interface StepLengths {
   readonly primal: number;
   readonly dual: number;
 }
 
-/** Length at which a value that changes by `change` is 0. */
+/** Step length at which a value that changes by `change` reaches 0. */
 const reachOf = (value: number, change: number): number => (change < 0 ? -value / change : Infinity);
 
-/** Returns the longest step up to 1 that keeps every pair positive, times a share. */
+/** Returns the longest step, up to 1, that keeps every pair positive, multiplied by `share`. */
 export function findLongestStep(at: Iterate, step: InteriorStep, share: number): StepLengths {
   const { size, z, zl, zu } = at;
   let primal = Infinity;
@@ -81,7 +81,7 @@ export function findLongestStep(at: Iterate, step: InteriorStep, share: number):
   return { primal: Math.min(1, share * primal), dual: Math.min(1, share * dual) };
 }
 
-/** Returns the mean product of the pairs after a step. */
+/** Returns the mean product of the complementary pairs after a step. */
 export function computeComplementarity(at: Iterate, step: InteriorStep, { primal, dual }: StepLengths): number {
   const { size, z, zl, zu } = at;
   let total = 0;
@@ -102,7 +102,7 @@ export function computeComplementarity(at: Iterate, step: InteriorStep, { primal
   return total / pairs;
 }
 
-/** Bound of a weight as a pair of slack and multiplier. */
+/** Weight bound, handled as a pair of slack and multiplier. */
 export interface Bound {
   readonly security: number;
   /** 1 for an upper bound, -1 for a lower one. */
@@ -110,7 +110,7 @@ export interface Bound {
   readonly limit: number;
 }
 
-/** Returns the bounds that the sizes of the trades do not imply. */
+/** Returns the weight bounds that the sizes of the trades do not imply. */
 export function widenBounds({
   program: { n, held, lower, upper },
   trades: { start, sign, size },
@@ -128,7 +128,7 @@ export function widenBounds({
   return found;
 }
 
-/** Products that pairs are to have after the step: of trades, rows and bounds. */
+/** Target products of the complementary pairs after a step: of trades, rows and bounds. */
 export interface Goals {
   readonly lower: Float64Array;
   readonly upper: Float64Array;
@@ -145,9 +145,9 @@ export const createGoals = (count: number, rows: number, bounds: number): Goals 
   bound: new Float64Array(bounds),
 });
 
-/** Targets complementarity `goal`, less the second-order terms of another step. */
+/** Sets all targets to the complementarity `goal`, less the second-order terms of the predictor step. */
 export function setGoals(goals: Goals, goal: number, other: InteriorStep | null): void {
-  for (const list of Object.values(goals) as Float64Array[]) list.fill(goal); // They have no other members.
+  for (const list of Object.values(goals) as Float64Array[]) list.fill(goal); // `Goals` has only array members.
   if (other === null) return;
   const { dz, dzl, dzu, dy, ds, de, db, dp } = other;
   for (let j = 0; j < dz.length; j++) {

@@ -4,7 +4,7 @@ import { computeFigures, computeMerit, type AccountTrades } from './trade-figure
 /** Maximum number of combinations of lots that are tried for given net trades. */
 const COMBINATIONS_MAX = 20_000;
 
-/** Sale of one security by lots, in whole shares or full lots. */
+/** One way to sell an amount of a security: lots in whole shares or in full. */
 interface LotChoice {
   readonly lots: readonly (readonly [number, number])[];
   readonly short: number;
@@ -13,7 +13,7 @@ interface LotChoice {
 
 /**
  * Finds the lots with the lowest tax for net trades in whole shares by trying all combinations.
- * @returns undefined if there are too many
+ * @returns undefined if there are more than `COMBINATIONS_MAX` combinations
  */
 export function chooseLots(program: AccountProgram, net: Float64Array): AccountTrades | undefined {
   const choices: LotChoice[][] = [];

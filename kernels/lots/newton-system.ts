@@ -2,15 +2,15 @@ import { cholesky } from '../algebra/cholesky.js';
 import type { Relaxation } from './relaxation.js';
 
 /**
- * System of a step of the interior point, reduced to factors and rows.
+ * Newton system of an interior-point step, reduced to factors and rows.
  *
  * K dz + A'B xi + R' dy = -g        K = diag(z) + A' diag(e) A, one block per security
  *   B'A dz - xi / kappa = 0           kappa = 2 (aversion + multiplier of the variance limit)
  *   R dz - diag(v) dy - tax dt = -r
  *   tax' dy = s
  *
- * A sums the trades of each security. A block is a diagonal plus a rank-one matrix, so that K is inverted in one pass
- * over the trades. The remaining matrix has the order factors plus rows.
+ * A sums the trades of each security. A block is a diagonal plus a rank-one matrix, so K is inverted in one pass over
+ * the trades. The order of the remaining matrix is the number of factors plus the number of rows.
  */
 export interface NewtonSystem {
   /** @param curvature e [n] @param barrier z [trades] @param slack v [rows] @param gradients variance row in w, or null */
@@ -31,10 +31,13 @@ export interface NewtonSystem {
   }): number;
 }
 
-/** Columns of trade functionals: short gains, long gains, costs. */
+/** Number of linear functionals of the trades: short-term gains, long-term gains and costs. */
 const FUNCTIONALS = 3;
 
-/** @param hasVariance true if the last row is the variance limit, to whose gradient each factor contributes */
+/**
+ * Creates the Newton system of a convex form. @param hasVariance true if the last row is the variance limit, to whose
+ * gradient each factor contributes
+ */
 export function createNewtonSystem(
   { program, trades, rows }: Relaxation,
   { hasVariance }: { readonly hasVariance: boolean },
@@ -47,10 +50,13 @@ export function createNewtonSystem(
   const sums = new Float64Array(n); // Sum of 1 / z over the trades of a security.
   const shrink = new Float64Array(n); // e / (1 + e sum)
   const response = new Float64Array(n); // A K^-1 A'
-  /** A K^-1 times the functionals, [n x 3]; their Gram matrix under K^-1, [3 x 3]. */
+  /**
+   * K^-1 applied to the functionals and summed by security, [n x 3]; Gram matrix of the functionals under K^-1, [3 x
+   * 3].
+   */
   const reach = new Float64Array(n * FUNCTIONALS);
   const gram = new Float64Array(FUNCTIONALS * FUNCTIONALS);
-  const rowReach = new Float64Array(m * n); // A K^-1 R', by row.
+  const rowReach = new Float64Array(m * n); // A K^-1 R', one vector per row.
   const rowWeights: (Float64Array | null)[] = rows.map(({ weights }) => weights);
   const byFactor = transposed(loadings, n, k);
   const stretched = new Float64Array(k * n);
@@ -113,7 +119,7 @@ export function createNewtonSystem(
     gram[5] = gram[7]!;
   }
 
-  /** A K^-1 R' by row: weights pass through the response, functionals through their reach. */
+  /** Computes A K^-1 R' by row: weights are multiplied by the response of each security, functionals by their sums. */
   function reachOfRows(): void {
     for (let j = 0; j < m; j++) {
       const [a, b, c] = coefficients[j]! as [number, number, number];
@@ -146,7 +152,8 @@ export function createNewtonSystem(
           g * (a * gram[6]! + b * gram[7]! + c * gram[8]!);
         const weights = rowWeights[h];
         const own = rowWeights[j];
-        // R_j K^-1 R_h' by its four parts: w with all of row j, then the functionals of h with the weights of j.
+        // Computes R_j K^-1 R_h' from four products: the weights of h with all of row j, and the functionals of h with
+        // row j.
         if (weights) for (let i = 0; i < n; i++) value += weights[i]! * rowReach[j * n + i]!;
         if (own)
           for (let i = 0; i < n; i++)
@@ -173,7 +180,7 @@ export function createNewtonSystem(
       return borderDot > 0;
     },
     solve({ gradient, residual, sum, dz, dy }) {
-      // Writes K^-1 g to dz, and its sums by security to common.
+      // Writes K^-1 g to `dz` and its sums by security to `common`.
       let s0 = 0;
       let s1 = 0;
       let s2 = 0;
@@ -215,7 +222,7 @@ export function createNewtonSystem(
     },
   };
 
-  /** dz = -(K^-1 g + K^-1 (A'B xi + R' dy)), with K^-1 g in dz. */
+  /** Computes dz = -(K^-1 g + K^-1 (A'B xi + R' dy)), given K^-1 g in `dz`. */
   function spread(dz: Float64Array): void {
     const totals = [0, 0, 0];
     for (let j = 0; j < m; j++) for (let q = 0; q < FUNCTIONALS; q++) totals[q]! += coefficients[j]![q]! * x[k + j]!;
@@ -270,7 +277,7 @@ interface ProductsOut {
   readonly out: Float64Array;
 }
 
-/** Computes the lower triangle of X Y', two rows at a time; an odd last row is paired with the previous one. */
+/** Computes the lower triangle of X Y', two rows at a time; an odd last row is paired with the previous row. */
 function triangleOfProducts(
   x: Float64Array,
   y: Float64Array,
@@ -305,7 +312,7 @@ function triangleOfProducts(
   }
 }
 
-/** Products of the rows of X with one row, which begins at `from`. */
+/** Computes the products of the rows of X with one row, which begins at `from`. */
 function productsWith(
   x: Float64Array,
   row: Float64Array,

@@ -2,12 +2,12 @@ import type { AccountProgram } from './account-program.js';
 import type { Multipliers, RelaxedRow } from './relaxation.js';
 import { sortSales, type GainPrices } from './relaxed-trades.js';
 
-/** Part of the mean weight by which sales may first go below the target. */
+/** Fraction of the mean weight by which sales may go below the target at first. */
 const BEYOND = 0.25;
 
 /**
- * Returns the lots to consider first: lots sold at a loss, and as many others, in the order of sale, as are needed to
- * reach the target. `offerMore` adds lots that a solution lacks.
+ * Returns the lots to consider first: lots sold at a loss, and further lots in the order of sale until the target is
+ * reached. `offerMore` adds the lots that a solution lacks.
  */
 export function listOfferedLots(program: AccountProgram, prices: GainPrices): Uint8Array {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, held, target, upper } = program;
@@ -28,17 +28,17 @@ export function listOfferedLots(program: AccountProgram, prices: GainPrices): Ui
 }
 
 /**
- * Savings below these amounts count as none, as fractions of the account's value: for any fraction of shares, and for
- * whole shares, whose rounding costs more.
+ * Savings that are negligible, as fractions of the account value: if any fraction may trade, and for whole shares,
+ * whose rounding costs more.
  */
 const NO_SAVING = 5e-11;
 const NO_SAVING_ROUNDED = 1e-9;
 
 /**
- * Adds all lots of the securities of which the solution would sell an omitted lot, if their total saving exceeds
- * rounding.
- * @param rows  as returned by `listRelaxedRows`
- * @returns false if they save less, so that the solution is optimal with all lots
+ * Adds all lots of the securities of which the solution would sell an omitted lot, if their total saving is not
+ * negligible.
+ * @param rows  rows returned by `listRelaxedRows`
+ * @returns false if the saving is negligible: the solution is optimal with all lots
  */
 export function offerMore(
   program: AccountProgram,

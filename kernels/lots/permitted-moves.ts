@@ -1,20 +1,20 @@
 import type { AccountProgram } from './account-program.js';
 
-/** Permitted trades of the securities of an account: whole shares, minimum trades, whole positions. */
+/** Permitted trades of each security of an account: whole shares, minimum trades, whole positions. */
 export interface PermittedMoves {
-  /** Trades that `list` found. */
+  /** Trades found by the last call of `list`. */
   readonly found: Float64Array;
   /** Returns the nearest permitted trade. */
   permit(i: number, trade: number): number;
   /**
-   * Lists other permitted trades: a share more or less, none, the least, all, the suggested one, and those that begin or end the lot
-   * that is sold in part.
-   * @returns their number
+   * Lists other permitted trades into `found`: one share more or less, no trade, the minimum trade, the whole position,
+   * the suggested trade, and trades that begin or end the lot that is sold in part.
+   * @returns the number of trades
    */
   list(i: number, trade: number): number;
 }
 
-/** Difference below which two trades are the same. */
+/** Maximum difference of two trades that count as equal. */
 const SAME = 1e-14;
 
 export function createMoves(program: AccountProgram, suggested: Float64Array): PermittedMoves {
@@ -77,7 +77,7 @@ export function createMoves(program: AccountProgram, suggested: Float64Array): P
   };
 }
 
-/** Returns the weight of all lots of a security. */
+/** Returns the total weight of the lots of a security. */
 export function computeLotSize({ lotStart, lotSize }: AccountProgram, i: number): number {
   let total = 0;
   for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) total += lotSize[l]!;

@@ -4,38 +4,50 @@ import { createPriceSystem } from './price-system.js';
 import type { NearPoint, Relaxation, RelaxedAnswer, SolutionOptions } from './relaxation.js';
 import { createResponses } from './security-responses.js';
 
-/** Steps; 8 to 15 are usual. */
+/** Maximum number of steps; 8 to 15 are usual. */
 const STEPS_MAX = 40;
-/** Products of multipliers and slacks of rows: at the start far from and near a solution, and at its end. */
+/**
+ * Barrier parameter (product of multiplier and slack of a row): at a start far from a solution, at a start near one,
+ * and at the end.
+ */
 const FAR = 1e-5;
 const NEAR = 1e-8;
 const LAST = 1e-15;
-/** Factor of these products after a step of more than half its length. */
+/** Factor on the barrier parameter after a step of more than half its length. */
 const CENTRING_FAR = 0.1;
 const CENTRING_NEAR = 0.02;
-/** Residuals of exposures and rows of a solution, and those at which the caller may end it. */
+/**
+ * Maximum residual of exposures and rows of a solution, and residual from which on the caller may end the iterations.
+ */
 const RESIDUAL = 1e-11;
 const LOOSE = 1e-6;
-/** Steps shorter than this share count as short; this many in a row, with small products, lead nowhere. */
+/**
+ * Steps below this length count as short; after `SHORT_MAX` consecutive short steps with a small barrier parameter the
+ * method has stalled.
+ */
 const SHORT = 0.3;
 const SHORT_MAX = 3;
-/** Lengths that are tried in a step, and the slope at its end, relative to that at its begin, at which one is accepted. */
+/**
+ * Maximum number of trial lengths per step, and the acceptance threshold: the slope at the end of the step relative to
+ * the slope at its beginning.
+ */
 const TRIES_MAX = 6;
 const OVERSHOOT = 0.1;
-/** Share of the distance to the nearest bound of a multiplier that a step may go. */
+/** Fraction of the distance to the nearest bound of a multiplier that a step may take. */
 const STEP_SHARE = 0.995;
-/** Smallest multiplier near a solution. */
+/** Smallest initial multiplier for a start near a solution. */
 const PRICE_MIN = 1e-7;
 
 /**
  * Solves the convex form of an account by Newton steps in its prices: the exposures at which the common variance is
- * linear, the multipliers of rows and those of the pieces of the tax. At prices each security has its least trades in
- * closed form, so that the unknowns are factors plus rows, whatever the number of lots. Only the rows have a barrier.
+ * linearised, the multipliers of the rows, and the multipliers of the tax pieces. At given prices the optimal trades of
+ * each security have a closed form, so the number of unknowns is factors plus rows, whatever the number of lots. Only
+ * the rows have a barrier.
  *
- * @returns an answer that is `stalled` where a step leads nowhere; undefined for a form with a variance limit
- * @cost a step: 2 n k, and k^2 / 2 for each security whose trade in part begins or ends
- * @source Qi & Sun (1993), A nonsmooth version of Newton's method; Nocedal & Wright (2006), Numerical Optimization,
- *   2nd ed., sections 12.9 and 19.6
+ * @returns an answer with status `stalled` if the steps make no progress; undefined for a form with a variance limit
+ * @cost per step: 2 n k, and k^2 / 2 for each security that begins or stops trading in part
+ * @source Qi & Sun (1993), A nonsmooth version of Newton's method; Nocedal & Wright (2006), Numerical Optimization, 2nd
+ * ed., sections 12.9 and 19.6
  */
 export function solveByPrices(
   relaxation: Relaxation,
@@ -82,7 +94,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   const [slope, active] = [new Float64Array(n), new Float64Array(n)];
   const exposures = new Float64Array(k);
   const [values, slack] = [new Float64Array(m), new Float64Array(m)];
-  /** Tax: the mean of its pieces by their multipliers. */
+  /** Value of the tax: the mean of its pieces, weighted by their multipliers. */
   let t = 0;
 
   /** Computes trades, exposures and rows at the prices. */
@@ -114,7 +126,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     }
   }
 
-  /** Gradient of the dual with its barrier. @returns its product with the step */
+  /** Computes the gradient of the dual with its barrier. @returns the product of the gradient with the step */
   function climb(mu: number): number {
     for (let f = 0; f < k; f++) gradient[f] = exposures[f]! - prices[f]! / (2 * aversion);
     for (let j = 0; j < m; j++) gradient[k + j] = values[j]! + mu / y[j]! - mu / (penalties[j]! - y[j]!);
@@ -123,7 +135,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     return total;
   }
 
-  /** Newton direction; the multipliers of the pieces of the tax keep their sum. */
+  /** Computes the Newton direction; the sum of the multipliers of the tax pieces stays constant. */
   function computeDirection(mu: number): boolean {
     for (let j = 0; j < m; j++) {
       const left = rows[j]!.tax * t - values[j]!;
@@ -148,7 +160,10 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
 
   evaluate();
   return {
-    /** Largest residual: of the exposures, and of rows times their distance from the other bound. */
+    /**
+     * Returns the largest residual: of the exposures, and of the rows multiplied by their distance from the other
+     * bound.
+     */
     worst(): number {
       let most = 0;
       for (let f = 0; f < k; f++) most = Math.max(most, Math.abs(exposures[f]! - prices[f]! / (2 * aversion)));
@@ -158,7 +173,10 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
       }
       return most;
     },
-    /** One step. The dual is concave: a length is accepted where its slope has hardly changed sign. @returns the length */
+    /**
+     * Performs one step. The dual is concave, so a length is accepted if the slope at its end has at most a small
+     * opposite sign. @returns the length
+     */
     advance(mu: number): number {
       if (!computeDirection(mu)) return 0;
       let length = findLongestStep(step.subarray(k), y, penalties);

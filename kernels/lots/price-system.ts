@@ -4,22 +4,22 @@ import type { Relaxation } from './relaxation.js';
 import type { SecurityResponses } from './security-responses.js';
 
 /**
- * Second derivatives of the dual of a convex form in its prices: [k] of factors, then [m] of rows.
+ * Hessian of the dual of a convex form in its prices: [k] factor prices, then [m] row prices.
  *
  *   | I / (2 aversion) + B' R B    B' R C     |     R  response of the weight of a security to its slope, [n]
  *   | C' R B                       C' R C + V |     C  coefficients of the rows in the weights of securities, [n x m]
  *
- * Only a security that trades in part responds. Its part of the matrix is added when its trade begins and removed when
- * the trade ends, so that a step near the solution costs only the factorisation.
+ * Only a security with a partial trade responds to prices. Its contribution to the matrix is added when the trade
+ * becomes partial and removed when it stops being partial, so a step near the solution costs only the factorisation.
  */
 export interface PriceSystem {
-  /** @param slack  V [m] @returns false if the matrix is not positive definite */
+  /** Factors the Hessian. @param slack  V [m] @returns false if the matrix is not positive definite */
   factor(slack: Float64Array): boolean;
   /** Solves in place for a right-hand side, [k + m]. */
   solve(x: Float64Array): void;
 }
 
-/** Coefficients of trades that rows combine: short gains, long gains, costs. */
+/** Number of linear functionals of the trades that rows combine: short-term gains, long-term gains and costs. */
 const FUNCTIONALS = 3;
 
 export function createPriceSystem(
@@ -32,13 +32,13 @@ export function createPriceSystem(
   const { distinct, mixes } = columnsOf(rows, n);
   const q = FUNCTIONALS + distinct.length;
   const products = new Float64Array(k * k); // B' R B, lower triangle
-  const reach = new Float64Array(q * k); // by column
+  const reach = new Float64Array(q * k); // B' R C, by column
   const gram = new Float64Array(q * q);
   const counted = new Int32Array(n).fill(-1);
   const own = new Float64Array(q);
   const matrix = new Float64Array(order * order);
 
-  /** Adds the part of a security whose trade j is made in part, or removes it. */
+  /** Adds (`way` 1) or removes (-1) the contribution of a security whose trade j is partial. */
   function add(i: number, j: number, way: 1 | -1): void {
     const response = way / (2 * aversion * specific[i]!);
     const at = i * k;
@@ -93,7 +93,10 @@ export function createPriceSystem(
   };
 }
 
-/** Distinct weights of rows up to their sign, and each row as a mix of functionals and these: [column, coefficient]. */
+/**
+ * Returns the distinct weight vectors of the rows, up to sign, and each row as a combination of functionals and weight
+ * vectors: [column, coefficient].
+ */
 function columnsOf(rows: Relaxation['rows'], n: number) {
   const distinct: Float64Array[] = [];
   const mixes = rows.map(({ weights, short, long, cost }) => {

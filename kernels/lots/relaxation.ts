@@ -3,12 +3,12 @@ import type { RelaxedTrades } from './relaxed-trades.js';
 
 /** Row of the convex form: weights'w + short S + long L + cost C - tax t + constant <= 0. */
 export interface RelaxedRow {
-  /** [n]; null: no weights. */
+  /** Coefficients of the weights, [n]; null: all 0. */
   readonly weights: Float64Array | null;
   readonly short: number;
   readonly long: number;
   readonly cost: number;
-  /** 1 for a piece of the tax, whose maximum is t. */
+  /** 1 for a tax piece (t is the maximum of the pieces), otherwise 0. */
   readonly tax: 0 | 1;
   readonly constant: number;
   readonly penalty: number;
@@ -19,13 +19,13 @@ export interface Relaxation {
   readonly program: AccountProgram;
   readonly side: TaxSide;
   readonly trades: RelaxedTrades;
-  /** Rows of the program, then the pieces of the tax, then the sign of L if there is one. */
+  /** Rows of the program, then the tax pieces, then the sign of L if the side restricts it. */
   readonly rows: readonly RelaxedRow[];
 }
 
-/** Multipliers of the convex form, the inputs of a bound in addition to the program. */
+/** Multipliers of the convex form, from which a dual bound of the program is computed. */
 export interface Multipliers {
-  /** Exposures B'(w - target) at which the common part of the variance is replaced by its tangent, [k]. */
+  /** Exposures B'(w - target) at which the common variance is linearised, [k]. */
   readonly exposures: Float64Array;
   /** Multiplier of the variance limit. */
   readonly variance: number;
@@ -33,7 +33,7 @@ export interface Multipliers {
   readonly rows: Float64Array;
 }
 
-/** Solution of a similar form, near which the steps start. */
+/** Solution of a similar form, used as a warm start. */
 export interface NearPoint {
   /** Signed trades by security, [n]. */
   readonly net: Float64Array;
@@ -41,29 +41,30 @@ export interface NearPoint {
 }
 
 export interface RelaxedAnswer {
-  /** `infeasible` if a hard row is violated by more than 1e-7; `stalled` without convergence. */
+  /** `infeasible` if a hard row is violated by more than 1e-7; `stalled` if the method did not converge. */
   readonly status: 'solved' | 'infeasible' | 'stalled';
-  /** Amount of each trade. */
+  /** Traded amount of each trade. */
   readonly traded: Float64Array;
   readonly weights: Float64Array;
   readonly multipliers: Multipliers;
-  /** Violation by row. */
+  /** Violation of each row. */
   readonly violations: Float64Array;
   readonly steps: number;
 }
 
-/** Solution before its last steps. */
+/** Solution at an intermediate step. */
 export type PartialAnswer = Pick<RelaxedAnswer, 'traded' | 'weights' | 'multipliers'>;
 
 export interface SolutionOptions {
   readonly near?: NearPoint | null;
-  /** Asked once, some steps before the end: true ends the solution there. */
+  /** Called once, some steps before the end; true ends the iterations there. */
   readonly isEnough?: (answer: PartialAnswer) => boolean;
 }
 
 /**
- * Returns the rows of the convex form of one side of the tax: those of the program, then the pieces of the tax, then the sign of L.
- * @cost rows
+ * Returns the rows of the convex form of one side of the tax: the rows of the program, then the tax pieces, then the
+ * sign of L.
+ * @cost number of rows
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.8
  */
 export function listRelaxedRows({ rows, fixedShort, fixedLong }: AccountProgram, side: TaxSide): RelaxedRow[] {

@@ -1,6 +1,6 @@
 import type { AccountProgram } from './account-program.js';
 
-/** Trades as continuous variables between 0 and a size: the convex form of an account. */
+/** Trades of the convex form as continuous variables between 0 and their size. */
 export interface RelaxedTrades {
   readonly count: number;
   /** Trades of security i are start[i] to start[i + 1] - 1. */
@@ -8,7 +8,7 @@ export interface RelaxedTrades {
   /** 1 for a purchase, -1 for a sale. */
   readonly sign: Float64Array;
   readonly size: Float64Array;
-  /** Gains per unit. */
+  /** Gains per unit traded. */
   readonly short: Float64Array;
   readonly long: Float64Array;
   readonly cost: Float64Array;
@@ -17,22 +17,22 @@ export interface RelaxedTrades {
   readonly endLot: Int32Array;
 }
 
-/** Prices of gains in the objective. */
+/** Prices of short-term and long-term gains in the objective. */
 export interface GainPrices {
   readonly short: number;
   readonly long: number;
 }
 
-/** Permitted directions of a security. */
+/** Permitted trade directions of a security. */
 export const EITHER = 0;
 export const BUYS = 1;
 export const SELLS = -1;
 
 /**
- * Returns the trades of an account. Lots of an ordered security that must be sold together become one trade: a segment
- * of the lower hull of cumulative cost at the given prices.
+ * Returns the continuous trades of an account. Lots of an ordered security that are only sold together become one
+ * trade: a segment of the lower hull of the cumulative cost at the given prices.
  * @param decided  [n] EITHER, BUYS or SELLS
- * @param offered  [lots] 0 for omitted lots; null: all are trades
+ * @param offered  [lots] 0 for omitted lots; null: all lots are trades
  */
 export function relaxTrades(
   program: AccountProgram,
@@ -61,7 +61,10 @@ export function relaxTrades(
     at++;
   };
   const amountOf = (j: number): number => prices.short * short[j]! + prices.long * long[j]!;
-  /** Joins the last trade with those before it of the same security that cost more a unit: the lower hull of the cost. */
+  /**
+   * Merges the last trade with earlier trades of the security that cost more per unit, which forms the lower hull of
+   * the cost.
+   */
   const join = (first: number): void => {
     for (let j = at - 2; j >= first && amountOf(j) * size[j + 1]! >= amountOf(j + 1) * size[j]!; j--) {
       endLot[j] = endLot[j + 1]!;

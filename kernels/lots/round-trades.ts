@@ -4,24 +4,24 @@ import type { GainPrices } from './relaxed-trades.js';
 import { createMoves, type PermittedMoves } from './permitted-moves.js';
 import { createMerit, type Move, type TradeMerit } from './trade-merit.js';
 
-/** Passes over all securities; five are usual. */
+/** Maximum number of passes over all securities; five are usual. */
 const PASSES_MAX = 40;
-/** Multiple of the largest gain of a pass up to which a loss may turn into a gain. */
+/** A move whose loss exceeds this multiple of the largest gain of a pass is not tried in the next pass. */
 const REACH = 10;
-/** Gain of a pass, as a fraction of the account's value, after which others are not worth their time. */
+/** Gain of a pass, as a fraction of the account value, below which the passes end. */
 const SETTLED = 1e-9;
-/** Minimum improvement of moves. */
+/** Minimum improvement of a move. */
 const LEAST_GAIN = 1e-13;
 /**
- * Prices of violations while rounded trades may have them, in multiples of their multipliers: a row is then kept by the trades
- * that cost least, not by the first ones that help.
+ * Prices of violations while rounded trades may violate rows, in multiples of the multipliers. At such prices the
+ * cheapest trades restore a row, not the first ones that help.
  */
 const STRENGTHS = [2, 6] as const;
-/** Gap, as a fraction of the account's value, that is not worth pairs of moves: 0.03 bp. */
+/** Gap, as a fraction of the account value, below which pairs of moves are not tried: 0.03 bp. */
 const ENOUGH = 3e-6;
-/** Moves of which pairs are tried. */
+/** Maximum number of moves that are combined into pairs. */
 const PAIRED_MAX = 64;
-/** Choices of moves for pairs. */
+/** Maximum number of rounds of pairs. */
 const PAIR_ROUNDS_MAX = 12;
 
 export interface RoundingTerms {
@@ -29,17 +29,17 @@ export interface RoundingTerms {
   readonly prices: GainPrices;
   /** Trades to try, by security. */
   readonly suggested: Float64Array;
-  /** Of the convex solution. */
+  /** Multipliers of the convex solution. */
   readonly multipliers: Multipliers;
-  /** Objective that no trades can beat: pairs of moves are tried only far above it. */
+  /** Lower bound on the objective; pairs of moves are tried only if the gap to it is large. */
   readonly bound: number;
 }
 
 /**
- * Rounds net trades to permitted ones (whole shares, minimum trades). Improves them by moves of one security until none helps, first
- * with violations of rows and of the variance limit at prices; then by moves of two securities.
+ * Rounds net trades to permitted ones (whole shares, minimum trades). Improves them by moves of one security until none
+ * helps, first with prices on violations of the rows and the variance limit; then by moves of two securities.
  *
- * @param net  signed trades by security, replaced by the rounded ones
+ * @param net  signed trades by security, replaced by the rounded trades
  */
 export function roundTrades(program: AccountProgram, net: Float64Array, terms: RoundingTerms): void {
   const { n } = program;
@@ -60,15 +60,15 @@ export function roundTrades(program: AccountProgram, net: Float64Array, terms: R
   }
 }
 
-/** Moves single securities until none helps. */
+/** Moves single securities until no move improves the objective. */
 function improve(net: Float64Array, moves: PermittedMoves, merit: TradeMerit): void {
-  /** Gain of the best move of each security when it was last tried. */
+  /** Gain of the best move of each security at its last trial. */
   const gains = new Float64Array(net.length).fill(Infinity);
   let reach = Infinity;
   for (let pass = 0; pass < PASSES_MAX; pass++) {
     let [largest, sum] = [0, 0];
     for (let i = 0; i < net.length; i++) {
-      // Moves of other securities hardly make up for a loss far beyond their gains.
+      // Moves of other securities hardly compensate a loss far larger than their gains.
       if (gains[i]! < -reach) continue;
       let [best, gain] = [net[i]!, -Infinity];
       const count = moves.list(i, net[i]!);
@@ -94,8 +94,9 @@ interface PairTerms {
 }
 
 /**
- * Makes pairs of moves that help, among those that cost least alone: one that uses a row, and one that gives it.
- * @returns false if there is none
+ * Makes pairs of moves that improve the objective, from the moves that cost least individually: one move uses the slack
+ * of a row, the other restores it.
+ * @returns false if no pair improves
  */
 function movePairs(net: Float64Array, { n, moves, merit }: PairTerms): boolean {
   const all: Move[] = [];

@@ -1,33 +1,37 @@
 import type { AccountProgram } from './account-program.js';
 import type { RelaxedTrades } from './relaxed-trades.js';
 
-/** Prices of one unit of each sum that couples the securities. */
+/** Prices per unit of each sum that couples the securities. */
 export interface SumPrices {
   readonly short: number;
   readonly long: number;
   readonly cost: number;
 }
 
-/** Best trades of all securities at prices, and their sums. */
+/** Optimal trades of all securities at given prices, and their sums. */
 export interface SecurityResponses {
-  /** Amount of each trade. */
+  /** Traded amount of each trade. */
   readonly traded: Float64Array;
   readonly weights: Float64Array;
-  /** Trade that is made in part by security, whose amount changes with the slope; -1 if there is none. */
+  /** Index of the partial trade of each security, whose amount changes with the slope; -1 if no trade is partial. */
   readonly partial: Int32Array;
   /** Gains and costs of all trades. */
   readonly sums: SumPrices;
-  /** Computes the trades. @param slope  of the objective in each weight, without the own variance of the security, [n] */
+  /**
+   * Computes the optimal trades. @param slope derivative of the objective in each weight, without the specific variance
+   * of the security, [n]
+   */
   respond(slope: Float64Array, prices: SumPrices): void;
 }
 
 /**
- * Prepares the responses of the securities of a convex form. Each minimises its own variance plus a piecewise linear
- * cost in closed form: from the weight after all sales and no purchase, sales are undone and purchases made while the marginal cost
- * is below the slope. A security with an order undoes its last sale first, at no less than the cost of the step before, so that its
- * gains are a continuous function of its weight; another one follows the marginal cost.
+ * Prepares the responses of the securities of a convex form. Each security minimises its specific variance plus a
+ * piecewise linear cost in closed form: starting from the weight after all sales and no purchase, it undoes sales and
+ * makes purchases while the marginal cost is below the slope. An ordered security undoes its last sale first, at no
+ * less than the cost of the previous step, so that its gains are a continuous function of its weight; any other
+ * security follows the marginal cost.
  *
- * @cost a response: 15 operations per trade
+ * @cost per response: 15 operations per trade
  * @source Rockafellar (1970), Convex Analysis, section 30: the dual of a separable problem
  */
 export function createResponses(
@@ -38,9 +42,9 @@ export function createResponses(
   const weights = new Float64Array(n);
   const partial = new Int32Array(n);
   const sums = { short: 0, long: 0, cost: 0 };
-  /** Cost of one more unit of weight by trade. */
+  /** Marginal cost per unit of weight of each trade. */
   const marginal = new Float64Array(count);
-  /** Trades of each security from the lowest weight on: sales backwards, then the purchase. */
+  /** Trades of each security in increasing order of weight: sales backwards, then the purchase. */
   const order = Int32Array.from({ length: count }, (_, j) => j);
   const lowest = held.slice();
   for (let i = 0; i < n; i++) {
@@ -49,7 +53,7 @@ export function createResponses(
     order.subarray(start[i]!, end).reverse();
   }
 
-  /** Sorts trades by marginal cost; their order is nearly that of the previous call. */
+  /** Sorts trades by marginal cost; they are nearly sorted from the previous call. */
   function sort(from: number, end: number): void {
     for (let at = from + 1; at < end; at++) {
       const j = order[at]!;
@@ -60,7 +64,7 @@ export function createResponses(
     }
   }
 
-  /** Best trades of one security. @param scale  response of its weight to the slope */
+  /** Computes the optimal trades of one security. @param scale  change of its weight per unit of slope */
   function respondOne(i: number, slope: number, scale: number): void {
     const free = target[i]! - slope * scale;
     let weight = lowest[i]!;

@@ -15,36 +15,36 @@ import { EITHER, relaxTrades, type GainPrices, type RelaxedTrades } from './rela
 import { roundTrades } from './round-trades.js';
 import { FEASIBLE, createTrades } from './trade-figures.js';
 
-/** Times that the lots at the margin are decided at most. */
+/** Maximum number of rounds that decide the lots at the margin. */
 const ROUNDS_MAX = 5;
-/** Passes over all securities in a decision. */
+/** Maximum number of passes over all securities in a decision. */
 const PASSES_MAX = 3;
-/** Largest change of a trade in the last pass. */
+/** Maximum change of a trade in a pass that counts as settled. */
 const SETTLED = 1e-7;
 /** Gap that counts as closed. */
 const CLOSED = 1e-8;
 /**
- * Gap, as a fraction of the account's value, that is enough after two decisions: 0.015 bp. A wider one is worth another decision
- * while each reduces it by a quarter.
+ * Gap, as a fraction of the account value, at which two decisions suffice: 0.015 bp. A wider gap justifies further
+ * decisions as long as each reduces it by a quarter.
  */
 const ENOUGH = 1.5e-6;
 const PROGRESS = 0.75;
 /**
- * Gap above which the hulls are solved again, at the prices that prove most: hulls at their own prices have the largest bound, and
- * other lots at the margin.
+ * Gap above which the hulls are solved again at the prices with the best bound. Hulls at these prices have the largest
+ * bound, and other lots may be at the margin.
  */
 const OPEN = 1e-5;
 const HULLS_MAX = 2;
 /** Gap above which other lots may be at the margin. */
 const WIDE = 3e-6;
-/** Smaller trades are none. */
+/** Smallest amount that counts as a trade. */
 const SMALLEST = 1e-12;
 
 /** Solution of one side of the tax. */
 export interface SettledSide {
-  /** Trades of any fraction. */
+  /** Trades in any fraction. */
   readonly candidate: Candidate;
-  /** Rounds them to permitted trades. */
+  /** Rounds the trades to permitted trades. */
   permit(): Candidate;
   readonly bound: number;
   readonly multipliers: Multipliers;
@@ -52,13 +52,14 @@ export interface SettledSide {
 }
 
 /**
- * Solves one side of the tax for an account that sells lots in an order. The cost of a sale is then not convex: an early
- * lot may have a gain and a later one a loss. Each round decides at the multipliers which lots of a security are at the
- * margin, by the exact minimum of one security after another, and solves the convex form of these lots.
+ * Solves one side of the tax for an account that sells lots in an order. The cost of a sale is then not convex: an
+ * early lot may have a gain and a later lot a loss. Each round decides at the current multipliers which lots of each
+ * security are at the margin, by exact minimisation of one security after another, and solves the convex form of these
+ * lots.
  *
- * @param start  null: the round begins with the convex hulls of the cost of all lots
- * @param incumbent  objective of known trades: the search ends if the side cannot have better ones
- * @cost 10 to 20 interior point steps for the hulls and for each of two to four rounds
+ * @param start  null: the first round begins with the convex hulls of the cost of all lots
+ * @param incumbent  objective of known trades; the search ends if the side cannot improve on it
+ * @cost 10 to 20 interior-point steps for the hulls, and for each of two to four rounds
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9: the dual and its bound
  */
 export function settleOrder(
@@ -73,7 +74,9 @@ export function settleOrder(
     interpolateTowards(top, computePricesAt(program, side, multipliers));
   let steps = 0;
 
-  /** Solves the convex hulls of the cost of all lots; the first time ends early where they are below the cost itself. */
+  /**
+   * Solves the convex hulls of the cost of all lots. The first solution ends early if a hull is below the actual cost.
+   */
   function solveHulls(near: NearPoint | null): Solution {
     const trades =
       near === null
@@ -94,7 +97,9 @@ export function settleOrder(
   const marginAt = (at: NearPoint): DecidedTrades =>
     marginOf(program, { ...at, rows, prices: pricesOfGains(at.multipliers) });
 
-  /** Solves the convex form of the lots at the margin; ends early if the gap is wide and others are at the margin. */
+  /**
+   * Solves the convex form of the lots at the margin; ends early if the gap is wide and other lots are at the margin.
+   */
   function solveMargin(at: NearPoint, isLast: boolean): Solution {
     const own = marginAt(at);
     const { reduced } = applyTrades(program, own);
@@ -145,7 +150,7 @@ export function settleOrder(
         continue;
       }
     }
-    // Without permitted trades so far, and after the hulls were solved again, the next solution is not left early.
+    // Solutions do not end early as long as there are no permitted trades, or after the hulls were solved again.
     const isWanted = hulls > 1 || (found !== undefined && found.figures.worst > FEASIBLE);
     at = solveMargin(at, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
   }
@@ -168,7 +173,10 @@ interface Solution extends NearPoint {
   readonly isPartial: boolean;
 }
 
-/** @returns true if trades of several lots are sold in part at prices where the order of the lots makes that more expensive */
+/**
+ * Returns true if trades of several lots are sold in part at prices where the order of the lots makes such sales more
+ * expensive than the hull.
+ */
 function hasParts(
   program: AccountProgram,
   trades: RelaxedTrades,
@@ -200,7 +208,10 @@ interface Terms extends NearPoint {
   readonly prices: GainPrices;
 }
 
-/** Decides the direction of each security and the lots at the margin, before which all are sold and after which none are. */
+/**
+ * Decides the direction of each security and its lots at the margin. Lots before the margin are sold; lots after it are
+ * not.
+ */
 function marginOf(program: AccountProgram, terms: Terms): DecidedTrades {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered } = program;
   const net = settleTrades(program, terms);
@@ -230,7 +241,10 @@ function marginOf(program: AccountProgram, terms: Terms): DecidedTrades {
   return { net: decided, short, long, first, end, buyLimit };
 }
 
-/** Returns trades of which no single one is better at the multipliers: gains and rows have prices, the variance is exact. */
+/**
+ * Returns trades that no single change of one security improves at the multipliers: gains and rows have prices, the
+ * variance is exact.
+ */
 function settleTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
   const { n, k, loadings, specific, target, held } = program;
   const { rows: prices, short, long, cost } = computePrices(rows, multipliers, program.taxWeight);

@@ -10,7 +10,7 @@ import { roundTrades } from './round-trades.js';
 import { settleOrder } from './settle-order.js';
 import { FEASIBLE, createTrades, type AccountTrades, type TradeFigures } from './trade-figures.js';
 
-/** Multipliers of one side of the tax, and the bound that they prove. */
+/** Multipliers of one side of the tax, and the lower bound that they prove. */
 export interface SideCertificate {
   readonly side: number;
   readonly multipliers: Multipliers;
@@ -21,41 +21,46 @@ export interface AccountAnswer {
   readonly status: 'optimal' | 'infeasible';
   readonly trades: AccountTrades;
   readonly figures: TradeFigures;
-  /** A certificate for each possible side: no permitted trades of that side are better. */
+  /** Certificate of each possible side: no permitted trades of the side have an objective below its bound. */
   readonly certificates: readonly SideCertificate[];
-  /** Smallest bound of the sides. */
+  /** Smallest bound of all sides. */
   readonly bound: number;
-  /** Position of the certificate of the side of the trades. */
+  /** Index of the certificate for the side of the trades. */
   readonly own: number;
   readonly steps: number;
   readonly nodes: number;
 }
 
 export interface SearchLimits {
-  /** Maximum number of branches in an account; 0 for rounding only. */
+  /** Maximum number of branches of a search; 0: only rounding. */
   readonly nodes: number;
 }
 
-/** Solutions of the convex form on one side: the first with any trades, then with purchase or sale decided. */
+/**
+ * Maximum number of solutions of the convex form of one side: the first one with either direction, the others with
+ * purchase or sale decided.
+ */
 const ROUNDS_MAX = 4;
-/** Share of the gap by which the bound of the other side may be lower without its solution. */
+/** The convex form of the other side is not solved if its bound is lower by less than this fraction of the gap. */
 const GAP_SHARE = 0.1;
-/** Gap at which a solution counts as proved, as a fraction of the account's value. */
+/** Gap, as a fraction of the account value, at which a solution counts as proved optimal. */
 const PROVED = 1e-10;
-/** Gap that may be due to rounding: further rounds and the other side of the tax do not reduce it. */
+/**
+ * Gap that may be due to rounding to permitted trades; further rounds and the other side of the tax do not reduce it.
+ */
 const ROUNDED = 1e-5;
-/** Amount that is both bought and sold of one security, above which its direction is decided. */
+/** Amount both bought and sold of one security above which its direction is decided. */
 const MIXED = 1e-10;
-/** Net trades below are none. */
+/** Smallest amount that counts as a net trade. */
 const SMALLEST = 1e-12;
 
 /**
  * Solves an account. For each side of the tax, solves the convex form, decides between purchase and sale of each
  * security, and rounds to permitted trades. If a gap remains and nodes are allowed, continues with branch and bound.
  *
- * @cost 15 to 20 interior point steps for each of one to eight rounds, and for each node
+ * @cost 15 to 20 interior-point steps for each of one to eight rounds, and for each node
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9; Wolsey (2020), Integer Programming,
- *   2nd ed., chapter 7
+ * 2nd ed., chapter 7
  */
 export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): AccountAnswer {
   assertProgram(program);
@@ -67,8 +72,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   for (const side of possibleSides(program)) {
     const known = certificates.at(-1);
     const carried = known === undefined ? undefined : carryOver(program, known, side);
-    // The other side is not better, or only by a rounding error that the bound of the previous side leaves open as
-    // well.
+    // The other side is not better, or better only by a rounding error that is also within the gap of the first side.
     const merit = best?.merit ?? Infinity;
     const open = known === undefined ? 0 : GAP_SHARE * Math.max(0, merit - known.bound);
     const enough = Math.min(merit, Math.max((known?.bound ?? Infinity) - open, merit - ROUNDED));
@@ -111,15 +115,18 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   };
 }
 
-/** Trades of a side of the tax, which are not rounded yet. */
+/** Solved side of the tax whose trades are not yet rounded. */
 interface OpenSide {
   readonly candidate: Candidate;
   permit(): Candidate;
-  /** Position of its certificate. */
+  /** Index of its certificate. */
   readonly at: number;
 }
 
-/** Returns the best permitted trades. Those of a side are hardly better than its trades of any fraction. */
+/**
+ * Returns the best permitted trades of all sides. Sides are rounded in order of their unrounded objective, because
+ * rounding rarely improves it.
+ */
 function bestOf(sides: readonly OpenSide[]): { readonly answer: Candidate; readonly at: number } {
   let best: { readonly answer: Candidate; readonly at: number } | undefined;
   for (const { candidate, permit, at } of sides.toSorted((a, b) => a.candidate.merit - b.candidate.merit)) {
@@ -131,7 +138,10 @@ function bestOf(sides: readonly OpenSide[]): { readonly answer: Candidate; reado
   return best;
 }
 
-/** Replaces certificates that leave a gap by those that the multipliers of another side give, if they prove more. */
+/**
+ * Replaces a certificate that leaves a gap by the one that the multipliers of another side give, if its bound is
+ * higher.
+ */
 function shareCertificates(program: AccountProgram, certificates: SideCertificate[], merit: number): void {
   for (const known of certificates.slice())
     certificates.forEach(({ side, bound }, at) => {
@@ -142,8 +152,8 @@ function shareCertificates(program: AccountProgram, certificates: SideCertificat
 }
 
 /**
- * Returns the bound on another side that the multipliers of one side prove, with the same prices of gains where its
- * pieces allow them.
+ * Returns the bound on another side that the multipliers of one side prove, with the same prices of gains if the pieces
+ * of the other side permit them.
  */
 function carryOver(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
   const from = program.sides[known.side]!;
@@ -167,7 +177,7 @@ function carryOver(program: AccountProgram, known: SideCertificate, side: number
   return { side, multipliers, bound: computeDualBound(program, to, multipliers).bound };
 }
 
-/** Returns the sides of the tax whose sign of long-term gains some trades can have. */
+/** Returns the sides of the tax whose sign of long-term gains is attainable. */
 function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): number[] {
   let [least, most] = [fixedLong, fixedLong];
   lotSize.forEach((size, l) => {
@@ -176,7 +186,7 @@ function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): 
     else most += gain;
   });
   const possible = sides.map(({ longSign }) => (longSign > 0 ? most >= 0 : longSign < 0 ? least <= 0 : true));
-  // If long-term gains have one sign only, the other side is just L = 0, which this side includes.
+  // If long-term gains can have only one sign, the other side reduces to L = 0, which this side includes.
   const found = sides.map((_, at) => at).filter((at) => possible[at]);
   if (found.length === 2 && least >= 0) return [0];
   if (found.length === 2 && most <= 0) return [1];
@@ -184,8 +194,8 @@ function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): 
 }
 
 /**
- * Solves a side, and if this leaves a gap decides again between purchase, sale and neither, by the exact minimum of one
- * security after another. Few securities with losses leave the widest gaps.
+ * Solves a side. If a gap remains, decides again between purchase, sale and no trade, by exact minimisation of one
+ * security after another. Accounts with few securities at a loss have the widest gaps.
  */
 function solveOpen(program: AccountProgram, side: TaxSide, incumbent: number) {
   const found = solveSide(program, side, incumbent);
@@ -245,7 +255,7 @@ interface OfferedForm {
   readonly offered: Uint8Array;
 }
 
-/** Solves the convex form with some of the lots, again until none is lacking. */
+/** Solves the convex form with some of the lots, and again with further lots until none is missing. */
 function solveOffered(program: AccountProgram, { side, rows, prices, decided, offered }: OfferedForm) {
   let steps = 0;
   for (;;) {
@@ -263,7 +273,10 @@ interface Relaxed {
   readonly suggested: Float64Array;
 }
 
-/** Decides between purchase and sale of each security. @returns false if the convex solution keeps these decisions */
+/**
+ * Decides between purchase and sale of each security. @returns false if the convex solution agrees with all previous
+ * decisions
+ */
 function decide({ n, held }: AccountProgram, { trades, answer, suggested }: Relaxed, decided: Int8Array): boolean {
   let isChanged = false;
   for (let i = 0; i < n; i++) {
@@ -271,7 +284,7 @@ function decide({ n, held }: AccountProgram, { trades, answer, suggested }: Rela
     const isMixed = buysAndSells(trades, answer.traded, i);
     const wish = isMixed || Math.abs(net) < SMALLEST ? suggested[i]! : net;
     const way = wish > 0 ? BUYS : wish < 0 ? SELLS : (decided[i] as number);
-    // A decided security changes its direction only if its own minimum has the other direction.
+    // A decided security changes its direction only if its own minimum has the opposite direction.
     if (decided[i] === EITHER) {
       decided[i] = way;
       if (isMixed || net * way < -SMALLEST) isChanged = true;

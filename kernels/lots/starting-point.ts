@@ -1,24 +1,27 @@
 import type { NearPoint, Relaxation } from './relaxation.js';
 
-/** First iterate of the interior point. */
+/** First iterate of the interior-point method. */
 export interface StartingPoint {
   readonly traded: Float64Array;
   /** Multipliers of the rows, then of the variance limit if there is one. */
   readonly prices: Float64Array;
-  /** Complementarity over all pairs. */
+  /** Sum of the products of all complementary pairs. */
   readonly gap: number;
-  /** Minimum slack of rows, and of the tax above its pieces. */
+  /** Minimum slack of the rows, and of t above the tax pieces. */
   readonly slack: number;
   readonly aboveTax: number;
 }
 
-/** Minimum distance of the first iterate from its bounds, as a share of a trade. */
+/**
+ * Minimum distance of the first iterate from its bounds, as a fraction of the size of a trade: far from a solution, and
+ * near one.
+ */
 const FAR = 0.05;
 const CLOSE = 1e-3;
-/** Smallest multiplier near a solution. */
+/** Smallest initial multiplier near a solution. */
 const PRICE_MIN = 1e-5;
 
-/** Returns the point from which the steps start without knowledge of the solution. */
+/** Returns a starting point without prior information about the solution. */
 export function createFarPoint({ trades, rows, side, program }: Relaxation, penalties: Float64Array): StartingPoint {
   const traded = trades.size.map((size) => Math.min(size * 0.5, FAR * size + 1e-6)).subarray(0, trades.count);
   const share = program.taxWeight / side.pieces.length;
@@ -26,7 +29,7 @@ export function createFarPoint({ trades, rows, side, program }: Relaxation, pena
   return { traded, prices, gap: 0.02, slack: 1e-4, aboveTax: 1e-3 };
 }
 
-/** Returns a point near the solution of a similar form. */
+/** Returns a starting point near the solution of a similar form. */
 export function createNearPoint(
   { trades, rows, program }: Relaxation,
   penalties: Float64Array,

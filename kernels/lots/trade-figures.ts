@@ -17,17 +17,17 @@ export interface TradeFigures {
   readonly cost: number;
   readonly tax: number;
   readonly weights: Float64Array;
-  /** Violation by row of the program. */
+  /** Violation of each row of the program. */
   readonly violations: Float64Array;
-  /** Largest violation of hard rows, bounds and the limit, whose violation is a tracking error. */
+  /** Largest violation of hard rows, weight bounds and the variance limit; the latter is measured as tracking error. */
   readonly worst: number;
 }
 
-/** Violation that counts as rounding. */
+/** Maximum violation that counts as a rounding error. */
 export const FEASIBLE = 1e-7;
 
 /**
- * Computes the figures of trades from their definition.
+ * Computes the figures of trades by their definitions.
  * @cost n k + lots + rows n
  * @source Grinold & Kahn (2000), Active Portfolio Management, 2nd ed., chapter 3
  */
@@ -69,11 +69,13 @@ export function computeFigures(program: AccountProgram, { bought, sold }: Accoun
   return { objective, variance, short, long, cost, tax, weights, violations, worst };
 }
 
-/** Objective of trades, with hard rows at a price. */
+/** Returns the objective of trades plus a price on the violation of hard rows. */
 export const computeMerit = ({ objective, worst }: TradeFigures): number =>
   objective + (worst > FEASIBLE ? HARD_PENALTY * worst + 1 : 0);
 
-/** Returns the trades of net amounts by security: sales in the order of the lots at prices of gains. */
+/**
+ * Returns the purchases and sales by lot for net trades, with lots sold in their order at the given prices of gains.
+ */
 export function createTrades(program: AccountProgram, net: Float64Array, prices: GainPrices): AccountTrades {
   const { n, lotSize } = program;
   const bought = new Float64Array(n);

@@ -3,56 +3,56 @@ import { HARD_PENALTY } from './interior-point.js';
 import type { Multipliers } from './relaxation.js';
 import { sortSales, type GainPrices } from './relaxed-trades.js';
 
-/** Violation of hard rows that counts as rounding in a search. */
+/** Maximum violation of a hard row that counts as a rounding error in the search. */
 const FEASIBLE = 1e-9;
 /** Smallest price of a violation while violations are allowed. */
 const PRICE_MIN = 1e-3;
 
-/** Prices of the convex solution. */
+/** Prices and multipliers of the convex solution. */
 export interface MeritPrices {
-  /** Of gains; they order sales. */
+  /** Prices of gains, which order the sales. */
   readonly prices: GainPrices;
   readonly multipliers: Multipliers;
 }
 
-/** Change of the trade of one security, with its parts of what couples the securities. */
+/** Change of the trade of one security, with its contributions to the sums that couple the securities. */
 export interface Move {
   readonly security: number;
   readonly trade: number;
-  /** Change of the weight. */
+  /** Change of the weight of the security. */
   readonly change: number;
   readonly short: number;
   readonly long: number;
   readonly spent: number;
-  /** Change of the variance by this move. */
+  /** Change of the variance caused by this move. */
   variance: number;
   /** Change of the objective at the prices of the convex solution. */
   readonly loss: number;
 }
 
-/** Objective of net trades, updated under moves of single securities. */
+/** Objective of net trades, updated incrementally by moves of single securities. */
 export interface TradeMerit {
-  /** Accepts violations at the prices of the convex solution times `strength`; 0: not at all. */
+  /** Permits violations at the prices of the convex solution times `strength`; 0 permits none. */
   allow(strength: number): void;
   /** Returns the objective of the present trades. */
   objective(): number;
-  /** @returns true if no hard row is violated */
+  /** Returns true if no hard row is violated. */
   isFeasible(): boolean;
-  /** Decrease of the objective if a security trades another amount. */
+  /** Returns the decrease of the objective if a security trades another amount. */
   gain(i: number, trade: number): number;
   moveOf(i: number, trade: number): Move;
-  /** Updates the variance of a move after others were made. */
+  /** Updates the variance change of a move after other moves were made. */
   refresh(move: Move): void;
-  /** Decrease of the objective by two moves of different securities. */
+  /** Returns the decrease of the objective by two moves of different securities. */
   gainOfPair(one: Move, other: Move): number;
-  /** Makes a move. */
+  /** Applies a move. */
   move(i: number, trade: number): void;
 }
 
 /**
  * Creates the objective of net trades.
- * @param net  signed trades by security, changed by moves
- * @cost a gain: lots of the security and rows; a pair: k and rows; a move: k
+ * @param net  signed trades by security, updated by moves
+ * @cost per gain: lots of the security and rows; per pair: k and rows; per move: k
  * @source Grinold & Kahn (2000), Active Portfolio Management, 2nd ed., chapter 3
  */
 export function createMerit(
@@ -66,10 +66,10 @@ export function createMerit(
   const active = Float64Array.from(net, (trade, i) => held[i]! + trade - target[i]!);
   const exposures = computeFactorExposures(program, active, new Float64Array(k));
   const orders = Array.from({ length: n }, (_, i) => sortSales(program, i, prices));
-  /** Quadratic coefficient of the variance in each weight. */
+  /** Quadratic coefficient of each weight in the variance. */
   const norms = Float64Array.from(specific, (own, i) => own + squaresOf(loadings.subarray(i * k, (i + 1) * k)));
   const limit = Math.sqrt(varianceLimit);
-  const values = new Float64Array(m); // Of the rows, without gains and costs.
+  const values = new Float64Array(m); // Constant and weight terms of the rows, without gains and costs.
   const rowPrices = new Float64Array(m);
   let [variancePrice, isStrict] = [0, true];
   let [variance, cost] = [squaresOf(exposures), 0];
@@ -111,7 +111,7 @@ export function createMerit(
 
   const sums = { variance: 0, short: 0, long: 0, spent: 0, violated: 0 };
 
-  /** Objective with changed sums, and changed weights of up to two securities. */
+  /** Returns the objective after changes of the sums and of up to two weights. */
   function total(i: number, change: number, j: number, other: number): number {
     const spent = cost + sums.spent;
     const [s, l, v] = [short + sums.short, long + sums.long, variance + sums.variance];
@@ -130,11 +130,11 @@ export function createMerit(
       else if (isStrict) violated += value;
       else objective += rowPrices[r]! * value;
     }
-    // Permitted trades are always better than others.
+    // Feasible trades are always better than infeasible ones.
     return objective + (violated > FEASIBLE ? HARD_PENALTY * violated + 1 : 0);
   }
 
-  /** Objective and slope of the variance at the present trades of the security that is looked at. */
+  /** Computes the objective and the variance slope of a security at its present trade. */
   const look = { security: -1, slope: 0, short: 0, long: 0, objective: 0 };
 
   function lookAt(i: number): void {
@@ -145,7 +145,7 @@ export function createMerit(
     Object.assign(look, { security: i, slope: slopeOf(i), short: ownShort, long: ownLong, objective });
   }
 
-  /** Half the slope of the variance in a weight. */
+  /** Returns half the derivative of the variance in a weight. */
   function slopeOf(i: number): number {
     let slope = specific[i]! * active[i]!;
     for (let f = 0, at = i * k; f < k; f++) slope += loadings[at + f]! * exposures[f]!;
@@ -171,7 +171,7 @@ export function createMerit(
     allow(strength) {
       look.security = -1;
       isStrict = strength === 0;
-      // Where the limit does not bind, the price of the objective is the least.
+      // If the variance limit does not bind, the risk aversion of the objective sets the smallest price.
       variancePrice = strength * Math.max(multipliers.variance, aversion);
       for (let r = 0; r < m; r++) rowPrices[r] = strength * Math.max(multipliers.rows[r]!, PRICE_MIN);
     },

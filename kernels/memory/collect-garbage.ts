@@ -3,26 +3,26 @@ import { getHeapStatistics } from 'node:v8';
 
 const require = createRequire(import.meta.url);
 
-/** Growth of a heap since its last collection below which another one is not worthwhile. */
+/** Minimum growth of a heap since its last collection that justifies another collection. */
 const GROWTH_BYTES_MIN = 16 * 2 ** 20;
 
-/** Size of this thread's heap after its last collection here. */
+/** Size of this thread's heap after the last collection here, in bytes. */
 let leftBytes = 0;
 
 /**
- * Returns the garbage of this thread's heap to the system. V8 lets a heap grow to several times its live data, and
- * collects nothing in a waiting thread. Compiled code stays.
- * @param heapBytesMin heap size below which a collection is not worthwhile
- * @cost 0.1 s for 40 MB of live data, during which this thread does nothing else
+ * Collects garbage in this thread and returns free heap to the system. V8 lets a heap grow to several times its live
+ * data, and does not collect in a waiting thread. Compiled code stays.
+ * @param heapBytesMin minimum heap size for which a collection is worthwhile
+ * @cost 0.1 s for 40 MB of live data, during which this thread is blocked
  */
 export async function collectGarbage(heapBytesMin: number): Promise<void> {
   if (heapBytes() < Math.max(heapBytesMin, leftBytes + GROWTH_BYTES_MIN)) return;
-  if (!process.features.inspector) return; // Node can be built without it.
+  if (!process.features.inspector) return; // Node can be built without the inspector.
   const { Session } = require('node:inspector/promises') as typeof import('node:inspector/promises'); // Loaded on first use.
   const session = new Session();
   session.connect();
   try {
-    await session.post('HeapProfiler.collectGarbage'); // `gc()` keeps the young generation, 32 MB of a thread.
+    await session.post('HeapProfiler.collectGarbage'); // `gc()` does not shrink the young generation, which is 32 MB per thread.
   } finally {
     session.disconnect();
   }

@@ -1,13 +1,13 @@
 import { systemCalls } from './system-calls.js';
 
-/** Constant of Linux. */
+/** Advice of madvise on Linux to use large pages. */
 const USE_LARGE_PAGES = 14;
 /** Size of a large page on most processors. */
 const LARGE_PAGE_BYTES = 2 ** 21;
 
 /**
- * Shared memory of whole pages of 64 KiB, large ones where the system has them.
- * @returns undefined if the process has no address space left: such memory takes 10 GB of it, regardless of its size
+ * Allocates shared memory in pages of 64 KiB, backed by large pages if the system has them.
+ * @returns undefined if the process has no address space left: such memory reserves 10 GB of it, regardless of its size
  */
 export function allocatePages(pages: number): WebAssembly.Memory | undefined {
   try {
@@ -21,14 +21,15 @@ export function allocatePages(pages: number): WebAssembly.Memory | undefined {
 }
 
 /**
- * Larger memory is mostly that of one run, which touches each page few times: zeroing it in large pages takes longer.
+ * Maximum size of memory for large pages. Larger memory belongs mostly to a single run, which touches each page few
+ * times: zeroing it in large pages takes longer.
  */
 const BYTES_MAX = 64 * 2 ** 20;
 
 /**
- * Requests large pages for memory that is used repeatedly, before anything is written to it: address translation then
- * covers 500 times fewer pages, and prefetching continues past the end of a small page. Has no effect if the system has
- * no free large pages or no such call.
+ * Requests large pages for memory that is used repeatedly, before the first write: address translation then covers 500
+ * times fewer pages, and prefetching continues past the end of a small page. Has no effect if the system has no free
+ * large pages or does not support the call.
  */
 export function useLargePages(memory: ArrayBufferLike): void {
   const calls = memory.byteLength > BYTES_MAX ? null : systemCalls();

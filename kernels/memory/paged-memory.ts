@@ -4,27 +4,27 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCalls } from './system-calls.js';
 
-/** Limit of memory for a thread, and the folder for larger arrays. */
+/** Memory limit of a thread, and the folder for larger arrays. */
 export interface MemoryLimit {
-  /** Number of bytes of the panels of one store. */
+  /** Maximum total size of the panels of a store that is kept in memory; larger stores are paged. */
   readonly panelBytes: number;
-  /** Folder on a disk for paged memory; null if nothing is paged. */
+  /** Folder on a disk for paged memory; null disables paging. */
   readonly folder: string | null;
   /**
    * True if files of memory from `ALONE_BYTES` on keep their names, so that another process can open them. The
-   * requester removes them.
+   * requester must remove the files.
    */
   readonly keepsNames?: boolean;
-  /** Folder in memory for the results of `allocateHandedMemory`; absent if there is none. */
+  /** Folder in a file system in memory for the results of `allocateHandedMemory`; absent if unavailable. */
   readonly sharedFolder?: string;
 }
 
-/** A file in place of memory. */
+/** File that backs a part of a memory. */
 export interface PagedFile {
   readonly path: string;
-  /** Bytes of the memory before those of the file. */
+  /** Number of bytes of the memory before the part in the file. */
   readonly before: number;
-  /** Bytes of the file. What follows in memory is less than a page. */
+  /** Number of bytes in the file. The rest of the memory after it is shorter than a page. */
   readonly bytes: number;
 }
 
@@ -32,7 +32,7 @@ const GIB = 2 ** 30;
 
 const USUAL: MemoryLimit = { panelBytes: Math.min(8 * GIB, totalmem() / 4), folder: null };
 
-/** Limit of this thread. */
+/** Memory limit of this thread. */
 let limit = USUAL;
 
 export function findMemoryLimit(): MemoryLimit {
@@ -40,7 +40,7 @@ export function findMemoryLimit(): MemoryLimit {
 }
 
 /**
- * Sets the limit of this thread. @returns a function that restores the previous limit, unless another one was set since
+ * Sets the limit of this thread. @returns a function that restores the default limit, unless another limit was set since
  */
 export function limitMemory(given: MemoryLimit): () => void {
   limit = given;
@@ -63,18 +63,18 @@ export function canPage(): boolean {
 }
 
 /**
- * Allocates zeroed memory of one panel.
- * @param storeBytes of all panels of its store
- * @throws Error ENOSPC if it is paged and the disk has no space
+ * Allocates zeroed memory for one panel.
+ * @param storeBytes total size of all panels of the store
+ * @throws Error ENOSPC if the panel is paged and the disk has no space
  */
 export function allocatePanels(bytes: number, storeBytes = bytes): SharedArrayBuffer {
   if (!isPaged(storeBytes)) return new SharedArrayBuffer(bytes);
-  return allocatePagedMemory(bytes, { folder: limit.folder!, keepsNames: limit.keepsNames === true, isOnDisk: true }); // `isPaged` has asked for the folder
+  return allocatePagedMemory(bytes, { folder: limit.folder!, keepsNames: limit.keepsNames === true, isOnDisk: true }); // `isPaged` has checked that the folder exists
 }
 
 /**
- * Allocates like `allocatePanels`, for a panel that is passed to another process: a file in memory if there is space, so
- * that neither process copies it.
+ * Allocates like `allocatePanels`, for a panel that is passed to another process. Uses a file in memory if there is
+ * space, so that neither process copies the panel.
  */
 export function allocateHandedMemory(bytes: number, storeBytes: number): SharedArrayBuffer {
   const { sharedFolder: folder } = limit;
@@ -89,8 +89,8 @@ export function allocateHandedMemory(bytes: number, storeBytes: number): SharedA
 }
 
 /**
- * An array derived from a store is paged if it exceeds this share of the memory for panels, because threads keep
- * several of them.
+ * Maximum size of an array derived from a store that is kept in memory, as a fraction of the memory for panels: threads
+ * keep several such arrays.
  */
 const WORK_SHARE = 1 / 16;
 
@@ -100,29 +100,29 @@ export function isWorkPaged(bytes: number): boolean {
 }
 
 /**
- * Allocates zeroed memory for an array derived from panels. @throws Error ENOSPC if it is paged and the disk has no
- * space
+ * Allocates zeroed memory for an array derived from panels. @throws Error ENOSPC if the array is paged and the disk has
+ * no space
  */
 export function allocateWork(bytes: number): SharedArrayBuffer {
   return allocatePanels(bytes, bytes / WORK_SHARE);
 }
 
 /**
- * Minimum size of memory with a file that another process opens, provided that its pages contain nothing else. Smaller
- * allocations share memory of the process (up to 32 MiB with the GNU library), which would be stored in the file as
- * well; so do larger ones if that library has a free piece of this size.
+ * Minimum size of memory whose pages can be a file that another process opens. Its pages must contain no other data:
+ * smaller allocations share memory of the process (up to 32 MiB with the GNU library), which would also be written to
+ * the file, and so do larger allocations if that library has a free block of this size.
  */
 export const ALONE_BYTES = 33 * 2 ** 20;
 
-/** Returns true if the pages of memory contain nothing else and return to the system when it ends. */
+/** Returns true if the pages of a memory contain no other data and return to the system when the memory is freed. */
 function isAlone(memory: ArrayBufferLike): boolean {
-  return memory.byteLength >= ALONE_BYTES && systemCalls()!.isMapped(memory); // callers have checked that they exist
+  return memory.byteLength >= ALONE_BYTES && systemCalls()!.isMapped(memory); // callers have checked that system calls are available
 }
 
 /**
- * Allocates shared memory whose pages belong to an unnamed file: the system writes them to disk when memory is short
- * and reads them when they are touched. The space is allocated immediately, because a write to memory cannot report a
- * full disk. Memory and file end with the last reference, like other shared memory.
+ * Allocates shared memory whose pages belong to an unnamed file. The system writes them to disk when memory is short
+ * and reads them on access. Disk space is allocated immediately, because a write to memory cannot report a full disk.
+ * Memory and file are freed with the last reference, as for other shared memory.
  */
 function allocatePagedMemory(
   bytes: number,
@@ -158,27 +158,27 @@ function allocatePagedMemory(
 const files = new WeakMap<ArrayBufferLike, PagedFile>();
 
 /**
- * Open files of paged memory that this process fills for another one. Other memory has none: its thread may be
- * terminated, which would leave the file's space in use.
+ * Open files of paged memory that this process fills for another process. Memory used only here has none: its thread
+ * may be terminated, which would leave the space of the file in use.
  */
 const written = new WeakMap<ArrayBufferLike, WrittenPlace>();
 const ended = new FinalizationRegistry<number>((file) => closeSync(file));
 
-/** Destination of `writeInto` for a memory. */
+/** File to which `writeInto` writes the contents of a memory. */
 export interface WrittenPlace {
-  /** Number of an open file. */
+  /** File descriptor. */
   readonly file: number;
   readonly pages: Pages;
   /** True if the file is on a disk instead of in memory. */
   readonly isOnDisk: boolean;
 }
 
-/** Returns the destination of `writeInto` in this thread for a memory; undefined if it has no file. */
+/** Returns the file to which `writeInto` writes in this thread for a memory; undefined if the memory has no file. */
 export function findWrittenPlace(memory: ArrayBufferLike): WrittenPlace | undefined {
   return written.get(memory);
 }
 
-/** Lets `writeInto` of this thread write to the file that another thread of the process opened. */
+/** Registers the file that another thread of the process opened, so that `writeInto` of this thread writes to it. */
 export function writeTo(memory: ArrayBufferLike, place: WrittenPlace): void {
   written.set(memory, place);
 }
@@ -189,17 +189,15 @@ export function isWritten(memory: ArrayBufferLike): boolean {
 }
 
 /**
- * Writes bytes into memory, through its file if that is open: touching a new page takes the system 18 us, writing it
- * 0.4 us.
+ * Writes bytes to a memory, through its file if that is open: the first access to a page takes the system 18 us,
+ * writing it through the file 0.4 us.
  */
 export function writeInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): void {
   const { file, part, at } = edgesInto(memory, offset, bytes);
   for (let done = 0; done < part.length;) done += writeSync(file, part, done, part.length - done, at + done);
 }
 
-/**
- * Writes like `writeInto`, in a thread of the file system. Neither source nor destination may be used in the meantime.
- */
+/** Writes like `writeInto`, in a thread of the file system. Both buffers must not be used until it resolves. */
 export async function writeIntoApart(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): Promise<void> {
   const { file, part, at } = edgesInto(memory, offset, bytes);
   for (let done = 0; done < part.length;)
@@ -209,7 +207,7 @@ export async function writeIntoApart(memory: ArrayBufferLike, offset: number, by
 const writeApart = promisify(write);
 
 /**
- * Copies the bytes that are not in the memory's file to the memory. @returns the others, and their offset in the file
+ * Copies the bytes that lie outside the file of the memory. @returns the remaining bytes, and their offset in the file
  */
 function edgesInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array) {
   const { file, pages } = written.get(memory) ?? { file: -1, pages: { before: offset + bytes.length, bytes: 0 } };
@@ -228,9 +226,9 @@ export function findPagedFile(memory: ArrayBufferLike): PagedFile | undefined {
 /**
  * Maps a file of pages that another process wrote as memory, with spare space after them, and removes its name. The
  * edges of the memory that are not in the file are zero.
- * @param bytes as many as the other memory has, or more
- * @returns undefined if memory of this process begins at another position within a page or contains other data, or if there is
- *   no space for more. The file must then be read.
+ * @param bytes size of the memory in the other process, or more
+ * @returns undefined if memory of this process begins at another offset within a page or contains other data, or if
+ * there is no space for more. The caller must then read the file.
  */
 export function openPagedFile({ path, before }: PagedFile, bytes: number): SharedArrayBuffer | undefined {
   if (systemCalls() === null) return undefined;
@@ -252,9 +250,9 @@ export function openPagedFile({ path, before }: PagedFile, bytes: number): Share
 }
 
 /**
- * Returns the pages of memory with separate pages to the system: it then contains zeros, and uses memory again as it is
- * written. Nothing may read it during the call.
- * @returns false, with nothing done, of smaller memory, of paged memory, and where the system has no such call
+ * Returns the pages of memory with separate pages to the system. The memory then contains zeros and occupies pages
+ * again as it is written. No thread may read it during the call.
+ * @returns false, without an effect, for smaller memory, for paged memory, and if the system does not support the call
  * @cost 0.1 s/GiB
  */
 export function clearMemory(memory: ArrayBufferLike): boolean {
@@ -268,7 +266,7 @@ export function clearMemory(memory: ArrayBufferLike): boolean {
 
 /**
  * Returns values of memory to be read once. Values in a file are copied through a temporary mapping that ends with the
- * call: otherwise its pages would count as memory of the process, though nothing reads them again.
+ * call: otherwise its pages would count as memory of the process, though they are not read again.
  * @param room memory for at least as many values, which remain valid until the next call
  * @returns the values themselves if they are not in a file
  * @cost 0.3 s/GiB
@@ -276,7 +274,7 @@ export function clearMemory(memory: ArrayBufferLike): boolean {
 export function copyInParts(values: Float64Array, room: Float64Array<ArrayBuffer>): Float64Array {
   const { buffer, byteOffset, byteLength, length } = values;
   if (systemCalls() === null || !isAlone(buffer)) return values;
-  const { pageBytes, mapAgain, copyFrom, unmap } = systemCalls()!; // there are some
+  const { pageBytes, mapAgain, copyFrom, unmap } = systemCalls()!; // paged memory implies that system calls are available
   const { from, before, bytes } = pagesOf(buffer);
   const begin = Math.max(0, byteOffset - before);
   const end = Math.min(bytes, byteOffset + byteLength - before);
@@ -293,35 +291,35 @@ export function copyInParts(values: Float64Array, room: Float64Array<ArrayBuffer
 }
 
 /**
- * Returns freed memory to the system as far as it fills pages: the GNU library keeps memory between used blocks, and
- * blocks below 32 MiB.
+ * Returns freed memory to the system in whole pages: the GNU library keeps freed memory between used blocks, and blocks
+ * below 32 MiB.
  * @cost 10 ms at most after a run of 3,000 securities over 20 years; threads that allocate memory wait for a part of it
  */
 export function trimMemory(): void {
   systemCalls()?.trim?.(0);
 }
 
-/** Memory of this thread in files, whose pages are restored unchanged. */
+/** Memory of this thread that is backed by files with unchanged pages. */
 const paged = new WeakSet<ArrayBufferLike>();
 
 export interface Pages {
-  /** Address of the first. */
+  /** Address of the first page. */
   readonly from: number;
-  /** Bytes of the memory before them. */
+  /** Number of bytes of the memory before the first page. */
   readonly before: number;
   readonly bytes: number;
 }
 
-/** Returns the whole pages within memory. */
+/** Returns the range of whole pages within a memory. */
 function pagesOf(memory: ArrayBufferLike): Pages {
-  const { addressOf, pageBytes } = systemCalls()!; // callers have checked that they exist
+  const { addressOf, pageBytes } = systemCalls()!; // callers have checked that system calls are available
   const begin = addressOf(memory);
   const from = Math.ceil(begin / pageBytes) * pageBytes;
   const bytes = Math.floor((begin + memory.byteLength) / pageBytes) * pageBytes - from;
   return { from, before: from - begin, bytes };
 }
 
-/** Puts a file in place of pages. */
+/** Replaces pages of memory by a mapping of a file. */
 function put(file: number, { from, bytes }: Pages): void {
   const { reserve, map } = systemCalls()!; // as above
   const failure = reserve(file, 0, bytes);
@@ -329,7 +327,7 @@ function put(file: number, { from, bytes }: Pages): void {
   if (map(from, bytes, READ_AND_WRITE, SHARED_AND_FIXED, file, 0) !== from) throw new PagingFault('not mapped', bytes);
 }
 
-/** Memory that could not be paged. */
+/** Error for memory that could not be paged. */
 class PagingFault extends Error {
   override readonly name = 'PagingFault';
   readonly code: string;
@@ -340,11 +338,11 @@ class PagingFault extends Error {
   }
 }
 
-/** Linux constant, equal on every processor. */
+/** Constants of mmap and mremap on Linux, equal on every processor. */
 const READ_AND_WRITE = 3;
 const SHARED_AND_FIXED = 0x11;
 const ENOSPC = 28;
 const MAY_MOVE = 1;
 const FAILED = -1;
-/** Advice that pages are not needed: they contain zeros when they are next read. */
+/** Advice of madvise that pages are not needed; they contain zeros when they are next read. */
 const UNNEEDED = 4;

@@ -3,25 +3,28 @@ import { endianness } from 'node:os';
 
 const require = createRequire(import.meta.url);
 
-/** Calls on memory. */
+/** System calls on memory. */
 export interface SystemCalls {
   readonly pageBytes: number;
   addressOf(memory: ArrayBufferLike): number;
-  /** Returns true if the system mapped large memory separately; always true if the library cannot report it. */
+  /** Returns true if the system mapped the memory separately; always true if the library cannot report it. */
   isMapped(memory: ArrayBufferLike): boolean;
-  /** Reserves space in a file; returns an error number, or 0. */
+  /** Reserves space in a file; returns 0 or an error number. */
   readonly reserve: (file: number, from: number, bytes: number) => number;
-  /** Advises the system about the use of pages; returns 0 without an error. */
+  /** Advises the system about the use of pages; returns 0 on success. */
   readonly advise: (at: number, bytes: number, advice: number) => number;
-  /** Puts a file in place of memory. */
+  /** Maps a file over memory. */
   readonly map: (at: number, bytes: number, access: number, kind: number, file: number, from: number) => number;
-  /** Maps the file pages that are mapped at an address (`held` 0) again; -1 if the pages belong to no file. */
+  /**
+   * Creates another mapping of the file pages that are mapped at an address (`held` 0); returns -1 if the pages belong
+   * to no file.
+   */
   readonly mapAgain: (at: number, held: number, bytes: number, kind: number) => number;
-  /** Ends a mapping; 0 without an error. */
+  /** Removes a mapping; returns 0 on success. */
   readonly unmap: (at: number, bytes: number) => number;
-  /** Copies from an address. */
+  /** Copies bytes from an address. */
   readonly copyFrom: (to: Uint8Array, from: number, bytes: number) => void;
-  /** Returns freed memory to the system except for `kept` bytes; absent if the library keeps none. */
+  /** Returns freed memory to the system except for `kept` bytes; absent if the library does not support it. */
   readonly trim?: (kept: number) => number;
 }
 
@@ -29,7 +32,7 @@ let calls: SystemCalls | null | undefined;
 
 /** Returns Linux system calls through koffi; null if unavailable. */
 export function systemCalls(): SystemCalls | null {
-  if (calls === undefined) calls = process.platform === 'linux' ? openCalls() : null; // It is searched for once.
+  if (calls === undefined) calls = process.platform === 'linux' ? openCalls() : null; // The library is searched for only once.
   return calls;
 }
 
@@ -37,7 +40,7 @@ function openCalls(): SystemCalls | null {
   try {
     const koffi = require('koffi') as Koffi;
     const system = koffi.load(null);
-    const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as Copy; // The prototypes in C are those of the types.
+    const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as Copy; // The prototypes in C match the types.
     const copyFrom = system.func('void *memcpy(void *, uintptr_t, size_t)') as unknown as SystemCalls['copyFrom']; // as above
     const isOfGnu = isGnu(koffi);
     const addressOf = (memory: ArrayBufferLike): number => {
@@ -57,7 +60,7 @@ function openCalls(): SystemCalls | null {
       ...(isOfGnu ? { trim: system.func('int malloc_trim(size_t)') as unknown as SystemCalls['trim'] & {} } : {}),
     };
   } catch {
-    return null; // An optional package.
+    return null; // koffi is an optional package.
   }
 }
 
@@ -72,10 +75,10 @@ function isGnu({ load }: Koffi): boolean {
   }
 }
 
-/** Bit in the size field that the GNU library stores before a block: the block was mapped separately. */
+/** Flag in the size field that the GNU library stores before a block: the block was mapped separately. */
 const IS_MMAPPED = 2;
 
-/** @param bytes of a size */
+/** Creates `isMapped` for the GNU library. @param bytes size of a size field */
 function isMappedByGnu(
   bytes: number,
   { addressOf, copyFrom }: Pick<SystemCalls, 'addressOf' | 'copyFrom'>,
@@ -87,5 +90,5 @@ function isMappedByGnu(
   };
 }
 
-/** Copies nothing and returns the address of the destination. */
+/** Function memcpy, called with 0 bytes to obtain the address of the destination. */
 type Copy = (to: Uint8Array, from: Uint8Array, bytes: number) => number;

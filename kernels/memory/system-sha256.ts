@@ -4,18 +4,18 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 
-/** SHA-256 computed by threads of the file system. The SHA-256 of Node blocks the calling thread. */
+/** SHA-256 computed by threads of the file system. Node's own SHA-256 blocks the calling thread. */
 export interface SystemSha256 {
   /**
-   * Adds a copy of bytes. Resolves when earlier bytes have been hashed; only one call at a time.
+   * Adds a copy of bytes. Resolves when earlier bytes have been hashed; calls must not overlap.
    * @cost a copy, and 5 us
    */
   add(bytes: Uint8Array): Promise<void>;
-  /** Returns the hash of all added bytes. Called once, at the end. */
+  /** Returns the hash of all added bytes as hexadecimal text. Must be called once, at the end. */
   hex(): Promise<string>;
 }
 
-/** Size of the library's hash state, with a margin. */
+/** Size of the hash state of the library, with a margin. */
 const STATE_BYTES = 256;
 const DIGEST_BYTES = 32;
 
@@ -37,24 +37,24 @@ interface Adding {
 
 let library: Library | null | undefined;
 
-/** @returns undefined if the process has no such library or no koffi */
+/** Creates a hash computed by OpenSSL. @returns undefined if the process has no OpenSSL or no koffi */
 export function loadSystemSha256(): SystemSha256 | undefined {
-  if (library === undefined) library = soundLibrary(); // It is searched for once.
+  if (library === undefined) library = soundLibrary(); // The library is searched for only once.
   return library === null ? undefined : hashBy(library);
 }
 
-/** Returns OpenSSL, whose functions Node exports. */
+/** Returns the functions of OpenSSL, which Node exports; null if they are missing or give a wrong hash. */
 function soundLibrary(): Library | null {
   try {
     const system = (require('koffi') as typeof import('koffi')).load(null);
     const opened: Library = {
-      begin: system.func('int SHA256_Init(void *)') as unknown as Library['begin'], // The prototypes in C are those of the types.
+      begin: system.func('int SHA256_Init(void *)') as unknown as Library['begin'], // The prototypes in C match the types.
       add: system.func('int SHA256_Update(void *, const void *, size_t)') as unknown as Adding,
       end: system.func('int SHA256_Final(void *, void *)') as unknown as Library['end'],
     };
     return isSound(opened) ? opened : null;
   } catch {
-    return null; // An optional package; a Node with other functions.
+    return null; // koffi is an optional package, and a Node build may export other functions.
   }
 }
 
@@ -87,7 +87,7 @@ function hashBy({ begin, add, end }: Library): SystemSha256 {
       if (room.length < bytes.length) room = new Uint8Array(bytes.length);
       room.set(bytes);
       hashing = hash(room.subarray(0, bytes.length));
-      hashing.catch(() => {}); // The next call throws it.
+      hashing.catch(() => {}); // The next call throws this error.
     },
     async hex() {
       await hashing;

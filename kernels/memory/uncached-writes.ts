@@ -3,17 +3,17 @@ import { systemCalls } from './system-calls.js';
 import { writeInto, findWrittenPlace } from './paged-memory.js';
 
 /**
- * Writes large pieces of paged memory that are not read soon, bypassing the system's cache: the disk reads them in
- * place, without additional memory or a copy. Touching an unused page of memory is expensive on a virtual machine: 10
- * us, a hundred times a copy.
+ * Writer of large pieces of paged memory that are not read soon. It bypasses the page cache: the disk reads the bytes
+ * in place, without additional memory or a copy. The first access to a page of memory is expensive on a virtual
+ * machine: 10 us, a hundred times the cost of a copy.
  */
 export interface UncachedWrites {
   /**
-   * Returns the offset in a buffer at which bytes for an address of a memory must begin. A buffer has `SPARE_BYTES`
-   * more than the bytes.
+   * Returns the offset in a buffer at which bytes for an offset of a memory must begin. The buffer must be
+   * `SPARE_BYTES` longer than the bytes.
    */
   beginIn(room: ArrayBuffer, memory: ArrayBufferLike, offset: number): number;
-  /** Writes like `writeInto`. Uses the cache if the disk is slow or does not support direct writes. */
+  /** Writes like `writeInto`, but uncached; uses the cache if the disk is slow or does not support direct writes. */
   write(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): void;
   close(): void;
 }
@@ -23,13 +23,19 @@ const SECTOR_BYTES = 4096;
 
 export const SPARE_BYTES = SECTOR_BYTES;
 
-/** Slower disks are written through the system's cache, which accepts writes immediately while memory is free. */
+/**
+ * Minimum write speed of a disk for direct writes. Slower disks are written through the page cache, which accepts
+ * writes immediately while memory is free.
+ */
 const DISK_BYTES_A_SECOND_MIN = 256 << 20;
 
-/** Bytes from which on the speed of a disk is known. */
+/** Number of written bytes from which on the speed of a disk is known. */
 const KNOWN_FROM_BYTES = 64 << 20;
 
-/** @returns undefined if some memory is not on a disk, or the disk does not support such writes */
+/**
+ * Opens a writer for some memories. @returns undefined if one of them is not on a disk, or the disk does not support
+ * direct writes
+ */
 export function openUncachedWrites(memories: readonly ArrayBufferLike[]): UncachedWrites | undefined {
   const files = new Map<ArrayBufferLike, number>();
   const close = (): void => {
@@ -69,12 +75,12 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
 
   return {
     beginIn(room, memory, offset) {
-      const { pages } = findWrittenPlace(memory)!; // asked for above
+      const { pages } = findWrittenPlace(memory)!; // checked above
       return remainder(offset - pages.before - systemCalls()!.addressOf(room), SECTOR_BYTES);
     },
     write(memory, offset, bytes) {
       const file = files.get(memory);
-      const { pages } = findWrittenPlace(memory)!; // as above
+      const { pages } = findWrittenPlace(memory)!; // checked above
       const inFile = offset - pages.before;
       const head = Math.max(-inFile, remainder(-inFile, SECTOR_BYTES));
       const end = Math.min(bytes.length, pages.bytes - inFile);

@@ -1,9 +1,9 @@
 import { factoriseSemidefinite } from '../algebra/semidefinite-factor.js';
 import { assert } from '../assert.js';
 
-/** Regressions on one design, each of another cross-section of values. */
+/** Regressions on one design matrix, each for another cross-section of values. */
 export interface CrossSectionRegression {
-  /** (X'WX)^-1, [p x p]; rows and columns of dependent columns are 0. */
+  /** (X'WX)^-1, [p x p]; rows and columns of linearly dependent columns are 0. */
   readonly inverse: Float64Array;
   /**
    * Fits one cross-section.
@@ -14,20 +14,23 @@ export interface CrossSectionRegression {
 }
 
 export interface CrossSectionFit {
-  /** Weighted sum of squared residuals over n - rank; 0 without a degree of freedom. */
+  /** Weighted sum of squared residuals over n - rank; 0 without degrees of freedom. */
   readonly residualVariance: number;
-  /** 1 - weighted residual squares over weighted squares about the weighted mean; 0 if values do not differ. */
+  /**
+   * 1 - weighted sum of squared residuals over weighted sum of squares about the weighted mean; 0 if all values are
+   * equal.
+   */
   readonly rSquared: number;
 }
 
 /**
- * Prepares weighted least squares of cross-sections on one design, which is factored once.
+ * Prepares weighted least squares of cross-sections on one design matrix, which is factored once.
  *
- * @param design   [n x p] row-major; a column that earlier ones explain is omitted.
+ * @param design   [n x p] row-major; a column that depends linearly on earlier columns is omitted.
  * @param weights  [n], above 0.
- * @returns        The regression of values on the design.
+ * @returns        Regression of values on the design.
  * @throws         KernelFault on a shape mismatch.
- * @cost           n p^2 / 2 once, 2 n p a fit.
+ * @cost           n p^2 / 2 once, 2 n p per fit.
  * @source         Normal equations, Cholesky factor with dependent columns omitted; Golub & Van Loan (2013), section
  *                 5.3.
  */
@@ -65,7 +68,7 @@ export function regressCrossSection(design: Float64Array, weights: Float64Array)
   };
 }
 
-/** X'WX, its lower triangle. */
+/** Returns the lower triangle of X'WX. */
 function normalMatrix(design: Float64Array, weights: Float64Array, p: number): Float64Array {
   const matrix = new Float64Array(p * p);
   for (let i = 0; i < weights.length; i++)
@@ -77,7 +80,7 @@ function normalMatrix(design: Float64Array, weights: Float64Array, p: number): F
   return matrix;
 }
 
-/** Computes (L L')^-1 over the columns that are not omitted. */
+/** Returns (L L')^-1 over the columns that are not omitted. */
 function inverseOf(lower: Float64Array, p: number): Float64Array {
   const inverse = new Float64Array(p * p);
   const column = new Float64Array(p);

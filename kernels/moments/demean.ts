@@ -7,12 +7,13 @@ export type CentringEngine = Pick<Engine, 'centreColumns'>;
 
 const PLAIN: CentringEngine = { centreColumns: plainCentreColumns };
 
-/** Data of the observation weights that a covariance needs. */
+/** Results of demeaning that a covariance needs. */
 export interface Demeaned {
-  /** Divisor-free scale: S = X'X once every row of X carries the square root of its factor. */
+  /** Row factors v_t, [observations]: S = X'X once every row of X is multiplied by the square root of its factor. */
   readonly rowFactors: Float64Array;
   /**
-   * Sum of the squared factors over their sum: 1/(T-1) for equal weights, the variance of a weighted mean in general.
+   * Sum of the squared factors over their sum: 1/(T-1) for equal weights, and the variance factor of a weighted mean in
+   * general.
    */
   readonly dispersion: number;
   /** Variances of the columns, [assets]: the diagonal of S. */
@@ -28,8 +29,8 @@ export interface Demeaned {
  * @param weights  [observations] summing to 1, or undefined for equal weights (factors 1/(observations - 1), ddof 1).
  * @param means    [assets], overwritten with the column means.
  * @param engine   Engine that centres (plain loops when absent).
- * @returns        Factors v_t = w_t / (1 - sum w^2), their dispersion and the variances: covariance S_ij = sum_t v_t x_ti
- *   x_tj of the deviations is unbiased.
+ * @returns        Factors v_t = w_t / (1 - sum w^2), their dispersion and the variances; the covariance S_ij = sum_t
+ *                 v_t x_ti x_tj of the deviations is unbiased.
  * @throws         KernelFault on a shape mismatch or fewer than two observations.
  * @cost           two passes over the panel; no scratch beyond the factors.
  * @source         ISO/GUM reliability weights; equal weights give the textbook ddof 1.

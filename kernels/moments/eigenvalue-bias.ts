@@ -4,31 +4,32 @@ import { createCounterRandom } from '../random/counter-random.js';
 import { replaceEigenvalues, type RebuildingEngine } from './estimators/rebuild.js';
 import { computeSampleCovariance } from './sample-covariance.js';
 
-/** Stream of the draws, the same for every estimate, so that equal inputs have equal results. */
+/** Seed of the draws, equal for every estimate, so that equal inputs give equal results. */
 const SEED = 2011;
 
-/** Eigenvalues below this share of the largest are rounding errors without a meaningful bias. */
+/** Ratio to the largest eigenvalue below which an eigenvalue is a rounding error without a meaningful bias. */
 const NEGLIGIBLE = 1e-12;
 
 /** Parameters for drawing sample covariances. */
 export interface BiasRequest {
-  /** Observations of each, at least 2. */
+  /** Number of observations of each sample, at least 2. */
   readonly observations: number;
   readonly simulations: number;
 }
 
 /**
- * Simulates the bias of the volatilities of eigenportfolios in a sample covariance: root mean ratio of true to sample
- * variance, over samples drawn with the eigenvalues as the truth. Below 1 for the largest, above 1 for the least.
+ * Simulates the bias of the volatilities of eigenportfolios in a sample covariance: square root of the mean ratio of
+ * true to sample variance, over samples drawn with the given eigenvalues as the truth. It is below 1 for the largest
+ * eigenvalues and above 1 for the smallest.
  *
  * @param engine   Engine that solves.
  * @param values   [n] eigenvalues, ascending, not negative.
- * @param request  Observations of a sample, and how many samples are drawn.
- * @returns        [n], ascending as the eigenvalues; 1 for one that is 0.
+ * @param request  Number of observations of a sample, and number of samples.
+ * @returns        Biases, [n], in the order of the eigenvalues; 1 for an eigenvalue of 0.
  * @throws         KernelFault with fewer than two observations or no simulation.
  * @cost           simulations * (observations n^2 / 2 + an eigenproblem of order n).
- * @source         Menchero, Wang & Orr (2011), Eigen-adjusted covariance matrices, MSCI Research Insight; the same, The
- *                 Barra US Equity Model (USE4), section 4.2.
+ * @source         Menchero, Wang & Orr (2011), Eigen-adjusted covariance matrices, MSCI Research Insight; Menchero, Orr
+ *                 & Wang (2011), The Barra US Equity Model (USE4), section 4.2.
  */
 export function estimateEigenvalueBias(
   engine: Pick<Engine, 'symmetricEigen' | 'allocate' | 'scope'>,
@@ -62,7 +63,7 @@ export function estimateEigenvalueBias(
   return ratios.map((ratio) => (ratio > 0 ? Math.sqrt(ratio) : 1));
 }
 
-/** Ratio of the biases of actual returns, which are neither normal nor stationary, to simulated biases. */
+/** Ratio of the bias of actual returns, which are neither normal nor stationary, to the simulated bias. */
 const SCALE = 1.4;
 
 /**
@@ -71,10 +72,10 @@ const SCALE = 1.4;
  * @param engine   Engine that solves.
  * @param matrix   [n x n] row-major, symmetric positive semi-definite; overwritten.
  * @param n        Order, at least 1.
- * @param request  Observations behind the matrix, and how many samples are drawn.
+ * @param request  Number of observations behind the matrix, and number of samples.
  * @returns        Nothing; the covariance is in `matrix`, exactly symmetric.
- * @throws         KernelFault as `estimateEigenvalueBias`; Error if the matrix is not finite.
- * @cost           of `estimateEigenvalueBias`, and n^3.
+ * @throws         KernelFault in the cases of `estimateEigenvalueBias`; Error if the matrix is not finite.
+ * @cost           Cost of `estimateEigenvalueBias`, and n^3.
  * @source         As `estimateEigenvalueBias`: v becomes 1.4 (v - 1) + 1.
  */
 export function adjustEigenvalues(
@@ -91,7 +92,8 @@ export function adjustEigenvalues(
 }
 
 /**
- * Observations that equal weights would need for the variance that an estimate with these has.
+ * Computes the effective number of observations: with equal weights, this number would give an estimate the same
+ * variance as the given weights.
  *
  * @param weights  [observations] summing to 1.
  * @returns        1 over the sum of squares, rounded, at least 2.

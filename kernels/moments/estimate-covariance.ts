@@ -13,18 +13,21 @@ import { findPanelEigenvalues } from './panel-eigenvalues.js';
 import { repairCovariance } from './repair-covariance.js';
 import { averageCorrelation } from './shrinkage-target.js';
 
-/** A smallest eigenvalue above this share of the largest, negative, counts as rounding. */
+/** Ratio of the smallest to the largest eigenvalue from which on a negative eigenvalue counts as rounding. */
 const SEMIDEFINITE = -1e-10;
 
-/** A smallest eigenvalue below this share of the largest per security is 0 to working precision. */
+/**
+ * Ratio of the smallest to the largest eigenvalue, per security, below which the matrix is singular to working
+ * precision.
+ */
 const SINGULAR = 1e-15;
 
-/** Condition number of a matrix that is singular to working precision. */
+/** Condition number reported for a matrix that is singular to working precision. */
 const CONDITION_MAX = 1e300;
 
 /** Diagnostics of an estimate, as reported with the matrix. */
 export interface CovarianceDiagnostics {
-  /** Weight on the target. */
+  /** Weight on the shrinkage target. */
   readonly intensity: number;
   /** Mean off-diagonal correlation. */
   readonly averageCorrelation: number;
@@ -37,7 +40,7 @@ export interface CovarianceDiagnostics {
 }
 
 export interface CovarianceRequest extends Shrinkage {
-  /** Clip negative eigenvalues if the result is not positive semi-definite. */
+  /** True to clip negative eigenvalues if the result is not positive semi-definite. */
   readonly repair: boolean;
 }
 
@@ -50,14 +53,14 @@ export type EstimateStage = 'moments' | 'product' | 'eigenvalues' | 'repair';
  * @param engine   Engine that computes.
  * @param panel    [observations x assets] row-major returns, finite; overwritten.
  * @param assets   Columns of `panel`, at least 1.
- * @param request  Target, intensity, weights, scale, and whether to repair.
+ * @param request  Target, intensity, weights, scale, and `repair`.
  * @param out      [assets x assets] row-major, overwritten; exactly symmetric.
- * @param onStage  Called as each stage begins; may throw to stop.
+ * @param onStage  Called at the start of each stage; may throw to stop.
  * @returns        Diagnostics of the matrix in `out`.
  * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
- * @cost           observations * assets^2 / 2 + 4/3 assets^3 multiply-adds; when the panel has fewer rows than assets
- *                 and the target permits it, the eigenvalues cost observations^3 instead. No scratch of order assets^2
- *                 unless repaired.
+ * @cost           observations * assets^2 / 2 + 4/3 assets^3 multiply-adds; if the panel has fewer rows than assets and
+ *                 the target permits it, the eigenvalues cost observations^3 instead. Needs scratch of order assets^2
+ *                 only for a repair.
  * @source         Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119.
  */
 export function estimateCovariance(
@@ -81,19 +84,19 @@ export function estimateCovariance(
 }
 
 /**
- * Estimates a covariance matrix without a target, and inspects its eigenvalues. A matrix that is not positive
- * semi-definite is repaired.
+ * Estimates a covariance matrix by an estimator without a shrinkage target, and inspects its eigenvalues. A matrix that
+ * is not positive semi-definite is repaired.
  *
  * @param engine   Engine that computes.
  * @param panel    [observations x assets] row-major returns, finite; overwritten.
  * @param assets   Columns of `panel`, at least 1.
- * @param request  Estimator with its settings, weights of the observations, and the factor on everything.
+ * @param request  Estimator with its settings, weights of the observations, and the scale.
  * @param out      [assets x assets] row-major, overwritten; exactly symmetric.
- * @param onStage  Called as each stage begins; may throw to stop.
+ * @param onStage  Called at the start of each stage; may throw to stop.
  * @returns        Diagnostics of the matrix in `out`.
  * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
- * @cost           As the estimator, and the eigenvalues: 4/3 assets^3.
- * @source         Of the estimator.
+ * @cost           Cost of the estimator, and 4/3 assets^3 for the eigenvalues.
+ * @source         See the estimator.
  */
 export function estimateStructured(
   engine: Engine,
@@ -114,7 +117,7 @@ export function estimateStructured(
  *
  * @param engine   Engine that computes.
  * @param matrix   [assets x assets] row-major, exactly symmetric, finite; changed only by a repair.
- * @param request  Whether to clip negative eigenvalues if the matrix is not positive semi-definite.
+ * @param request  `repair` is true to clip negative eigenvalues if the matrix is not positive semi-definite.
  * @returns        Diagnostics of the matrix.
  * @throws         Error if an entry is not finite.
  * @cost           4/3 assets^3.
@@ -130,14 +133,14 @@ export function diagnoseCovariance(
 }
 
 /**
- * Computes the range of the eigenvalues of a covariance without its matrix.
+ * Computes the smallest and largest eigenvalue of a low-rank covariance without forming its matrix.
  *
  * @param engine      Engine that multiplies.
  * @param covariance  The covariance.
- * @returns           The range: as of `estimateCovariance` if the products of the rows determine it, otherwise to the
- *                    accuracy of `findPanelEigenvalues`.
+ * @returns           Smallest and largest eigenvalue: as accurate as in `estimateCovariance` if the T x T products of
+ *                    the rows determine them, otherwise as accurate as `findPanelEigenvalues`.
  * @throws            Error if the panel is not finite.
- * @cost              observations^2 * assets + observations^3, or that of `findPanelEigenvalues`.
+ * @cost              observations^2 * assets + observations^3, or the cost of `findPanelEigenvalues`.
  * @source            Definition.
  */
 export function lowRankEigenvalues(engine: Engine, covariance: LowRankCovariance): EigenvalueRange {
@@ -146,11 +149,11 @@ export function lowRankEigenvalues(engine: Engine, covariance: LowRankCovariance
     : findPanelEigenvalues(engine, createPanelCovariance(covariance));
 }
 
-/** Loadings and specific variances of a covariance. */
+/** Covariance given by factor loadings and specific variances. */
 export interface FactoredCovariance {
-  /** [assets x factors] */
+  /** Loadings, [assets x factors]. */
   readonly loadings: Float64Array;
-  /** [assets] */
+  /** Specific variances, [assets]. */
   readonly specific: Float64Array;
 }
 
@@ -159,11 +162,11 @@ export interface FactoredCovariance {
  *
  * @param engine   Engine that computes.
  * @param matrix   [assets x assets] row-major, exactly symmetric; not changed.
- * @param parts    Its factors: loadings loadings' + diag(specific).
- * @param onStage  Called as each stage begins; may throw to stop.
+ * @param parts    The same covariance by factors: loadings loadings' + diag(specific).
+ * @param onStage  Called at the start of each stage; may throw to stop.
  * @returns        Diagnostics of the matrix.
  * @throws         Error if the loadings are not finite.
- * @cost           Of `boundFactorEigenvalues`, and a pass over the matrix.
+ * @cost           Cost of `boundFactorEigenvalues`, and one pass over the matrix.
  * @source         Definition.
  */
 export function estimateWithDiagnostics(
@@ -184,7 +187,7 @@ interface Look {
   readonly onStage: (stage: EstimateStage) => void;
 }
 
-/** Diagnostics of a matrix, which is repaired where that is requested and necessary. */
+/** Returns the diagnostics of a matrix, after a repair if it is requested and necessary. */
 function diagnose(
   engine: Engine,
   out: Float64Array,
@@ -200,7 +203,7 @@ function diagnose(
   return { averageCorrelation: averageCorrelation(out, assets), ...describeRange(range, assets), isRepaired };
 }
 
-/** Returns the diagnostics of eigenvalues. @param assets order of the matrix */
+/** Returns the diagnostics of a range of eigenvalues. @param assets  order of the matrix */
 export function describeRange(
   range: EigenvalueRange,
   assets: number,
@@ -227,14 +230,17 @@ function rangeOf(engine: Engine, matrix: Float64Array, n: number): EigenvalueRan
 }
 
 /**
- * Returns true if the eigenvalues follow from the T x T products of the rows, because a target of equal diagonal only
+ * Returns true if the eigenvalues follow from the T x T products of the rows: a target of equal diagonal entries only
  * shifts the sample eigenvalues.
  */
 function byRows({ observations, assets, intensity, target }: LowRankCovariance): boolean {
   return observations < assets && (intensity === 0 || target.kind === 'scaled_identity');
 }
 
-/** Returns keep * eigenvalues of XX', shifted. The additional eigenvalues of X'X are 0 before the same shift. */
+/**
+ * Returns the smallest and largest of keep * eigenvalues of XX', shifted by the target. The additional eigenvalues of
+ * X'X are 0 before the shift.
+ */
 function rangeByRows(
   engine: Engine,
   { panel, observations, assets, intensity, target, scale }: LowRankCovariance,

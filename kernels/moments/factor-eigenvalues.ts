@@ -2,20 +2,20 @@ import type { EigenvalueRange } from '../algebra/eigenvalue-range.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 
-/** Halvings of a range: all digits of a double. */
+/** Maximum number of bisection steps: all digits of a double. */
 const HALVINGS = 60;
 
-/** Width of a range, relative to its end, that is rounding. */
+/** Width of a bracket, relative to its upper end, that is within rounding. */
 const ROUNDING = 1e-15;
 
 /**
  * Computes the smallest and the largest eigenvalue of loadings loadings' + diag(specific). The number of eigenvalues
- * below a value follows from a matrix of the order of the factors; the ranges that contain the two are bisected.
+ * below a value follows from a [factors x factors] matrix; the brackets of both eigenvalues are bisected.
  *
  * @param engine    Engine that multiplies.
  * @param loadings  [n x k] row-major.
  * @param specific  [n], n at least 1.
- * @returns         The two, to rounding of the largest.
+ * @returns         Both eigenvalues, with rounding errors relative to the largest.
  * @throws          KernelFault on a shape mismatch.
  * @cost            About 100 products of n k^2 / 2.
  * @source          Sylvester's law of inertia; Golub (1973), Some modified matrix eigenvalue problems, SIAM Review
@@ -36,13 +36,16 @@ export function boundFactorEigenvalues(
   const [least, most] = [own[0]!, own[n - 1]!];
   const countBelowValue = (value: number) => countBelow(engine, loadings, specific, value);
   return {
-    // Each factor raises one eigenvalue above the specific variance that it equalled.
+    // Each factor raises the eigenvalue that was equal to a specific variance.
     smallest: halve(least, k < n ? own[k]! : most + sum, (value) => countBelowValue(value) >= 1),
     largest: halve(most, most + sum, (value) => countBelowValue(value) === n),
   };
 }
 
-/** Returns the least value from which on a statement holds, which it does at the end. */
+/**
+ * Returns the smallest value in a range from which on a monotone condition holds, by bisection. The condition must hold
+ * at `to`.
+ */
 function halve(from: number, to: number, holds: (value: number) => boolean): number {
   let [low, high] = [from, to];
   for (let step = 0; step < HALVINGS && high - low > ROUNDING * Math.abs(high); step++) {
@@ -53,7 +56,10 @@ function halve(from: number, to: number, holds: (value: number) => boolean): num
   return high;
 }
 
-/** Eigenvalues below a value: specific variances below it less the negative eigenvalues of I + L' (D - value)^-1 L. */
+/**
+ * Counts the eigenvalues below a value: the number of specific variances below it less the number of negative
+ * eigenvalues of I + L' (D - value)^-1 L.
+ */
 function countBelow(engine: Engine, loadings: Float64Array, specific: Float64Array, value: number): number {
   const n = specific.length;
   const k = loadings.length / n;
@@ -69,7 +75,7 @@ function countBelow(engine: Engine, loadings: Float64Array, specific: Float64Arr
     engine.gemm({ rows: k, inner: n, columns: k, transposeA: true }, loadings, parts, inner);
     for (let f = 0; f < k; f++) {
       inner[f * k + f]! += 1;
-      // Products in either order differ in their last digit.
+      // Products of two numbers in either order can differ in the last digit.
       for (let g = 0; g < f; g++) inner[f * k + g] = inner[g * k + f]!;
     }
     const values = engine.room(k);

@@ -1,13 +1,13 @@
 import { assert } from '../assert.js';
 
 /**
- * Computes weights of observations that halve every `halfLife` observations into the past.
+ * Computes exponential weights that halve every `halfLife` observations into the past.
  *
- * @param halfLife  Observations after which a weight has halved, above 0; Infinity gives equal weights.
- * @param out       [observations], overwritten; the last observation weighs most. Sums to 1.
+ * @param halfLife  Number of observations after which a weight has halved, above 0; Infinity gives equal weights.
+ * @param out       Weights, [observations], overwritten; the last one is the largest, and the sum is 1.
  * @returns         Nothing; the weights are in `out`.
  * @throws          KernelFault if the half-life is not positive.
- * @cost            observations powers; no scratch.
+ * @cost            One power per observation; no scratch.
  * @source          RiskMetrics Technical Document, 4th ed. (1996), section 5.2, with decay 0.5^(1/half-life).
  */
 export function fillHalfLifeWeights(halfLife: number, out: Float64Array): void {
@@ -23,7 +23,7 @@ export function fillHalfLifeWeights(halfLife: number, out: Float64Array): void {
   for (let t = 0; t < out.length; t++) out[t]! /= total;
 }
 
-/** Factor on a weight from one observation to the one before it. */
+/** Computes the ratio of the weight of an observation to the weight of the next one. */
 export function computeDecay(halfLife: number): number {
   return powerOfHalf(1 / halfLife);
 }

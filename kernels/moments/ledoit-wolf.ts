@@ -3,24 +3,24 @@ import { assert } from '../assert.js';
 import type { Target } from './shrinkage-target.js';
 
 /**
- * Relative distance that rounding can cause between a matrix summed over this number of observations and an equal
- * target (two assets, duplicated assets).
+ * Relative distance between a matrix summed over this number of observations and an equal target that rounding can
+ * cause (two assets, or duplicated assets).
  */
 const roundingOf = (observations: number): number => (16 + observations) * Number.EPSILON;
 
 /** Distances of a sample covariance from its target. */
 export interface Distances {
-  /** |S|^2, the sum of all squared entries. */
+  /** |S|^2: sum of all squared entries. */
   readonly frobenius2: number;
   /** |F - S|^2 */
   readonly gamma: number;
 }
 
 /**
- * Distance of a covariance matrix from its shrinkage target.
+ * Measures the distance of a covariance matrix from its shrinkage target.
  *
  * @param covariance  [assets x assets] row-major, symmetric.
- * @param target      Its target.
+ * @param target      Shrinkage target of the matrix.
  * @returns           |S|^2 and |F - S|^2.
  * @throws            KernelFault on a shape mismatch.
  * @cost              One pass over half the matrix.
@@ -42,8 +42,8 @@ export function measureTargetDistances(covariance: Float64Array, target: Target)
       squares += s * s;
       gaps += gap * gap;
     }
-    // The diagonal of a constant-correlation target equals that of S by definition, so rounding must not add to the
-    // distance.
+    // The diagonal of a constant-correlation target equals that of S by definition. It is excluded, so that rounding
+    // does not add to the distance.
     const ownGap = target.kind === 'scaled_identity' ? target.own[i]! - own : 0;
     frobenius2 += own * own + 2 * squares;
     gamma += ownGap * ownGap + 2 * gaps;
@@ -52,18 +52,18 @@ export function measureTargetDistances(covariance: Float64Array, target: Target)
 }
 
 /**
- * Ledoit-Wolf's analytic shrinkage intensity towards a constant-correlation or scaled-identity target.
+ * Computes the Ledoit-Wolf shrinkage intensity towards a constant-correlation or scaled-identity target.
  *
- * @param panel      [observations x assets] row-major, demeaned and scaled so that S = X'X: as `computeSampleCovariance`
- *   leaves it.
- * @param target     Target of S.
- * @param distances  Of S from the target.
- * @param weights    The result of `computeSampleCovariance`: the factor of each row and their dispersion (1/(T - 1) for equal
- *   weights).
- * @returns          Intensity in [0, 1]: the weight on the target; 0 if S is its own target; NaN if a sum of fourth
- *   powers is not finite.
+ * @param panel      [observations x assets] row-major, demeaned and scaled so that S = X'X, as by
+ *                   `computeSampleCovariance`.
+ * @param target     Shrinkage target of S.
+ * @param distances  Distances of S from the target.
+ * @param weights    Result of `computeSampleCovariance`: the factor of each row and the dispersion of the factors (1/(T
+ *                   - 1) for equal weights).
+ * @returns          Intensity in [0, 1]: the weight on the target; 0 if S equals its target; NaN if a sum of fourth
+ *                   powers is not finite.
  * @throws           KernelFault on a shape mismatch.
- * @cost             Two passes over the panel: no product of order observations * assets^2 is formed again.
+ * @cost             Two passes over the panel, without another product of order observations * assets^2.
  * @source           Ledoit & Wolf (2004), J. Multivariate Analysis 88(2), 365-411 (identity); Ledoit & Wolf (2004),
  *                   J. Portfolio Management 30(4), 110-119, appendix B (constant correlation); with n = T - 1 as in the authors' code.
  */
@@ -86,7 +86,7 @@ export function computeLedoitWolfIntensity(
   return Math.min(Math.max(((pi - rho) / gamma) * dispersion, 0), 1);
 }
 
-/** Returns sum_t v_t |x_t|^4 = sum_ij sum_t v_t x_ti^2 x_tj^2, from rows y_t = sqrt(v_t) x_t. */
+/** Computes sum_t v_t |x_t|^4 = sum_ij sum_t v_t x_ti^2 x_tj^2, from rows y_t = sqrt(v_t) x_t. */
 function fourthMoment(panel: Float64Array, assets: number, rowFactors: Float64Array): number {
   let total = 0;
   for (let t = 0, at = 0; t < rowFactors.length; t++) {
@@ -98,9 +98,9 @@ function fourthMoment(panel: Float64Array, assets: number, rowFactors: Float64Ar
 }
 
 /**
- * rho of the constant-correlation target, sum_i pi_ii + rbar sum_{i != j} (s_j / s_i) theta_ij. The double sum factors
- * over a row: sum_ij (s_j / s_i) sum_t v_t x_ti^3 x_tj = sum_t v_t (sum_i x_ti^3 / s_i)(sum_j s_j x_tj), and its second
- * part is s'Ss.
+ * Computes rho of the constant-correlation target, sum_i pi_ii + rbar sum_{i != j} (s_j / s_i) theta_ij. The double sum
+ * is a product of two sums per row: sum_ij (s_j / s_i) sum_t v_t x_ti^3 x_tj = sum_t v_t (sum_i x_ti^3 / s_i)(sum_j s_j
+ * x_tj); its second part is s'Ss.
  */
 function rhoOf(panel: Float64Array, volatilities: Float64Array, rbar: number, rowFactors: Float64Array): number {
   const assets = volatilities.length;

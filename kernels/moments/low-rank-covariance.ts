@@ -5,32 +5,32 @@ import { demean } from './demean.js';
 import { computeLedoitWolfIntensity, measureTargetDistances, type Distances } from './ledoit-wolf.js';
 import { createTarget, type ShrinkageTarget, type Target } from './shrinkage-target.js';
 
-/** Engine operations for a covariance that is never formed, and for its estimation. */
+/** Engine operations for products with a covariance that is never formed, and for its estimation. */
 type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'allocate' | 'scope'>;
 type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'squaredRowSums'>;
 
 /**
- * A squared distance below this share of |S|^2 has lost digits as a difference of two norms, and is computed entry by
- * entry instead.
+ * Ratio to |S|^2 below which a squared distance has lost digits as a difference of two norms; it is then computed entry
+ * by entry.
  */
 const CANCELLED = 1e-4;
 
 /** Shrinkage of the covariance of a panel of returns. */
 export interface Shrinkage {
   readonly target: ShrinkageTarget;
-  /** Weight on the target in [0, 1]; null decides by the method. */
+  /** Weight on the target in [0, 1]; null: computed by `method`. */
   readonly intensity: number | null;
-  /** `shape`: securities / (securities + observations). `ledoit_wolf`: from the data. */
+  /** Formula of the intensity. `shape`: securities / (securities + observations). `ledoit_wolf`: from the data. */
   readonly method: 'shape' | 'ledoit_wolf';
-  /** [observations] summing to 1; equal weights when absent. */
+  /** Weights of the observations, [observations], summing to 1; equal if absent. */
   readonly weights?: Float64Array;
-  /** Factor on everything: the periods of a year. */
+  /** Scale of the covariance: the number of periods per year. */
   readonly scale: number;
-  /** Returns cached moments of the same panel, or computes them. If absent, they are always computed. */
+  /** Returns cached moments of the panel, or calls `measure` and caches the result. Default: always calls `measure`. */
   readonly remember?: (measure: () => SampleMoments) => SampleMoments;
 }
 
-/** Moments from which a target is computed. */
+/** Sample moments from which a shrinkage target is computed. */
 export interface SampleMoments {
   /** Variances of the sample covariance, [assets]. */
   readonly variances: Float64Array;
@@ -39,15 +39,15 @@ export interface SampleMoments {
 }
 
 /**
- * Shrunk covariance in terms of its panel, Sigma = scale (keep X'X + common s s' + diag(own)): products with it cost
- * two passes over X, without a matrix of order assets^2.
+ * Shrunk covariance in low-rank form, Sigma = scale (keep X'X + common s s' + diag(own)): a product with it costs two
+ * passes over X, without a matrix of order assets^2.
  */
 export interface LowRankCovariance {
-  /** [observations x assets] row-major: X'X is the sample covariance. */
+  /** X, [observations x assets] row-major: X'X is the sample covariance. */
   readonly panel: Float64Array;
   readonly observations: number;
   readonly assets: number;
-  /** Weight on the target. */
+  /** Weight on the shrinkage target. */
   readonly intensity: number;
   readonly target: Target;
   readonly scale: number;
@@ -56,17 +56,16 @@ export interface LowRankCovariance {
 }
 
 /**
- * Estimates a shrunk covariance and leaves it in low-rank form.
+ * Estimates a shrunk covariance in low-rank form.
  *
  * @param engine     Engine that multiplies.
- * @param panel      [observations x assets] row-major returns, finite. It becomes part of the result.
+ * @param panel      [observations x assets] row-major returns, finite. Overwritten; it becomes part of the result.
  * @param assets     Columns of `panel`, at least 1.
  * @param shrinkage  Target, intensity, weights and scale.
- * @returns          The covariance; its panel is `panel`.
+ * @returns          Low-rank covariance with `panel` as its panel.
  * @throws           KernelFault on a shape mismatch, fewer than two observations or an intensity outside [0, 1].
- * @cost             Three passes over the panel; the Ledoit-Wolf intensity multiplies the panel once with itself, the
- *                   shorter way. It is NaN, and so is the covariance, when powers of the returns are no finite numbers
- *                   any more.
+ * @cost             Three passes over the panel, and for the Ledoit-Wolf intensity the smaller of the products X'X and
+ *                   XX'. The intensity and the covariance are NaN if powers of the returns overflow.
  * @source           Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; mean correlation in one pass: sum_ij
  *                   r_ij = sum_t (sum_i x_ti / s_i)^2.
  */
@@ -99,13 +98,13 @@ export function estimateLowRankCovariance(
  * Multiplies a low-rank covariance by a vector.
  *
  * @param engine      Engine that multiplies.
- * @param covariance  The covariance.
+ * @param covariance  Low-rank covariance.
  * @param v           [assets].
  * @param out         [assets], overwritten; must not be `v`.
  * @returns           Nothing; the product is in `out`.
  * @throws            KernelFault on a shape mismatch.
  * @cost              2 * observations * assets multiply-adds, two passes over the panel.
- * @source            (keep X'X + common s s' + D) v, from the right.
+ * @source            Definition: scale (keep X'X + common s s' + D) v, evaluated from the right.
  */
 export function multiplyLowRank(
   engine: PanelEngine,
@@ -133,10 +132,10 @@ export function multiplyLowRank(
 }
 
 /**
- * Returns the covariance as a matrix.
+ * Expands a low-rank covariance to a full matrix.
  *
  * @param engine      Engine that multiplies.
- * @param covariance  The covariance.
+ * @param covariance  Low-rank covariance.
  * @param out         [assets x assets] row-major, overwritten; exactly symmetric.
  * @returns           Nothing; the matrix is in `out`.
  * @throws            KernelFault on a shape mismatch.
@@ -180,7 +179,7 @@ function meanCorrelation(engine: EstimatingEngine, panel: Float64Array, variance
 
 type PanelMoments = Pick<LowRankCovariance, 'panel' | 'observations' | 'target' | 'variances'>;
 
-/** Computes |S|^2 and |F - S|^2 by the smaller of X'X and XX', which have the same sum of squares. */
+/** Computes |S|^2 and |F - S|^2 from the smaller of X'X and XX', whose squared entries have equal sums. */
 function distancesOf(engine: PanelEngine, moments: PanelMoments): Distances {
   const assets = moments.target.own.length;
   if (moments.observations < assets) {
@@ -207,7 +206,7 @@ function distancesByRows(engine: PanelEngine, { panel, observations, target, var
   });
 }
 
-/** |F - S|^2 = |F|^2 - 2 <F, S> + |S|^2, the last from the T x T products of the rows. */
+/** Computes |F - S|^2 = |F|^2 - 2 <F, S> + |S|^2, with |S|^2 from the T x T products of the rows. */
 function distancesByGram(gram: Float64Array, panel: Float64Array, target: Target, variances: Float64Array): Distances {
   const assets = target.own.length;
   let frobenius2 = 0;

@@ -4,23 +4,23 @@ import { pairwiseSum } from '../sums/pairwise-sum.js';
 import type { LowRankCovariance } from './low-rank-covariance.js';
 import { sumCorrelations } from './shrinkage-target.js';
 
-/** Columns that are multiplied at a time: with 1,250 observations 10 MB. */
+/** Number of columns that are multiplied in one block: 10 MB with 1,250 observations. */
 const COLUMNS = 1024;
 
-/** Covariance given by a panel: keep X'X + common s s' + diag(own). */
+/** Covariance defined by a panel: scale (keep X'X + common s s' + diag(own)). */
 export interface PanelCovariance {
   /** X, [rows x assets] row-major. */
   readonly panel: Float64Array;
   readonly assets: number;
   readonly keep: number;
   readonly common: number;
-  /** s, [assets] */
+  /** s, [assets]. */
   readonly scale: Float64Array;
-  /** [assets] */
+  /** Diagonal term `own`, [assets]. */
   readonly own: Float64Array;
 }
 
-/** Returns a low-rank covariance as a sum over its panel. */
+/** Returns a low-rank covariance in terms of its panel. */
 export function createPanelCovariance({ panel, assets, intensity, target, scale }: LowRankCovariance): PanelCovariance {
   const pull = scale * intensity;
   return {
@@ -33,7 +33,7 @@ export function createPanelCovariance({ panel, assets, intensity, target, scale 
   };
 }
 
-/** Returns the number of entries of rows [from, to) of an upper triangle. */
+/** Returns the number of entries in rows [from, to) of an upper triangle. */
 export function countTriangleEntries(assets: number, from: number, to: number): number {
   return (to - from) * assets - (to * (to - 1) - from * (from - 1)) / 2;
 }
@@ -42,15 +42,15 @@ export function countTriangleEntries(assets: number, from: number, to: number): 
  * Computes rows of the upper triangle of a covariance.
  *
  * @param engine      Engine that multiplies.
- * @param covariance  The covariance.
+ * @param covariance  Covariance defined by a panel.
  * @param from        First row.
- * @param to          Row after the last.
- * @param out         [entries of the rows] overwritten: each row from its diagonal on, one after the other.
- * @returns           Nothing; the rows are in `out`. Entries have the bits of `expandCovariance` for any rows.
+ * @param to          One past the last row.
+ * @param out         Entries of the rows, overwritten: each row from its diagonal on, row after row.
+ * @returns           Nothing; the rows are in `out`. Entries are bit-identical to those of `expandCovariance`.
  * @throws            KernelFault on a shape mismatch.
- * @cost              One multiply-add per row of the panel and entry; scratch of the panel's columns of the rows and of
- *                    1,024 others.
- * @source            Definition. Each pair is summed over the rows of the panel in their order.
+ * @cost              One multiply-add per row of the panel and entry; scratch for the columns of the requested rows and
+ *                    for 1,024 further columns.
+ * @source            Definition. Each entry is summed over the rows of the panel in ascending order.
  */
 export function fillCovarianceRows(
   engine: Pick<Engine, 'gemm' | 'room' | 'scope'>,
@@ -82,7 +82,7 @@ export function fillCovarianceRows(
   });
 }
 
-/** Copies columns [from, to) of a panel. */
+/** Copies columns [from, to) of a panel to `out` and returns it. */
 function columnsOf(panel: Float64Array, width: number, from: number, to: number, out: Float64Array): Float64Array {
   for (let at = 0, row = 0; row < panel.length; row += width, at += to - from)
     out.set(panel.subarray(row + from, row + to), at);
@@ -96,7 +96,7 @@ interface Block {
   readonly end: number;
 }
 
-/** Writes the entries of a block of products on and above the diagonal. */
+/** Writes the entries of a block of products that are on or above the diagonal. */
 function place(
   { assets, keep, common, scale, own }: PanelCovariance,
   { from, to, first, end }: Block,
@@ -114,23 +114,23 @@ function place(
 
 /**
  * Returns standard deviations: square roots of the diagonal of a covariance.
- * @param squares sums of squares of the panel's columns, [assets]
+ * @param squares  sums of squares of the panel's columns, [assets]
  */
 export function computeDeviations({ keep, common, scale, own }: PanelCovariance, squares: Float64Array): Float64Array {
   return squares.map((square, i) => Math.sqrt(Math.max(0, keep * square + common * scale[i]! * scale[i]! + own[i]!)));
 }
 
 /**
- * Sums correlations in rows of an upper triangle.
+ * Sums the correlations of each row of an upper triangle.
  *
- * @param rows        Rows [from, from + out.length) as of `fillCovarianceRows`.
+ * @param rows        Rows [from, from + out.length) as written by `fillCovarianceRows`.
  * @param from        First row.
- * @param deviations  [assets], square roots of the diagonal.
- * @param out         [rows], overwritten with the sum of each row right of the diagonal.
+ * @param deviations  Square roots of the diagonal, [assets].
+ * @param out         Overwritten with the sum of each row right of the diagonal, [rows].
  * @returns           Nothing; the sums are in `out`.
  * @throws            KernelFault on a shape mismatch.
  * @cost              One division per entry.
- * @source            Definition, as `averageCorrelation`.
+ * @source            Definition; see `averageCorrelation`.
  */
 export function fillCorrelationSums(
   rows: Float64Array,
@@ -145,7 +145,10 @@ export function fillCorrelationSums(
     out[i] = sumCorrelations(rows.subarray(at, at + assets - from - i), from + i, deviations);
 }
 
-/** Returns the mean off-diagonal correlation from the sums of all rows: the bits of `averageCorrelation`. */
+/**
+ * Returns the mean off-diagonal correlation from the correlation sums of all rows, bit-identical to
+ * `averageCorrelation`.
+ */
 export function averageOfCorrelationSums(sums: Float64Array): number {
   const assets = sums.length;
   return assets === 1 ? 0 : pairwiseSum(sums) / ((assets * (assets - 1)) / 2);

@@ -5,32 +5,35 @@ import type { Engine } from '../engines/engine.js';
 import { createCounterRandom } from '../random/counter-random.js';
 import type { PanelCovariance } from './panel-covariance.js';
 
-/** Maximum number of steps. */
+/** Maximum number of Lanczos steps. */
 const STEPS_MAX = 1_000;
 
-/** Steps between two tests of convergence. */
+/** Number of steps between two convergence tests. */
 const STEPS_PER_TEST = 25;
 
-/** Residual of both eigenpairs, relative to the largest eigenvalue, at which they are found. */
+/** Maximum residual of both eigenpairs, relative to the largest eigenvalue, of a converged solution. */
 const RESIDUAL_MAX = 1e-12;
 
-/** A next vector below this share of the largest entry of the tridiagonal matrix is rounding: no step is left. */
+/**
+ * Length of the next Lanczos vector, relative to the largest entry of the tridiagonal matrix, below which it is a
+ * rounding error: no further step is possible.
+ */
 const EXHAUSTED = 1e-13;
 
-/** Seed of the first vector. */
+/** Seed of the start vector. */
 const SEED = 20_040_110;
 
 /**
- * Computes the smallest and the largest eigenvalue of a covariance by products with its panel, without the matrix:
- * Lanczos steps with full reorthogonalisation.
+ * Computes the smallest and the largest eigenvalue of a covariance by Lanczos steps with full reorthogonalisation,
+ * which need only products with the panel.
  *
  * @param engine      Engine that multiplies.
- * @param covariance  The covariance.
- * @returns           Both. The error is below 1e-12 of the largest eigenvalue; for a panel whose smallest eigenvalues
- *                    1,000 steps do not separate, the smallest may be reported too large.
+ * @param covariance  Covariance defined by a panel.
+ * @returns           Both eigenvalues, with an error below 1e-12 of the largest one. If 1,000 steps do not separate the
+ *                    smallest eigenvalues of the panel, the smallest may be too large.
  * @throws            KernelFault on a shape mismatch; Error if the panel is not finite.
- * @cost              Two passes over the panel a step, 150 to 750 of them with 2,000 to 6,000 securities; scratch of the panel
- *                    and of a vector of the securities a step.
+ * @cost              Two passes over the panel per step, with 150 to 750 steps for 2,000 to 6,000 securities; scratch
+ *                    for the panel and for one vector of the securities per step.
  * @source            Golub & Van Loan (2013), Matrix Computations, 4th ed., sections 10.1 and 10.3.
  */
 export function findPanelEigenvalues(engine: Engine, covariance: PanelCovariance): EigenvalueRange {
@@ -71,7 +74,7 @@ export function findPanelEigenvalues(engine: Engine, covariance: PanelCovariance
   });
 }
 
-/** Writes a random unit vector, the same for all covariances. */
+/** Writes a seeded random unit vector, equal for all covariances. */
 function begin(out: Float64Array): void {
   const random = createCounterRandom({ seed: SEED, stream: 0 });
   for (let i = 0; i < out.length; i++) out[i] = random.normal();
@@ -79,7 +82,7 @@ function begin(out: Float64Array): void {
   for (let i = 0; i < out.length; i++) out[i]! /= length;
 }
 
-/** Multiplies a covariance by a vector. @param projected scratch, [rows] */
+/** Multiplies a covariance by a vector. @param projected  scratch, [rows] */
 function multiply(
   engine: Pick<Engine, 'gemv' | 'gemvTransposed'>,
   { panel, keep, common, scale, own }: PanelCovariance,
@@ -99,7 +102,10 @@ function dot(a: Float64Array, b: Float64Array): number {
   return sum;
 }
 
-/** Extreme eigenvalues of a tridiagonal matrix, and the larger last entry of their vectors. */
+/**
+ * Returns the extreme eigenvalues of a tridiagonal matrix, and the larger magnitude of the last entries of their
+ * eigenvectors.
+ */
 function rangeOf(
   engine: Engine,
   diagonal: Float64Array,

@@ -2,26 +2,27 @@ import { assert } from '../assert.js';
 import { orientRow } from '../algebra/symmetric-eigen.js';
 import type { Engine } from '../engines/engine.js';
 
-/** Components whose variance is below this share of the largest are rounding errors, with arbitrary vectors. */
+/** Ratio to the largest variance below which a component is a rounding error with an arbitrary vector. */
 const NEGLIGIBLE = 1e-14;
 
 export interface PrincipalComponents {
-  /** Largest eigenvalues of X'X, descending, [count]; 0 if the panel has no more. */
+  /** Largest eigenvalues of X'X, descending, [count]; 0 beyond the rank of the panel. */
   readonly values: Float64Array;
-  /** Their unit eigenvectors as rows, largest entry positive, [count x columns]; zeros for a value of 0. */
+  /** Unit eigenvectors as rows with a positive largest entry, [count x columns]; zeros for an eigenvalue of 0. */
   readonly vectors: Float64Array;
 }
 
 /**
- * Computes the largest eigenpairs of X'X, by the smaller of X'X and XX'.
+ * Computes the largest eigenpairs of X'X from the smaller of X'X and XX'.
  *
  * @param engine   Engine that multiplies and decomposes.
  * @param panel    [rows x columns] row-major; not changed.
- * @param columns  Columns of `panel`.
- * @param count    Eigenpairs wanted, at most `columns`.
- * @returns        The pairs, in their own memory.
+ * @param columns  Number of columns of `panel`.
+ * @param count    Number of eigenpairs, at most `columns`.
+ * @returns        Eigenpairs in newly allocated memory.
  * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
- * @cost           An eigenproblem of order min(rows, columns) and, when rows are fewer, one product with the panel.
+ * @cost           An eigenproblem of order min(rows, columns) and, if rows are fewer, one product with the panel per
+ *                 eigenpair.
  * @source         Jolliffe (2002), Principal Component Analysis, 2nd ed., section 3.5: X'X and XX' share their nonzero
  *                 eigenvalues.
  */
@@ -60,7 +61,7 @@ export function computePrincipalComponents(
   return result;
 }
 
-/** v = X'u, scaled to length 1. */
+/** Writes v = X'u, scaled to length 1. */
 function project(engine: Engine, panel: Float64Array, u: Float64Array, out: Float64Array): void {
   engine.gemvTransposed(panel, u, out);
   let norm2 = 0;

@@ -11,7 +11,7 @@ type RepairEngine = Pick<Engine, 'precision' | 'allocate' | 'scope' | 'symmetric
  * @param engine      Engine that decomposes and multiplies.
  * @param covariance  [assets x assets] row-major, symmetric, diagonal not negative; overwritten.
  * @param assets      Order.
- * @returns           Nothing; the repaired matrix is in `covariance`, its diagonal unchanged to the last bit.
+ * @returns           Nothing; the repaired matrix is in `covariance`, with a bit-identical diagonal.
  * @throws            KernelFault on a shape mismatch; Error if an entry is not finite.
  * @cost              All eigenpairs and assets^3 / 2 multiply-adds; scratch of two matrices.
  * @source            Higham (2002), IMA J. Numerical Analysis 22(3), 329-343, one projection; rescaling as in Rebonato
@@ -26,7 +26,7 @@ export function repairCovariance(engine: RepairEngine, covariance: Float64Array,
     if (!engine.symmetricEigen(covariance, assets, values, vectors))
       throw new Error('the covariance has entries that are not finite');
     for (let k = 0; k < assets; k++) scaleRow(vectors, k * assets, assets, Math.sqrt(Math.max(values[k]!, 0)));
-    // A product in float32 would not be precise enough for the repair; `gemm` has float64 on every engine.
+    // A product in float32 would not be precise enough for the repair; `gemm` uses float64 on every engine.
     if (engine.precision === 'float64') engine.symmetricRankK(vectors, assets, covariance);
     else engine.gemm({ rows: assets, inner: assets, columns: assets, transposeA: true }, vectors, vectors, covariance);
   });

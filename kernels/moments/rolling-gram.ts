@@ -3,30 +3,34 @@ import type { Engine } from '../engines/engine.js';
 
 type GramEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'room' | 'scope'>;
 
-/** Moments of a panel about zero. */
+/** Moments about zero of a panel. */
 export interface Gram {
-  /** X'X, [n x n]; the upper triangle counts. */
+  /** X'X, [n x n]; only the upper triangle is valid. */
   readonly products: Float64Array;
   /** Column sums, [n]. */
   readonly sums: Float64Array;
 }
 
-/** Moments of a panel from which rows are added and removed: a window that rolls over the same securities. */
+/** Moments of a window that rolls over a panel with fixed securities, updated by adding and removing rows. */
 export interface RollingGram {
   /**
-   * Returns moments over some rows. Updates those of the last call if the securities and most rows are the same.
+   * Returns the moments over some rows. Updates the moments of the last call if its securities are identical and most
+   * rows coincide.
    *
    * @param names       Keys of the columns, [n].
    * @param rows   Keys of the rows, ascending, [T].
-   * @param read   Writes the values of some rows, [rows x n] row-major.
-   * @returns      Moments that are valid until the next call.
+   * @param read   Function that writes the values of some rows, [rows x n] row-major.
+   * @returns      Moments, valid until the next call.
    */
   over(names: Int32Array, rows: Int32Array, read: (rows: Int32Array, out: Float64Array) => void): Gram;
-  /** Inputs of the moments since the last full computation; null before the first call. */
+  /** Returns the inputs of the moments since the last full computation; null before the first call. */
   history(): GramHistory | null;
 }
 
-/** Windows whose moments were computed from each other. Repeating the same windows gives the same bits. */
+/**
+ * Windows whose moments were computed incrementally from each other. Repeating these windows gives bit-identical
+ * moments.
+ */
 export interface GramHistory {
   /** [n] */
   readonly names: Int32Array;
@@ -34,18 +38,18 @@ export interface GramHistory {
   readonly rows: readonly Int32Array[];
 }
 
-/** Maximum share of changed rows for an update instead of a full computation. */
+/** Maximum fraction of changed rows for an update; above it the moments are computed in full. */
 const CHANGED_MAX = 0.25;
 
-/** Maximum number of updates before a full computation, so that rounding does not accumulate. */
+/** Maximum number of updates before a full computation, so that rounding errors do not accumulate. */
 const UPDATES_MAX = 12;
 
 /**
- * Keeps the moments of a rolling window.
+ * Creates the moments of a rolling window.
  *
  * @param engine  Engine that multiplies.
- * @param past    Windows to resume from; they are recomputed when the first call needs it.
- * @cost          an update (added rows + removed rows) * n^2 / 2 multiply-adds and two passes over n^2; a full
+ * @param past    Windows to resume from; they are recomputed if the first call needs them.
+ * @cost          Per update (added rows + removed rows) * n^2 / 2 multiply-adds and two passes over n^2; per full
  *                computation T n^2 / 2.
  * @source        Chan, Golub & LeVeque (1983), The American Statistician 37(3), 242-247: sums of products are additive
  *   over rows.
@@ -66,7 +70,7 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
       if (pending !== null) {
         const again = pending;
         pending = null;
-        // Windows over other assets, or with the maximum number of updates, are fully computed in any case.
+        // Windows over other securities, or with the maximum number of updates, are computed in full in any case.
         if (isSame(again.names, wantedNames) && again.rows.length <= UPDATES_MAX)
           for (const some of again.rows) gram.over(again.names, some, read);
       }
@@ -126,7 +130,7 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
   return a.length === b.length && a.every((name, i) => name === b[i]);
 }
 
-/** Returns the keys of one ascending list that the other lacks. */
+/** Returns the keys of one ascending list that the other list lacks. */
 function subtractKeys(keys: Int32Array, others: Int32Array): Int32Array {
   const results: number[] = [];
   let at = 0;

@@ -5,23 +5,22 @@ import { computeDecay } from './half-life-weights.js';
 /** Engine operations for running moments. */
 type UpdateEngine = Pick<Engine, 'allocate' | 'scope' | 'rankOneUpdate'>;
 
-/** Called after each observation; both arrays are overwritten by the next. */
+/** Function called after each observation. The next call overwrites both arrays. */
 export type VisitMoments = (observation: number, means: Float64Array, covariance: Float64Array) => void;
 
 /**
- * Computes means and covariances of a window that moves over a panel one observation at a time: each step adds a row
- * and removes one.
+ * Computes rolling means and covariances of a panel: each step adds one row to the window and removes one.
  *
  * @param engine   Engine that updates.
  * @param panel    [observations x columns] row-major, finite.
- * @param columns  Columns of `panel`, at least 1.
- * @param window   Observations of the window, at least 2.
+ * @param columns  Number of columns of `panel`, at least 1.
+ * @param window   Number of observations of the window, at least 2.
  * @param visit    Receives the moments of each complete window: its last observation, means [columns], covariance
  *                 [columns x columns], ddof 1.
  * @returns        Nothing.
  * @throws         KernelFault on a shape mismatch or a window below 2.
- * @cost           4 products of order columns^2 an observation, whatever the window. Sums are taken about the mean of a
- *                 recent window and started afresh once a window, so that rounding does not pile up.
+ * @cost           4 products of order columns^2 per observation, whatever the window. Sums are taken about the mean of
+ *                 a recent window and recomputed once per window length, so that rounding errors do not accumulate.
  * @source         Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance, The American Statistician
  *                 37(3), 242-247.
  */
@@ -53,12 +52,12 @@ export function visitRollingCovariances(
  *
  * @param engine    Engine that updates.
  * @param panel     [observations x columns] row-major, finite.
- * @param columns   Columns of `panel`, at least 1.
- * @param halfLife  Observations after which a weight has halved, above 0.
+ * @param columns   Number of columns of `panel`, at least 1.
+ * @param halfLife  Number of observations after which a weight has halved, above 0.
  * @param visit     Receives the moments from the second observation on; the covariance is unbiased for the weights.
  * @returns         Nothing.
  * @throws          KernelFault on a shape mismatch or a half-life that is not positive.
- * @cost            One product of order columns^2 an observation.
+ * @cost            One product of order columns^2 per observation.
  * @source          West (1979), Updating mean and variance estimates, Communications of the ACM 22(9), 532-535, with
  *                  decaying weights.
  */
@@ -94,11 +93,11 @@ export function visitExponentialCovariances(
 }
 
 interface State {
-  /** Point about which sums are taken. */
+  /** Point about which sums are taken, [columns]. */
   readonly origin: Float64Array;
-  /** Sum of deviations from the origin. */
+  /** Sums of deviations from the origin, [columns]. */
   readonly sums: Float64Array;
-  /** Sum of their products, upper triangle. */
+  /** Sums of the products of deviations, upper triangle. */
   readonly products: Float64Array;
   readonly gap: Float64Array;
   readonly means: Float64Array;
@@ -129,7 +128,7 @@ function startAfresh(engine: UpdateEngine, state: State, panel: Float64Array, fr
   for (let t = from; t < from + window; t++) shift(engine, state, panel, t, 1);
 }
 
-/** Adds a row, or drops it. */
+/** Adds a row (`sign` 1) or removes it (-1). */
 function shift(
   engine: UpdateEngine,
   { origin, sums, products, gap }: State,
@@ -152,7 +151,7 @@ function settle({ origin, sums, products, means, covariance }: State, window: nu
   for (let i = 0; i < columns; i++) covariance[i * (columns + 1)] = Math.max(0, covariance[i * (columns + 1)]!);
 }
 
-/** Fills both triangles from a function of the positions of the upper one. */
+/** Fills both triangles by a function of the positions in the upper triangle. */
 function fill(out: Float64Array, columns: number, value: (at: number, i: number, j: number) => number): void {
   for (let i = 0; i < columns; i++) {
     for (let j = i; j < columns; j++) out[i * columns + j] = out[j * columns + i] = value(i * columns + j, i, j);

@@ -16,13 +16,13 @@ const PLAIN: RankKProduct = { symmetricRankK, centreColumns };
  *                 X'X is the covariance.
  * @param assets   Columns of `x`, at least 1.
  * @param out      [assets x assets] row-major, overwritten; return^2 per period, exactly symmetric.
- * @param options  `weights` [observations] summing to 1 (equal when absent); `engine` that multiplies (plain loops when
- *                 absent).
- * @returns        The row factors: divide row t of the spent panel by the square root of factor t to have deviations
- *                 again.
+ * @param options  `weights`, [observations], summing to 1 (default: equal), and `engine`, which multiplies (default:
+ *                 plain loops).
+ * @returns        Row factors: row t of the overwritten panel divided by the square root of factor t gives the
+ *                 deviations.
  * @throws         KernelFault on a shape mismatch or fewer than two observations.
  * @cost           observations * assets^2 / 2 multiply-adds.
- * @source         Unbiased estimator; weights as reliability weights, S = sum w x x' / (1 - sum w^2).
+ * @source         Unbiased estimator; weights are reliability weights, S = sum w x x' / (1 - sum w^2).
  */
 export function computeSampleCovariance(
   x: Float64Array,

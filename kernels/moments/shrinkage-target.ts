@@ -5,9 +5,8 @@ export const SHRINKAGE_TARGETS = ['constant_correlation', 'scaled_identity'] as 
 export type ShrinkageTarget = (typeof SHRINKAGE_TARGETS)[number];
 
 /**
- * Structured target, given by the numbers that define it: F = common s s' + diag(own), where s is the `scale`. Constant
- * correlation: common = rbar, s the volatilities, own_i = (1 - rbar) s_i^2. Scaled identity: common = 0, own = mean
- * variance.
+ * Shrinkage target in low-rank form: F = common s s' + diag(own), where s is `scale`. Constant correlation: common =
+ * rbar, s the volatilities, own_i = (1 - rbar) s_i^2. Scaled identity: common = 0, own = mean variance.
  */
 export interface Target {
   readonly kind: ShrinkageTarget;
@@ -19,10 +18,10 @@ export interface Target {
 /**
  * Computes the mean off-diagonal correlation of a covariance matrix.
  *
- * @param covariance  [assets x assets] row-major; the part below the diagonal is not read. An asset of zero variance
+ * @param covariance  [assets x assets] row-major; entries below the diagonal are not read. An asset of zero variance
  *                    has correlation 0.
  * @param assets      Order, at least 1.
- * @returns           Mean over the pairs, in [-1/(assets - 1), 1]; 0 for one security.
+ * @returns           Mean over all pairs, in [-1/(assets - 1), 1]; 0 for one security.
  * @throws            KernelFault on a shape mismatch.
  * @cost              assets^2 / 2 divisions; scratch of two rows.
  * @source            Ledoit & Wolf (2004), Honey, I shrunk the sample covariance matrix, J. Portfolio Management 30(4),
@@ -38,14 +37,14 @@ export function averageCorrelation(covariance: Float64Array, assets: number): nu
 }
 
 /**
- * Sums the correlations of one asset with those after it.
+ * Sums the correlations of one asset with all later assets.
  *
  * @param row           Covariances with assets i, i + 1 and so on.
- * @param i             The asset.
+ * @param i             Index of the asset.
  * @param volatilities  [assets], square roots of the variances.
- * @returns             The sum over j > i of c_ij / (s_i s_j); an asset of zero variance has correlation 0.
+ * @returns             Sum over j > i of c_ij / (s_i s_j); an asset of zero variance has correlation 0.
  * @throws              Nothing.
- * @cost                A division per asset.
+ * @cost                One division per asset.
  * @source              Definition.
  */
 export function sumCorrelations(row: Float64Array, i: number, volatilities: Float64Array): number {
@@ -62,13 +61,13 @@ export function sumCorrelations(row: Float64Array, i: number, volatilities: Floa
 /**
  * Returns the shrinkage target of a covariance matrix.
  *
- * @param target       Which one.
+ * @param target       Kind of the target.
  * @param covariance   [assets x assets] row-major, symmetric.
  * @param assets       Order, at least 1.
  * @param correlation  Mean off-diagonal correlation of the matrix; not read for the scaled identity.
- * @returns            The target in low-rank form, unit of the matrix.
+ * @returns            Target in low-rank form, in the unit of the matrix.
  * @throws             KernelFault on a shape mismatch.
- * @cost               order assets.
+ * @cost               Order assets.
  * @source             Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; Ledoit & Wolf (2004), J.
  *                     Multivariate Analysis 88(2), 365-411.
  */
@@ -89,13 +88,13 @@ export function createShrinkageTarget(
 /**
  * Returns the shrinkage target for given variances.
  *
- * @param target       Which one.
+ * @param target       Kind of the target.
  * @param variances    [assets], not negative.
  * @param correlation  Mean off-diagonal correlation; not read for the scaled identity.
- * @returns            The target in low-rank form, unit of the variances.
+ * @returns            Target in low-rank form, in the unit of the variances.
  * @throws             KernelFault if there is no security.
- * @cost               order assets.
- * @source             As `createShrinkageTarget`.
+ * @cost               Order assets.
+ * @source             See `createShrinkageTarget`.
  */
 export function createTarget(target: ShrinkageTarget, variances: Float64Array, correlation: number): Target {
   assert(variances.length >= 1, 'variances: 0 names, at least 1 needed');
@@ -120,12 +119,12 @@ export function createTarget(target: ShrinkageTarget, variances: Float64Array, c
  * Shrinks a covariance matrix towards a target and scales it, in place: S := scale (intensity F + (1 - intensity) S).
  *
  * @param covariance  [assets x assets] row-major, symmetric; overwritten, exactly symmetric.
- * @param target      In the unit of the matrix.
- * @param intensity   Weight on the target in [0, 1]; 0 leaves the matrix but for the scale, 1 gives the target.
- * @param scale       Factor on everything, for instance the periods of a year.
+ * @param target      Target in the unit of the matrix.
+ * @param intensity   Weight on the target in [0, 1]; 0 only scales the matrix, 1 gives the scaled target.
+ * @param scale       Factor on the result, for example the number of periods per year.
  * @returns           Nothing; the result is in `covariance`.
  * @throws            KernelFault on a shape mismatch or an intensity outside [0, 1].
- * @cost              one pass over the matrix.
+ * @cost              One pass over the matrix.
  * @source            Ledoit & Wolf (2004), J. Portfolio Management 30(4), eq. 2.
  */
 export function shrink(covariance: Float64Array, target: Target, intensity: number, scale: number): void {

@@ -4,11 +4,12 @@ import type { Gram } from './rolling-gram.js';
 import { averageCorrelation } from './shrinkage-target.js';
 
 /**
- * Covariance shrunk towards constant correlation by the shape of its panel, from the panel's moments about zero.
+ * Computes a covariance shrunk towards constant correlation, with the intensity given by the shape of the panel, from
+ * the moments of the panel about zero.
  *
  * @param gram          X'X and column sums.
- * @param observations  Rows of the panel, at least 2.
- * @param scale         Factor on everything: the periods of a year.
+ * @param observations  Number of rows of the panel, at least 2.
+ * @param scale         Scale of the covariance: the number of periods per year.
  * @param out           [n x n] row-major, overwritten; exactly symmetric.
  * @returns             Nothing; the matrix is in `out`: scale (delta F + (1 - delta) S), delta = n / (n +
  *   observations).
@@ -31,7 +32,7 @@ export function shrinkGram({ products, sums }: Gram, observations: number, scale
   const average = averageCorrelation(out, n);
   const delta = n / (n + observations);
   for (let i = 0; i < n; i++) {
-    out[i * n + i] = scale * Math.max(0, out[i * n + i]!); // rounding may leave the variance of a constant below 0
+    out[i * n + i] = scale * Math.max(0, out[i * n + i]!); // rounding errors may make the variance of a constant column negative
     const common = delta * average * deviations[i]!;
     const row = i * n;
     for (let j = i + 1; j < n; j++) out[row + j] = scale * (common * deviations[j]! + (1 - delta) * out[row + j]!);

@@ -1,5 +1,5 @@
 // Compiles the native kernels to a shared library for this platform if it has a C compiler: CC, cc, gcc or clang.
-// If there is none, or compilation fails, services use WebAssembly, and `built.json` contains the reason.
+// Without a compiler, or if compilation fails, services use WebAssembly, and `built.json` contains the reason.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,10 +11,13 @@ import { compilerHere } from '../../scripts/c-compiler.mjs';
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const TARGET = fileURLToPath(new URL('../../dist/kernels/native/', import.meta.url));
 
-/** Each product and each sum is rounded, in the order of the source. Other flags would change the bits. */
+/**
+ * Compiler flags by which each product and each sum is rounded in the order of the source. Other flags would change the
+ * bits of results.
+ */
 const FLAGS = ['-std=c11', '-O3', '-ffp-contract=off', '-fno-fast-math', '-fPIC', '-Wall', '-Wextra'];
 
-/** Flags of each instruction set, by architecture and by its suffix of function names. */
+/** Compiler flags of each instruction set, by architecture and by the suffix of its function names. */
 const SETS = {
   x64: {
     avx2: ['-DLANES=4', '-mavx2'],
@@ -43,7 +46,7 @@ export async function compile(compiler, architecture, library, { kind = ['-share
     });
     mkdirSync(dirname(library), { recursive: true });
     await run(compiler, [...kind, '-o', `${library}.new`, ...(await Promise.all(objects)), '-lm']);
-    renameSync(`${library}.new`, library); // A process that has the old one keeps it.
+    renameSync(`${library}.new`, library); // A running process keeps the previous library.
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -57,7 +60,7 @@ async function run(command, words) {
   if (status !== 0) throw new Error(`${command} ended with ${status}: ${said.trim().slice(0, 2000)}`);
 }
 
-/** Builds the library of this machine, or records why there is none. */
+/** Builds the library of this machine, or records why there is no library. */
 async function build() {
   const library = `kernels-${platform}-${arch}.${platform === 'win32' ? 'dll' : platform === 'darwin' ? 'dylib' : 'so'}`;
   const compiler = compilerHere();

@@ -5,26 +5,26 @@ import type { Solver } from './solve-program.js';
 
 export interface FeasibilityAnswer {
   /**
-   * Smallest sum of violations: rows relative to their largest coefficient, sums of kinks, or one norm relative to its
-   * radius.
+   * Smallest sum of violations: of rows relative to their largest coefficient, of sums of kinks, or of one norm
+   * relative to its radius.
    */
   readonly violation: number;
-  /** A point that attains it, [n]. */
+  /** Point with the smallest sum of violations, [n]. */
   readonly x: Float64Array;
-  /** Present where the violation is above the tolerance. */
+  /** Proof of infeasibility, present if the violation is above the tolerance. */
   readonly certificate: Certificate | null;
-  /** True if the solution itself is proven by its optimality conditions. */
+  /** True if the optimality conditions of the smallest violation hold. */
   readonly isReliable: boolean;
 }
 
-/** Violations up to this count as none. */
+/** Maximum violation that counts as feasible. */
 export const FEASIBILITY_TOLERANCE = 1e-9;
 
 /**
- * Decides if any point satisfies the hard rows, kinks and norms of a program inside its bounds. Rows and kinks come
- * first: their least total violation is a linear program. Then each norm is minimised subject to the others.
+ * Decides if any point satisfies the hard rows, kinks and norms of a program within its bounds. First a linear program
+ * minimises the total violation of rows and kinks; then each norm is minimised subject to the other constraints.
  *
- * @cost    a linear program, and a quadratic one for each norm.
+ * @cost    One linear program, and one quadratic program per norm.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 11.4: phase I, as the least sum of violations.
  */
 export function findLeastViolation(solver: Solver, program: Program): FeasibilityAnswer {
@@ -78,8 +78,8 @@ function minimiseLinearViolation(solver: Solver, program: Program): FeasibilityA
 }
 
 /**
- * A row without a free security is either satisfied or violated regardless of the others. If violated, its multiplier
- * is its price.
+ * A row without a free variable is either satisfied or violated regardless of the other rows. If violated, its
+ * multiplier is its price.
  */
 function addEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }: Point): Float64Array {
   return rowMultipliers.map((multiplier, r) => {
@@ -134,12 +134,12 @@ function minimiseNorm(solver: Solver, program: Program, q: number): FeasibilityA
   };
 }
 
-/** Returns a norm that carries the metric of its program into another. */
+/** Returns the norm with an explicit metric, so that it can be used in another program. */
 function addMetric(norm: Norm, { metric }: Program): Norm {
-  return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // A norm of the metric has one.
+  return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // The metric exists because the norm refers to it.
 }
 
-/** Soft rows restrict nothing. */
+/** Soft rows do not restrict the feasible set. */
 function hardRows({ rows }: Program): Program['rows'] {
   const isSoft = (r: number) => Number.isFinite(rows.penalty[r]!);
   return {

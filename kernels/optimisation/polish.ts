@@ -5,24 +5,24 @@ import type { ProgramAnswer } from './program-answer.js';
 import { checkKkt, isOptimal, type KktReport } from './program/kkt.js';
 import type { Point, Program } from './program/program.js';
 
-/** Iterations of the polish behind the interior point or a corner; one to three are usual. */
+/** Maximum numbers of active-set iterations of successive polishes; one to three are usual. */
 const POLISHES = [40, 1, 0];
 
-/** Solution to polish, and its number of iterations. */
+/** Solution to polish, with the number of iterations spent so far. */
 export interface Rough {
   readonly state: ActiveState;
   readonly iterate: Iterate;
   readonly spent: number;
 }
 
-/** Routes reported for a polished point and for an unchanged one. */
+/** Routes reported for a polished solution and for an unchanged one. */
 export type Routes = readonly [ProgramAnswer['route'], ProgramAnswer['route']];
 export const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolished'];
 export const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
 
 /**
- * Polishes with states that may change, then with fixed states, otherwise not at all; returns the first that is solved,
- * or the nearest to it.
+ * Polishes a solution, first with an active set that may change, then with a fixed one; returns the first solution that
+ * is optimal, or the one nearest to an optimum.
  */
 export function polish(
   program: Program,
@@ -52,7 +52,7 @@ export function selectBetter(one: ProgramAnswer, other: ProgramAnswer): ProgramA
 
 const worst = ({ primal, stationarity, multipliers }: KktReport) => Math.max(primal, stationarity, multipliers);
 
-/** Checks a point against the optimality conditions. @cost n^2 + m n */
+/** Checks a point against the optimality conditions and returns it as an answer. @cost n^2 + m n */
 export function judge(
   program: Program,
   state: ActiveState,

@@ -6,13 +6,13 @@ import type { Point } from './program/program.js';
 export interface ProgramAnswer {
   /**
    * `solved`: the optimality conditions hold. `infeasible`: multipliers, or only the bounds, prove that no point
-   * satisfies the rows and norms. `failed`: the solver found neither.
+   * satisfies the rows and norms. `failed`: neither could be shown.
    */
   readonly status: 'solved' | 'infeasible' | 'failed';
   readonly point: Point;
   readonly state: ActiveState;
   readonly kkt: KktReport;
   readonly iterations: number;
-  /** Method that found the answer. */
+  /** Method that found the solution. */
   readonly route: 'centre' | 'active-set' | 'simplex' | 'interior-point' | 'interior-point-unpolished';
 }

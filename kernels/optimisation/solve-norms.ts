@@ -7,29 +7,34 @@ import { averageSquares, computeNormLength } from './program/norms.js';
 import type { Norm, Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
-/** Price evaluations in the search for that at which a norm has its radius; four to eight are usual. */
+/**
+ * Maximum number of price evaluations in the search for the price at which a norm equals its radius; four to eight are
+ * usual.
+ */
 const PRICES_MAX = 60;
 
-/** Distance to the radius, relative to it, from which Newton's method on the norm itself ends the search. */
+/** Relative distance to the radius from which on Newton's method on the norm itself ends the search. */
 const CLOSE = 1e-7;
 
 /**
- * Distance of a radius from the least possible one where Newton's method fails: the least radius has no price, one
- * above it has.
+ * Relative distance of a radius from the least possible one at which Newton's method fails: the least radius has no
+ * finite price.
  */
 const CLOSEST = 1e-10;
 
-/** Excess of a norm over its radius that counts as none, relative to 1 + the radius. */
+/** Maximum excess of a norm over its radius that counts as zero, relative to 1 + radius. */
 const HELD = 1e-12;
 
-/** Ratio of prices at which the solution at one is no useful start for the other, because many states change. */
+/**
+ * Ratio of two prices beyond which the solution at one is no useful start for the other, because many states change.
+ */
 const FAR = 2;
 
-/** Growth of a price that is too low. */
+/** Factor on a price that is too low. */
 const GROWTH = 4;
 
 /**
- * Maximum number of states that Newton's method changes at once near a known solution, and at the end of the search.
+ * Maximum number of states that Newton's method changes per step near a known solution, and at the end of the search.
  */
 const NEAR = 5;
 const LAST = 10;
@@ -37,7 +42,7 @@ const LAST = 10;
 export interface NormSolvers {
   /** Solves a program with fewer norms. */
   readonly solve: (program: Program, follow: PathStart | undefined) => ProgramAnswer;
-  /** Returns the optimum near a solution whose norms have about their radius; undefined if it is not found. */
+  /** Returns the optimum near a solution whose norms are close to their radii; undefined if it is not found. */
   readonly finish: (
     program: Program,
     near: Pick<ProgramAnswer, 'point' | 'state'>,
@@ -46,12 +51,13 @@ export interface NormSolvers {
 }
 
 /**
- * Solves a program whose norms bind by pricing one of them after the other: with a price in place of the norm the
- * program is one with fewer norms, its answers follow each other on paths, and the length falls as the price rises.
+ * Solves a program with binding norms by replacing one norm after the other by a price on it. The priced program has
+ * one norm less, its solutions at successive prices are connected by paths, and the length of the norm decreases in the
+ * price.
  *
- * @returns  undefined if that leads to no optimum; `infeasible` where a price on the way proves that the length cannot
- *   be as short as its radius.
- * @cost     four to eight programs with one norm less.
+ * @returns  Undefined if this does not lead to an optimum; `infeasible` if a price proves that the norm cannot be
+ *           within its radius.
+ * @cost     Four to eight programs with one norm less.
  * @source   More & Sorensen (1983), Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3): the reciprocal of
  *   the length is nearly linear in the price.
  */
@@ -61,7 +67,7 @@ export function solveWithNorms(
   { solve, finish }: NormSolvers,
 ): ProgramAnswer | undefined {
   const hinted = follow?.state.norms.indexOf(UPPER) ?? -1;
-  // If few states change, Newton's method on the norms themselves is sufficient and needs no search.
+  // If few states change, Newton's method on the norms themselves suffices, without a search.
   const near = hinted < 0 ? undefined : finish(program, follow!, NEAR);
   if (near !== undefined) return near;
   let q = hinted;
@@ -105,7 +111,10 @@ export function solveWithNorms(
   return finish(program, addNorm(closest.answer, { program, q, price: closest.price }), 0);
 }
 
-/** Returns true if the solution at a price proves that no point within the other rows has a norm within its radius. */
+/**
+ * Returns true if the solution at a price proves that no point that satisfies the other constraints has the norm within
+ * its radius.
+ */
 function isTooShort(program: Program, q: number, priced: Pick<Priced, 'price' | 'answer'>): boolean {
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = addNorm(priced.answer, {
     program,
@@ -121,15 +130,15 @@ function isTooShort(program: Program, q: number, priced: Pick<Priced, 'price' | 
 
 interface Priced {
   readonly price: number;
-  /** `infeasible` if it proves that no price is sufficient. */
+  /** Solution at the price; `infeasible` if it proves that no price suffices. */
   readonly answer: ProgramAnswer;
-  /** 1 - radius / length: positive where the price is too low. */
+  /** 1 - radius / length: positive if the price is too low. */
   readonly excess: number;
 }
 
 /**
- * Finds the price at which the length equals the radius, or no price if the norm does not bind: secant method within a
- * bracket. Ends at a price that proves that there is none.
+ * Finds the price at which the length equals the radius by the secant method within a bracket. Ends early at price 0 if
+ * the norm does not bind, and at a price that proves infeasibility.
  */
 function rootOf(at: (price: number) => Priced | undefined, guess: number, close: number): Priced | undefined {
   let low: Priced | undefined;
@@ -156,8 +165,8 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
 }
 
 /**
- * Returns a price after two that are too low: near the least length there is excesses fall by the square of the price,
- * so that the price of a radius hardly above it is far away.
+ * Returns the next price after two that are too low. Near the least length the excess decreases with the square of the
+ * price, so the price of a radius slightly above it may be far away.
  */
 function grow({ price, excess }: Priced, before: Priced | undefined): number {
   const next = GROWTH * price;
@@ -188,8 +197,8 @@ function findMostExceeded(program: Program, x: Float64Array): number {
 }
 
 /**
- * Returns a price of the scale of the objective's curvature; for a linear objective, the price at which it reaches the
- * radius.
+ * Returns a price of the order of magnitude of the objective's curvature; for a linear objective, the price at which
+ * the norm reaches its radius.
  */
 export function computePriceScale(program: Program, norm: Norm): number {
   const { metric, curvature, ridge, linear, n } = program;
@@ -220,7 +229,7 @@ export function addPrice(program: Program, q: number, price: number): Program {
     };
   }
   if (kind !== 'metric') return addPricedMetric({ ...program, norms }, program.norms[q]!, kind, price);
-  // c (x - a) + p (x - b) = (c + p) (x - m); the ridge remains around a.
+  // Identity: c (x - a) + p (x - b) = (c + p) (x - m); the ridge remains centred at a.
   const curvature = program.curvature + price;
   if (curvature === 0) return { ...program, norms };
   const middle = program.centre.map((value, i) => (program.curvature * value + price * centre[i]!) / curvature);
@@ -234,7 +243,7 @@ export function addPrice(program: Program, q: number, price: number): Program {
 }
 
 /**
- * Returns the program with the price of a norm with a separate metric: the metrics are added, and the other norms are
+ * Returns the program with a price on a norm with a separate metric: the metrics are added, and the other norms are
  * unchanged.
  */
 function addPricedMetric(program: Program, { centre }: Norm, own: Metric, price: number): Program {
@@ -253,7 +262,7 @@ function addPricedMetric(program: Program, { centre }: Norm, own: Metric, price:
     metric: sum,
     curvature: 1,
     linear: program.linear.map((value, i) => value + price * force[i]!),
-    norms: program.norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)), // A norm of the metric has one.
+    norms: program.norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)), // The metric exists because the norm refers to it.
   };
 }
 

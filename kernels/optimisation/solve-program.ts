@@ -28,42 +28,44 @@ import { measurePrimalViolation } from './program/kkt.js';
 import { assertProgram, isIndifferent, type Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
-/** Solver with reusable arrays, kept by callers that solve a sequence of programs. */
+/** Solver with reusable arrays, for callers that solve a sequence of programs. */
 export interface Solver {
   solve(program: Program, options?: SolveOptions): ProgramAnswer;
   /**
-   * Returns a point near the optimum, [n], at half the cost, for callers that need only the relevant rows.
+   * Returns a point near the optimum, [n], at half the cost, for callers that need only the binding rows.
    * @cost 5 to 10 factorisations over all variables
    */
   nearly(program: Program): Float64Array;
 }
 
 export interface SolveOptions {
-  /** Active set of a similar program, used as the start instead of all variables free. Ignored if its shape differs. */
+  /**
+   * Active set of a similar program, used as the start instead of all variables free. Ignored if its dimensions differ.
+   */
   readonly warm?: ActiveState | undefined;
   /**
-   * Optimum of a program that differs only in its objective and the bounds of rows. Its path is followed before other
-   * methods are tried.
+   * Optimum of a program that differs only in its objective and the bounds of rows. The path from it is followed before
+   * other methods are tried.
    */
   readonly follow?: PathStart | undefined;
   /**
-   * Number of iterations of block pivoting from the state of `follow` before its path is followed. If many variables
-   * change states at once, they need fewer factorisations than the path has events. Default: none.
+   * Maximum number of block pivoting iterations from the state of `follow` before its path is followed. If many
+   * variables change states at once, block pivoting needs fewer factorisations than the path has events. Default: none.
    */
   readonly pivots?: number | undefined;
   /**
    * Optimum of a program that differs in the bounds of few variables. If its norms bind, block pivoting starts there.
-   * Ignored if its shape differs.
+   * Ignored if its dimensions differ.
    */
   readonly beside?: Pick<PathStart, 'point' | 'state'> | undefined;
-  /** `thorough` tries other units of the variables if the first attempts fail; `quick` gives up. */
+  /** `thorough` rescales the variables and tries again if the first attempts fail; `quick` gives up. */
   readonly effort?: 'quick' | 'thorough';
 }
 
-/** Iterations of block pivoting; three to six are usual, about a dozen with a limit on kinks that binds. */
+/** Maximum number of block pivoting iterations; three to six are usual, about a dozen with a binding limit on kinks. */
 const ACTIVE_SET_ITERATIONS = 40;
 
-/** Violation at which the centre still counts as feasible: rounding of its sums. */
+/** Violation at which the centre still counts as feasible: the rounding error of its sums. */
 const CENTRE_TOLERANCE = 1e-14;
 
 export function createSolver(algebra: DenseAlgebra): Solver {
@@ -80,16 +82,18 @@ export function createSolver(algebra: DenseAlgebra): Solver {
   };
 }
 
-/** The factors of a solver, with the arrays they work in. */
+/** Factors and workspace of a solver. */
 interface Tools {
   readonly curvatures: Curvatures;
   readonly factors: PathFactors;
 }
 
 /**
- * Active set first, interior point and polish as the safety net, the conditions of optimality as the judge.
+ * Solves a program by active-set methods first, with the interior-point method and a polish as a fallback; the
+ * optimality conditions decide which solution is accepted.
  *
- * @cost    3 to 12 factors of the free variables by active sets; 10 to 20 of all variables where the interior point is needed.
+ * @cost    3 to 12 factorisations of the free variables by active-set methods; 10 to 20 of all variables if the
+ *          interior-point method is needed.
  * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1); Mehrotra (1992), SIAM J. Optimization 2(4).
  */
 function solveProgram(program: Program, tools: Tools, options: SolveOptions): ProgramAnswer {
@@ -112,7 +116,7 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
   return { ...answer, point: reduced.toFull(answer.point), state: reduced.stateToFull(answer.state) };
 }
 
-/** Returns the answer for an infeasible program, with a point between its bounds. */
+/** Returns the answer for an infeasible program, with a point within its bounds. */
 function createInfeasibleAnswer(program: Program): ProgramAnswer {
   const { lower, upper, centre } = program;
   const iterate = createIterate(program);
@@ -120,7 +124,7 @@ function createInfeasibleAnswer(program: Program): ProgramAnswer {
   return { ...judge(program, createColdState(program), iterate, 0, 'centre'), status: 'infeasible' };
 }
 
-/** Finds the optimum a few steps from another one; undefined if the steps do not lead to it. */
+/** Finds the optimum by a few block pivoting iterations from the optimum of `follow`; undefined without convergence. */
 function tryPivots(
   program: Program,
   { curvatures }: Tools,
@@ -132,7 +136,7 @@ function tryPivots(
   return settle(program, curvatures, follow, { iterationsMax, nearby: follow.state.kinks.includes(UPPER) });
 }
 
-/** Finds the optimum by block pivoting from another one; undefined if it does not converge. */
+/** Finds the optimum by block pivoting from another optimum; undefined without convergence. */
 function settle(
   program: Program,
   curvatures: Curvatures,
@@ -145,7 +149,10 @@ function settle(
   return answer?.status === 'solved' ? answer : undefined;
 }
 
-/** The optimum at the end of the way from another, polished; undefined if the way is lost. */
+/**
+ * Finds the optimum at the end of the path from another optimum, and polishes it; undefined if the path cannot be
+ * followed.
+ */
 function tryFollow(
   program: Program,
   { curvatures, factors }: Tools,
@@ -162,15 +169,17 @@ function tryFollow(
   return answer.status === 'solved' ? answer : undefined;
 }
 
-/** Maximum amount by which bounds of rows are moved, relative to 1 + |bound|. The polish reverts it. */
+/**
+ * Maximum amount by which bounds of rows are perturbed, relative to 1 + |bound|. The polish removes the perturbation.
+ */
 const APART = 1e-9;
 
 /** Golden ratio, whose multiples have evenly spread fractional parts. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
 /**
- * Returns a program whose rows become active one at a time, because a path stalls where many become active at one
- * point.
+ * Returns a program with perturbed rows, which become active one at a time: a path stalls if many rows become active at
+ * one point.
  */
 function separateRows(program: Program): Program {
   const { rows } = program;
@@ -185,12 +194,12 @@ function separateRows(program: Program): Program {
 const BESIDE_ITERATIONS = 8;
 
 /**
- * Share of the variables that may be outside their bounds at the other solution. If more are, pricing the norms is
- * faster.
+ * Maximum fraction of the variables that may be outside their bounds at the other solution. If more are, pricing the
+ * norms is faster.
  */
 const BESIDE_MOVED = 0.12;
 
-/** Finds the optimum a few states from another one with binding norms, by Newton's method on the norms. */
+/** Finds the optimum near another one with binding norms, by Newton's method on the norms. */
 function tryBeside(program: Program, { curvatures }: Tools, { beside }: SolveOptions): ProgramAnswer | undefined {
   if (beside === undefined || !beside.state.norms.includes(UPPER) || !matchesProgram(beside.state, program))
     return undefined;
@@ -200,7 +209,7 @@ function tryBeside(program: Program, { curvatures }: Tools, { beside }: SolveOpt
   return settle(program, curvatures, beside, { iterationsMax: BESIDE_ITERATIONS, nearby: true });
 }
 
-/** Finds the optimum by prices in place of norms, polished with the norms themselves. */
+/** Finds the optimum by prices in place of norms, and polishes it with the norms themselves. */
 function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions): ProgramAnswer | undefined {
   let spent = 0;
   return solveWithNorms(program, follow, {
@@ -225,17 +234,17 @@ function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions
 }
 
 /**
- * Share of the variables that may become free on the path from the empty start. Above it, factoring all variables is
- * cheaper.
+ * Maximum fraction of the variables that may become free on the path from the empty start. Above it, factoring all
+ * variables is cheaper.
  */
 const GROWN_FREE = 0.3;
 
-/** Maximum number of events on that path, per variable. */
+/** Maximum number of events on the path from the empty start, per variable. */
 const GROWN_EVENTS = 2;
 
 /**
- * Finds the optimum by the path from the empty start: if few variables are held, hundreds of cheap events cost less
- * than twenty full factorisations.
+ * Finds the optimum by the path from the empty start: if the optimum holds few variables, hundreds of cheap events cost
+ * less than twenty full factorisations.
  */
 function tryGrow(program: Program, tools: Tools): ProgramAnswer | undefined {
   const start = startEmpty(program);
@@ -273,7 +282,7 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
   );
 }
 
-/** Finds the optimum by active sets, if one of their initial states leads to it. */
+/** Finds the optimum by active-set methods from several initial states, if one of them converges. */
 function byStates(
   program: Program,
   curvatures: Curvatures,
@@ -282,7 +291,8 @@ function byStates(
 ): { answer?: ProgramAnswer; iterations: number } {
   let iterations = before;
   if (!(program.curvature > 0 || program.ridge > 0)) return { iterations };
-  // From a distant start, block pivoting adds all violated soft rows at once and converges slowly if there are many.
+  // From a distant start, block pivoting activates all violated soft rows at once, and converges slowly if there are
+  // many.
   const isCold = !isFolded(program, program.n);
   for (const { state, nearby } of listStartingStates(program, warm, isCold)) {
     const iterate = createIterate(program);
@@ -297,7 +307,7 @@ function byStates(
   return { iterations };
 }
 
-/** Finds the optimal corner of a program without curvature, polished; undefined if that does not solve it. */
+/** Finds and polishes the optimal corner of a program without curvature; undefined if that fails. */
 function atCorner(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
   const corner = isIndifferent(program) ? undefined : solveCorner(program);
   if (corner === undefined) return undefined;
@@ -305,7 +315,7 @@ function atCorner(program: Program, curvatures: Curvatures, before: number): Pro
   return answer.status === 'solved' ? answer : undefined;
 }
 
-/** Returns the centre itself if the objective is stationary there and every constraint holds. */
+/** Returns the centre itself if the objective is stationary there and every constraint is satisfied. */
 function tryCentre(program: Program): ProgramAnswer | undefined {
   if (program.linear.some((value) => value !== 0)) return undefined;
   if (measurePrimalViolation(program, program.centre) > CENTRE_TOLERANCE) return undefined;

@@ -8,17 +8,17 @@ import type { ProgramAnswer } from './program-answer.js';
 import { isIndifferent, type Program } from './program/program.js';
 
 interface Inside {
-  /** Iterations spent before. */
+  /** Number of iterations spent before. */
   readonly before: number;
   readonly run: InteriorRun;
-  /** The program that replaces this one in the interior point. */
+  /** Program that replaces the original one in the interior-point method. */
   readonly elastic?: Program;
 }
 
 /**
- * Solves by the interior point method and polishes the result.
+ * Solves a program by the interior-point method and polishes the result.
  *
- * @cost  10 to 20 factors of all variables, and one to three of the free ones.
+ * @cost  10 to 20 factorisations of all variables, and one to three of the free variables.
  */
 export function solveInside(
   program: Program,
@@ -45,8 +45,8 @@ export function solveInside(
 }
 
 /**
- * Solves from inside the bounds around the centre, to the last digits if an optimum within tolerance is not exact to
- * rounding.
+ * Solves a program from inside the bounds around the centre; continues to the last digits if the optimum is within
+ * tolerance but not exact.
  */
 export function startFromCentre(program: Program, curvatures: Curvatures, before: number): ProgramAnswer {
   const { answer, isConverged } = solveInside(program, curvatures, { before, run: 'near' });
@@ -55,7 +55,7 @@ export function startFromCentre(program: Program, curvatures: Curvatures, before
   return selectBetter(solveInside(program, curvatures, { before: answer.iterations, run: 'deep' }).answer, answer);
 }
 
-/** Solves from a distant start, in scaled units; undefined if a norm requires the original units. */
+/** Solves a program from a distant start in scaled units; undefined if a norm requires the original units. */
 export function solveScaled(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
   const scaled = equilibrate(program);
   if (scaled === null) return undefined;
@@ -63,12 +63,12 @@ export function solveScaled(program: Program, curvatures: Curvatures, before: nu
   return judge(program, state, scaled.toOriginal(point), iterations, route);
 }
 
-/** Share of the variables without a variance from which on a program is flat. */
+/** Minimum fraction of variables without variance in a flat program. */
 const FLAT_SHARE = 0.5;
 
 /**
- * Returns true if most variables have no curvature and only hard rows and bounds: block pivoting has no factor then,
- * and the centre is unrelated to the optimum.
+ * Returns true if most variables have no curvature, and the program has only hard rows and bounds: then block pivoting
+ * has no factor, and the centre is unrelated to the optimum.
  */
 export function isFlat({ n, metric, curvature, ridge, rows, kinks, norms }: Program): boolean {
   if (metric?.form !== 'dense' || !(curvature > 0) || ridge > 0 || kinks.length > 0 || norms.length > 0) return false;

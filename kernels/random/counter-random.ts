@@ -1,7 +1,7 @@
 import { assert, KernelFault } from '../assert.js';
 import { computeNormalQuantile } from './normal-quantile.js';
 
-/** Identifies one stream of random numbers. A key gives the same numbers on every machine, in any order of use. */
+/** Key of a stream of random numbers. Equal keys give equal numbers on every machine, in any order of use. */
 export interface RandomKey {
   /** Seed of the request, an integer of at most 53 bits. */
   readonly seed: number;
@@ -9,24 +9,24 @@ export interface RandomKey {
   readonly stream: number;
 }
 
-/** Numbers of one stream, drawn in order. */
+/** Random numbers of one stream, drawn in order. */
 export interface CounterRandom {
-  /** Uniform in (0, 1), never 0 or 1: the midpoint of one of 2^52 equal cells. */
+  /** Returns a uniform number in (0, 1), never 0 or 1: the midpoint of one of 2^52 equal cells. */
   uniform(): number;
-  /** Standard normal, by inversion: one uniform a number. */
+  /** Returns a standard normal number by inversion, from one uniform. */
   normal(): number;
-  /** Uniform integer in [0, bound), bound at most 2^32. */
+  /** Returns a uniform integer in [0, bound); bound is at most 2^32. */
   integer(bound: number): number;
 }
 
 const WORD = 2 ** 32;
 
 /**
- * Creates a stream of random numbers that depends only on its key and its position, so that any number of workers can
- * divide the work.
+ * Creates a stream of random numbers that depend only on the key and the position in the stream, so that any number of
+ * workers can share the work.
  *
  * @param key  Seed and stream.
- * @returns    The stream from its first number.
+ * @returns    Stream at its first number.
  * @throws     KernelFault if a member of the key is not a safe integer of at least 0.
  * @cost       About 50 ns per two uniforms; four words of state.
  * @source     Salmon, Moraes, Dror & Shaw (2011), Parallel random numbers: as easy as 1, 2, 3, SC'11: Philox 4x32-10.
@@ -71,7 +71,7 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
 }
 
 /**
- * Computes one block of Philox 4x32-10: four random words of a counter and a key. @…
+ * Computes one block of Philox 4x32-10: four random words from a counter and a key.
  *
  * @param counter  [4] words; not changed.
  * @param key      [2] words; not changed.
@@ -108,7 +108,7 @@ export function philox(counter: Uint32Array, key: Uint32Array, out: Uint32Array)
   out[3] = c3;
 }
 
-/** Upper word of the product of two unsigned words, from 16-bit halves. */
+/** Returns the upper word of the product of two unsigned words, computed from 16-bit halves. */
 function multiplyHigh(a: number, b: number): number {
   const aLow = a & 0xffff;
   const aHigh = a >>> 16;

@@ -3,18 +3,18 @@ import { KernelFault } from '../assert.js';
 const LN2_HIGH = 0.6931471803691238;
 const LN2_LOW = 1.9082149292705877e-10;
 
-/** One double as two words; the position of the upper one depends on the machine. */
+/** Double and its two words; the position of the upper word depends on the byte order. */
 const double = new Float64Array(1);
 const words = new Int32Array(double.buffer);
 double[0] = 1;
 const UPPER = words[1] === 0 ? 0 : 1;
 
 /**
- * Computes the natural logarithm with basic operations only. Unlike `Math.log`, it has the same bits on every
+ * Computes the natural logarithm with basic operations only. Unlike `Math.log`, its results are bit-identical on every
  * JavaScript engine by specification.
  *
- * @param x  A positive, finite, normal number.
- * @returns  ln x, error below one unit in the last place.
+ * @param x  Positive, finite, normal number.
+ * @returns  ln x, with an error below one unit in the last place.
  * @throws   KernelFault if x is not a positive normal number.
  * @cost     About 12 multiply-adds and a division.
  * @source   Sun Microsystems (1993), fdlibm e_log.c.

@@ -1,7 +1,10 @@
 import { assert } from '../assert.js';
 import type { LevelBins } from './simulate-paths.js';
 
-/** Range of the bins on either side, in standard deviations. Values outside are counted in the outermost bins. */
+/**
+ * Range of the bins on either side of the mean, in standard deviations. Values outside are counted in the outermost
+ * bins.
+ */
 const REACH = 6;
 
 /**
@@ -9,9 +12,9 @@ const REACH = 6;
  *
  * @param mean       Mean return of a session.
  * @param deviation  Standard deviation of a session's return.
- * @param horizon    Sessions, at least 1.
- * @param count      Bins a session, at least 2.
- * @returns          Bins around the mean path, six deviations to either side of it in growth.
+ * @param horizon    Number of sessions, at least 1.
+ * @param count      Number of bins per session, at least 2.
+ * @returns          Bins around the mean path, up to six standard deviations to either side.
  * @throws           KernelFault if a number is out of range.
  * @cost             Order horizon.
  * @source           Quadratic bound of the exponential, so that no transcendental function decides a bin.
@@ -48,12 +51,12 @@ export function createLevelBins({
 /**
  * Computes a quantile of the levels counted in the bins of one session, interpolated within its bin.
  *
- * @param bins    The bins.
- * @param counts  [horizon x count] tallies.
- * @param t       Session.
- * @param share   In (0, 1).
- * @returns       The level below which the share of the paths lies, to the width of a bin.
- * @throws        KernelFault if nothing was tallied.
+ * @param bins    Bins of the levels.
+ * @param counts  Number of paths in each bin, [horizon x count].
+ * @param t       Index of the session.
+ * @param share   Share of the paths below the quantile, in (0, 1).
+ * @returns       Level below which this share of the paths lies, accurate to the width of a bin.
+ * @throws        KernelFault if no path was counted.
  * @cost          Order count.
  * @source        Definition of a histogram quantile.
  */

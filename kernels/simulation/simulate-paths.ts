@@ -2,11 +2,11 @@ import { assert } from '../assert.js';
 import { philox } from '../random/counter-random.js';
 import { computeNormalQuantile } from '../random/normal-quantile.js';
 
-/** Model that draws the growth factor of a session. */
+/** Model from which the growth factor of each session is drawn. */
 export type PathModel =
-  /** Blocks of consecutive observed growth factors, the history closed to a circle. */
+  /** Blocks of consecutive observed growth factors, from a history that is closed to a circle. */
   | { readonly kind: 'block_bootstrap'; readonly growth: Float64Array; readonly block: number }
-  /** Independent normal returns; a growth factor below 0 is 0. */
+  /** Independent normal returns; a negative growth factor becomes 0. */
   | { readonly kind: 'gaussian'; readonly mean: number; readonly deviation: number };
 
 /**
@@ -16,31 +16,31 @@ export type PathModel =
 export interface LevelBins {
   readonly low: Float64Array;
   readonly scale: Float64Array;
-  /** Bins a session. */
+  /** Number of bins per session. */
   readonly count: number;
 }
 
 export interface PathRequest {
   readonly model: PathModel;
-  /** Sessions of a path. */
+  /** Number of sessions of a path. */
   readonly horizon: number;
   readonly seed: number;
-  /** Number of the first path: the same path has the same numbers whatever chunk it is drawn in. */
+  /** Index of the first path. A path has the same random numbers in any chunk. */
   readonly first: number;
   readonly bins: LevelBins;
 }
 
-/** Number of the first path. A path has the same random numbers in any chunk. */
+/** Results of simulated paths: counts by bin and four figures per path. */
 export interface PathTallies {
-  /** Number of paths whose level is in a bin, [horizon x bins], accumulated. */
+  /** Number of paths whose level is in a bin, [horizon x bins]; counts are added to the existing ones. */
   readonly counts: Uint32Array;
   /** Level at the end of each path, 1 at its start. */
   readonly finals: Float64Array;
   /** Lowest level of each path after its start. */
   readonly lows: Float64Array;
-  /** Largest loss from a previous high, a positive fraction; the start counts as a high. */
+  /** Largest loss of each path from a previous high, a positive fraction; the start counts as a high. */
   readonly drawdowns: Float64Array;
-  /** Longest run of sessions below a previous high. */
+  /** Longest run of sessions of each path below a previous high. */
   readonly underwater: Int32Array;
 }
 
@@ -49,12 +49,12 @@ export interface PathTallies {
  * of sessions.
  *
  * @param request  Model, horizon, seed, first path and bins.
- * @param tallies  Counts are added to, the lists overwritten.
- * @returns        Nothing; the tallies are filled.
- * @throws         KernelFault on a shape mismatch, an empty history or a block that is not 1 to the length of the
+ * @param tallies  Counts are added to the existing ones; the other arrays are overwritten.
+ * @returns        Nothing; the results are in `tallies`.
+ * @throws         KernelFault on a shape mismatch, an empty history or a block length outside 1 to the length of the
  *                 history.
- * @cost           paths * horizon steps of about 10 operations; a block costs a quarter of a Philox block, a normal
- *                 half of one and an inversion.
+ * @cost           paths * horizon steps of about 10 operations; a bootstrap block costs a quarter of a Philox block, a
+ *                 normal number half of one and an inversion.
  * @source         Politis & Romano (1992), A circular block-resampling procedure for stationary data, in Exploring the
  *                 Limits of Bootstrap.
  */
@@ -69,7 +69,7 @@ export function simulatePaths(request: PathRequest, tallies: PathTallies): void 
   }
 }
 
-/** Draws the growth factors of a path of the request by its number within the chunk. */
+/** Creates a function that draws the growth factors of a path by its index within the chunk. */
 export function createPathDrawer({ model, seed, first }: PathRequest): (p: number, steps: Float64Array) => void {
   if (model.kind === 'gaussian') return (p, steps) => drawNormals(steps, model, pathDraws(seed, first + p));
   const circle = closeCircle(model.growth, model.block);
@@ -100,7 +100,9 @@ export function assertPaths(
   }
 }
 
-/** Words of one path: blocks of Philox under the key of the seed, the path in the upper half of the counter. */
+/**
+ * Random words of one path: Philox blocks under the key of the seed, with the path in the upper half of the counter.
+ */
 interface Draws {
   word(): number;
 }
@@ -124,7 +126,7 @@ function pathDraws(seed: number, path: number): Draws {
   };
 }
 
-/** Returns the history followed by its own beginning, so that a block may start anywhere. */
+/** Returns the history followed by its own beginning, so that a block may start at any position. */
 export function closeCircle(growth: Float64Array, block: number): Float64Array {
   const circle = new Float64Array(growth.length + block);
   circle.set(growth);
@@ -133,8 +135,8 @@ export function closeCircle(growth: Float64Array, block: number): Float64Array {
 }
 
 /**
- * Each block starts at a position drawn from a word by scaling: the bias of 2^-32 per position is far below a path's
- * weight.
+ * Draws the start of each block by scaling a random word: the bias of 2^-32 per position is far below the weight of a
+ * path.
  */
 function drawBlocks(
   steps: Float64Array,
@@ -149,7 +151,7 @@ function drawBlocks(
   }
 }
 
-/** A normal a session from two words, by inversion. */
+/** Draws one normal return per session from two random words, by inversion. */
 function drawNormals(steps: Float64Array, { mean, deviation }: PathModel & { kind: 'gaussian' }, draws: Draws): void {
   for (let t = 0; t < steps.length; t++) {
     const high = draws.word();
@@ -159,7 +161,7 @@ function drawNormals(steps: Float64Array, { mean, deviation }: PathModel & { kin
   }
 }
 
-/** Computes the levels of one path and counts them. */
+/** Computes the levels of one path and counts them in the bins. */
 export function tallyPath(
   levels: ArrayLike<number>,
   { low, scale, count }: LevelBins,
@@ -170,7 +172,7 @@ export function tallyPath(
   const last = count - 1;
   let peak = 1;
   let lowest = Infinity;
-  let retained = 1; // smallest level over its previous high
+  let retained = 1; // smallest ratio of a level to its previous high
   let under = 0;
   let longest = 0;
   for (let t = 0, row = 0; t < levels.length; t++, row += count) {

@@ -1,25 +1,25 @@
 import { assert } from '../assert.js';
 
-/** Sums of the returns of several variants by block. */
+/** Moments of the returns of several variants by block: S blocks, N variants. */
 export interface BlockSums {
-  /** Sums of returns less the variant's mean, [S x N]. */
+  /** Sums of returns less the mean of the variant, [S x N]. */
   readonly first: Float64Array;
-  /** Sums of their squares, [S x N]. */
+  /** Sums of squared returns less the mean of the variant, [S x N]. */
   readonly second: Float64Array;
   /** Means of the variants, [N]. */
   readonly means: Float64Array;
-  /** Returns in half of the blocks. */
+  /** Number of returns in half of the blocks. */
   readonly half: number;
-  /** A variance up to this is none: the ratio is 0. */
+  /** Maximum variance that counts as zero; the Sharpe ratio is then 0. */
   readonly varianceMin: number;
 }
 
-/** Figures of a choice: its rank, and its ratio, on the other half. */
+/** Number of figures per choice: rank and Sharpe ratio of the chosen variant on the other half. */
 export const FIGURES_OF_CHOICE = 2;
 /** Maximum number of blocks; 16 blocks have 12,870 halves. */
 export const BLOCKS_MAX = 16;
 
-/** Halves that some blocks have: each is chosen on once. */
+/** Returns the number of ways to choose half of the blocks. */
 export function countHalves(blocks: number): number {
   let count = 1;
   for (let k = 1; k <= blocks / 2; k++) count = (count * (blocks / 2 + k)) / k;
@@ -27,17 +27,19 @@ export function countHalves(blocks: number): number {
 }
 
 /**
- * On each half of the blocks the variant with the highest Sharpe ratio is chosen, and looked up on the other half. Of several
- * best the first is chosen.
+ * Chooses the variant with the highest Sharpe ratio on each half of the blocks, and computes its rank and ratio on the
+ * other half. In a tie the first variant is chosen.
  *
- * @param sums  Of an even number of blocks, at most `BLOCKS_MAX`, in order of time.
- * @param out   [halves x 2], overwritten: the rank of the choice on the other half, from 1 for the lowest, the mean of the
- *              ranks that equal ratios share; then its ratio there. A division of the blocks is two choices, the half with
- *              the first block first; a block is in this half before it is in the other.
+ * @param sums  Moments of an even number of blocks, at most `BLOCKS_MAX`, in order of time.
+ * @param out   [halves x 2], overwritten with two figures per choice: its rank on the other half (1 for the lowest;
+ *              ties share the mean of their ranks) and its ratio there. Each division of the blocks gives two choices,
+ *              first the one on the half that contains the first block; in the order of divisions, a block is in this
+ *              half before it is in the other half.
  * @returns     Nothing; `out` holds the figures.
  * @throws      KernelFault on a shape mismatch.
- * @cost        Some 4 C(S, S/2) N: 13 million ratios for 1,000 variants over 16 blocks.
- * @source      Definition. The same bits on every engine: sums of a half are what adding its blocks in order gives.
+ * @cost        About 4 C(S, S/2) N: 13 million ratios for 1,000 variants over 16 blocks.
+ * @source      Definition. Bit-identical on every engine: the sums of a half are computed by adding its blocks in
+ *              order.
  */
 export function halvingChoices(sums: BlockSums, out: Float64Array): void {
   const blocks = assertHalving(sums, out);
@@ -73,7 +75,7 @@ export function halvingChoices(sums: BlockSums, out: Float64Array): void {
       add(block, one[inOne]!, one[inOne + 1]!);
       place(block + 1, inOne + 1, inOther);
     }
-    // Keeps the first block in the first half: exchanging the halves gives the same division.
+    // The first block stays in the first half: exchanging the halves gives the same division.
     if (block > 0 && inOther < size) {
       add(block, other[inOther]!, other[inOther + 1]!);
       place(block + 1, inOne, inOther + 1);
@@ -82,7 +84,7 @@ export function halvingChoices(sums: BlockSums, out: Float64Array): void {
   place(0, 0, 0);
 }
 
-/** Checks the shapes. @returns the number of blocks @throws KernelFault */
+/** Checks the shapes and returns the number of blocks. @throws KernelFault */
 export function assertHalving({ first, second, means }: BlockSums, out: Float64Array): number {
   const blocks = first.length / means.length;
   assert(means.length > 0 && second.length === first.length, `${second.length} squares of ${first.length} sums`);
@@ -115,7 +117,7 @@ function best(values: Float64Array): number {
   return at;
 }
 
-/** Rank from 1 for the lowest; the mean of the ranks that equal values share. */
+/** Returns the rank of a value, 1 for the lowest; equal values share the mean of their ranks. */
 function rankOf(values: Float64Array, at: number): number {
   const value = values[at]!;
   let below = 0;

@@ -1,8 +1,8 @@
-/** Units of securities, and money. */
+/** Units of securities, and an amount of money. */
 export interface Holding {
   /** Columns of the securities in a row of the panel, ascending, at least [count]. */
   readonly columns: Int32Array;
-  /** Units by position, at least [count]. */
+  /** Units by position in `columns`, at least [count]. */
   readonly units: Float64Array;
   readonly count: number;
   /** Money added to the value of the units. */
@@ -10,15 +10,15 @@ export interface Holding {
 }
 
 /**
- * Value of a holding in one session: money and the sum of units times the value of a unit.
+ * Computes the value of a holding in one session: money plus the sum of units times unit values.
  *
- * @param panel    The value of a unit of each security, sessions by securities.
- * @param row      Beginning of the session's row.
- * @param holding  Units.
- * @returns        The value; four sums run side by side, the first with the money and the remaining securities, and are
- *                 added as a + b + (c + d).
+ * @param panel    Unit value of each security, [sessions x securities].
+ * @param row      Start of the row of the session.
+ * @param holding  Holding.
+ * @returns        Value. Four sums are accumulated side by side, the first with the money and the remaining securities,
+ *                 and added as a + b + (c + d).
  * @cost           count multiplications and additions.
- * @source         Definition. Engines have the same bits.
+ * @source         Definition; bit-identical on every engine.
  */
 export function sumHoldingValue(panel: Float64Array, row: number, { columns, units, count, money }: Holding): number {
   const fours = count & ~3;

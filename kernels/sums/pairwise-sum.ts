@@ -9,12 +9,12 @@ const LEAF = 128;
 /**
  * Sums a range of values by pairwise halving, in an order that depends only on the length.
  *
- * @param values  Any values; one that is not finite makes the sum so.
- * @param from    First position, default 0.
- * @param to      Position after the last, default the end.
- * @returns       The sum, 0 of nothing; its error grows with the logarithm of the length.
- * @throws        KernelFault if the range does not lie inside the values.
- * @cost          to - from additions; stack of log2(length) frames.
+ * @param values  Values; one that is not finite makes the sum not finite.
+ * @param from    First position. Default: 0.
+ * @param to      One past the last position. Default: the end.
+ * @returns       Sum, 0 for an empty range; its error grows with the logarithm of the length.
+ * @throws        KernelFault if the range is not within the values.
+ * @cost          to - from additions; recursion depth log2(length).
  * @source        Higham (1993), The accuracy of floating point summation, SIAM J. Sci. Comput. 14(4), 783-799.
  */
 export function pairwiseSum(values: Float64Array, from = 0, to: number = values.length): number {

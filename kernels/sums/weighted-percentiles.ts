@@ -1,8 +1,8 @@
 import { assert } from '../assert.js';
 
-/** Values with weights. */
+/** Values and their weights. */
 export interface WeightedValues {
-  /** NaN if missing, at least [count]. */
+  /** Values, NaN if missing, at least [count]. */
   readonly values: Float64Array;
   /** Weights of either sign, at least [count]. */
   readonly weights: Float64Array;
@@ -10,10 +10,10 @@ export interface WeightedValues {
   readonly count: number;
 }
 
-/** Number of values before the percentiles: the mean, and the share of the weights that has a value. */
+/** Number of results before the percentiles: the mean, and the fraction of the weights that have a value. */
 export const AVERAGES = 2;
 
-/** Tolerance for rounding of a share: sums of equal weights reach it. */
+/** Tolerance for rounding errors of cumulative weights, so that sums of equal weights reach a share. */
 const SLACK = 1e-12;
 
 /**
@@ -60,7 +60,10 @@ export function computeWeightedPercentiles(of: WeightedValues, shares: Float64Ar
   if (held.length > 0) out.fill(values[held.at(-1)!]!, AVERAGES + share);
 }
 
-/** @throws KernelFault @cost messages are built only for faults: the check runs once a date and datapoint */
+/**
+ * Checks the arguments. @throws KernelFault @cost no messages are built unless a check fails, because it runs once per
+ * date and datapoint
+ */
 export function assertPercentiles(
   { values, weights, count }: WeightedValues,
   shares: Float64Array,

@@ -1,4 +1,4 @@
-// Compiles the AssemblyScript kernels to a module, unless the existing one was built from the same sources.
+// Compiles the AssemblyScript kernels to a module, unless the existing module was built from the same sources.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url';
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const TARGET = fileURLToPath(new URL('../../dist/kernels/wasm/', import.meta.url));
 
-/** Largest arena a module may be linked with, in 64 KiB pages: just under 2 GiB, so that every address is a positive int32. */
+/**
+ * Maximum size of an arena that a module may be linked with, in 64 KiB pages: just under 2 GiB, so that every address
+ * is a positive int32.
+ */
 const ARENA_PAGES_MAX = 32_767;
 
 const FLAGS = [

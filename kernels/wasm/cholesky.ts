@@ -4,16 +4,19 @@ import { pack, panelBytes, panelsOf } from './pack';
 import { PANEL_SKEW } from './panel-skew';
 import { EDGE_BYTES, spread, spreadBytes, subtractTile, tile } from './tile';
 
-/** Columns factored between two updates of what lies right of them. */
+/** Number of columns factored between two updates of the columns to their right. */
 const WIDTH: i32 = 128;
 
-/** Workspace of the native kernel in addition to the rows: a square block, a panel of eight rows and a line. */
+/** Workspace of the native kernel in addition to the rows: a square block, a panel of eight rows and a cache line. */
 const NATIVE_ROOM: usize = (<usize>(WIDTH + 8) * WIDTH << 3) + 64;
 
-/** Times the multiply-adds of the smallest native product: smaller factorisations wait for square roots. */
+/**
+ * Multiple of the minimum work of a native product from which on a factorisation is native; smaller factorisations are
+ * dominated by the latency of square roots.
+ */
 const NATIVE_PRODUCTS: f64 = 16;
 
-/** Inverted pivots of one tile, on a separate line. */
+/** Size of the inverted pivots of one tile, on a separate cache line. */
 const PIVOT_BYTES: usize = 128;
 
 export function choleskyScratch(n: i32): usize {
@@ -22,7 +25,7 @@ export function choleskyScratch(n: i32): usize {
 }
 
 /**
- * Returns a = L L' in the lower triangle, row-major; returns n, or the first column whose pivot is not positive.
+ * Factors a = L L' in the lower triangle, row-major; returns n, or the first column whose pivot is not positive.
  *
  * Right-looking over blocks of 128 columns; inside a block left-looking by tiles on panels packed once, which then
  * serve the update. Panels hold four rows of L interleaved, so a tile of four columns of one is a contiguous 4 x 4,
@@ -47,7 +50,7 @@ export function cholesky(a: usize, n: i32, scratch: usize): i32 {
   return n;
 }
 
-/** Factors the square block at the top of the panels. `pivots` receives 1/l_jj of the tile at hand. */
+/** Factors the square block at the top of the panels. `pivots` receives 1/l_jj of the current tile. */
 function factorBlock(width: i32, packed: usize, pivots: usize): i32 {
   const bytes = panelBytes(width);
   for (let j = 0; j < width; j += 4) {
@@ -61,7 +64,9 @@ function factorBlock(width: i32, packed: usize, pivots: usize): i32 {
   return width;
 }
 
-/** The rows below the block: each panel is solved against the whole block while it sits in the first-level cache. */
+/**
+ * Solves the rows below the block: each panel is solved against the whole block while it is in the first-level cache.
+ */
 function solveRows(width: i32, height: i32, packed: usize, pivots: usize): void {
   const bytes = panelBytes(width);
   for (let p = panelsOf(width); p < panelsOf(height); p++) {
@@ -76,7 +81,7 @@ function solveRows(width: i32, height: i32, packed: usize, pivots: usize): void 
   }
 }
 
-/** Subtracts what the columns before j contribute to four columns of a panel. */
+/** Subtracts the contribution of the columns before j from four columns of a panel. */
 // @ts-ignore: decorator
 @inline
 function updateTile(j: i32, columns: i32, row: usize, panel: usize): void {
@@ -95,7 +100,7 @@ function updateColumns(j: i32, columns: i32, row: usize, panel: usize): void {
   }
 }
 
-/** Cholesky of one diagonal tile; entry (r, s) lies at tile + s * 32 + r * 8. What lies above its diagonal is set to 0. */
+/** Factors one diagonal tile; entry (r, s) is at tile + s * 32 + r * 8. Entries above its diagonal are set to 0. */
 function factorTile(at: usize, columns: i32, pivots: usize): i32 {
   for (let s = 0; s < columns; s++) {
     const column = at + (<usize>s << 5);
@@ -155,11 +160,11 @@ function unpack(corner: usize, ld: usize, height: i32, width: i32, packed: usize
   }
 }
 
-/** Lower tiles right of the block: A22 -= L21 L21', the panels serving as both operands. */
+/** Updates the lower tiles right of the block: A22 -= L21 L21', with the panels as both operands. */
 function updateTrailing(corner: usize, ld: usize, width: i32, height: i32, packed: usize, left: usize, edge: usize): void {
   const bytes = panelBytes(width);
   const panels = panelsOf(height);
-  const first = panelsOf(width); // width is a multiple of 4 whenever anything lies right of the block
+  const first = panelsOf(width); // width is a multiple of 4 if there are columns right of the block
   for (let block = first; block < panels; block += 32) {
     const blockEnd = min(block + 32, panels);
     for (let p = block; p < panels; p++) {
@@ -182,7 +187,10 @@ function updateTrailing(corner: usize, ld: usize, width: i32, height: i32, packe
   }
 }
 
-/** A tile on the diagonal, of which only the lower half may be written, or the last and shorter one of a column. */
+/**
+ * Subtracts a tile on the diagonal, of which only the lower half may be written, or the last and shorter tile of a
+ * column.
+ */
 function subtractEdge(width: i32, left: usize, right: usize, at: usize, ld: usize, rows: i32, onDiagonal: bool, edge: usize): void {
   memory.fill(edge, 0, EDGE_BYTES);
   tile(width, left, right, edge, 32);

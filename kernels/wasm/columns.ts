@@ -1,9 +1,12 @@
-// Passes over chosen columns of a row-major panel.
+// Passes over selected columns of a row-major panel.
 
-/** Rows that are passed together: the additions to a group do not wait for each other, and sums of columns are read once. */
+/**
+ * Number of rows processed together: the additions to a group are independent of each other, and sums of columns are
+ * read once.
+ */
 const BAND: i32 = 4;
 
-/** out := columns of x, less a constant: see `algebra/select-columns`. `columns` are int32 positions. */
+/** Computes out := columns of x, less a constant: see `algebra/select-columns`. `columns` are int32 indices. */
 export function selectColumns(x: usize, rows: i32, width: i32, columns: usize, count: i32, less: f64, out: usize): void {
   const row = <usize>width << 3;
   for (let t = 0; t < rows; t++) {
@@ -27,8 +30,9 @@ export function selectColumns(x: usize, rows: i32, width: i32, columns: usize, c
 }
 
 /**
- * Means of groups of columns, row by row, and x less them: see `algebra/centre-groups`. `order` are the int32 byte offsets of the columns
- * of the first group, of the second and so on, ascending in each; `sizes` int32 columns of each group.
+ * Computes the means of groups of columns, row by row, and subtracts them from x: see `algebra/centre-groups`. `order`
+ * are the int32 byte offsets of the columns, ordered by group and ascending within each group; `sizes` are the int32
+ * numbers of columns per group.
  */
 export function centreGroups(x: usize, rows: i32, columns: i32, order: usize, sizes: usize, count: i32, means: usize): void {
   const row = <usize>columns << 3;
@@ -92,7 +96,10 @@ export function centreGroups(x: usize, rows: i32, columns: i32, order: usize, si
   }
 }
 
-/** out := sums of the squares of the columns of a [rows x columns] panel less the means, every column first row to last. */
+/**
+ * Computes out := sums of the squares of the columns of a [rows x columns] panel less the means; every column is summed
+ * from first to last row.
+ */
 export function columnSquaresAbout(x: usize, rows: i32, columns: i32, means: usize, out: usize): void {
   memory.fill(out, 0, <usize>columns << 3);
   for (let t = 0; t < rows; t++) {
@@ -114,7 +121,10 @@ export function columnSquaresAbout(x: usize, rows: i32, columns: i32, means: usi
   }
 }
 
-/** out := sums of the columns of a [rows x columns] panel, row t times weight t where there are weights. Every column first row to last. */
+/**
+ * Computes out := sums of the columns of a [rows x columns] panel, with row t times weight t if weights are given;
+ * every column is summed from first to last row.
+ */
 export function columnSums(x: usize, rows: i32, columns: i32, weights: usize, out: usize): void {
   const row = <usize>columns << 3;
   const even = row & ~15;
@@ -156,8 +166,8 @@ function addLast(weight: v128, x: usize, out: usize): void {
 }
 
 /**
- * Rows of a [rows x columns] panel less the means, row t by the root of its factor, in place; `squares` := sums of the squares of the
- * columns that come out, every column first row to last.
+ * Subtracts the means from the rows of a [rows x columns] panel and multiplies row t by the square root of its factor,
+ * in place; computes `squares` := sums of the squares of the resulting columns, from first to last row.
  */
 export function centreRows(x: usize, rows: i32, columns: i32, means: usize, factors: usize, squares: usize): void {
   const row = <usize>columns << 3;
@@ -212,14 +222,16 @@ function centreCell(scale: f64, cell: usize, mean: usize, squares: usize): void 
   store<f64>(squares, load<f64>(squares) + value * value);
 }
 
-/** Sum of the squares of the weighted sums of the rows of a [rows x columns] panel: see `algebra/squared-row-sums`. */
+/**
+ * Returns the sum of the squares of the weighted row sums of a [rows x columns] panel: see `algebra/squared-row-sums`.
+ */
 export function squaredRowSums(x: usize, rows: i32, columns: i32, weights: usize): f64 {
   const row = <usize>columns << 3;
   const even = row & ~15;
   let total: f64 = 0;
   let t = 0;
   for (; t + BAND <= rows; t += BAND) {
-    let upper = f64x2.splat(0); // Of the first two rows.
+    let upper = f64x2.splat(0); // Sums of the first two rows.
     let lower = f64x2.splat(0);
     for (let j: usize = 0; j < even; j += 16) {
       const at = x + j;

@@ -1,12 +1,12 @@
 import { DEFLATED, int, KIND, list, ORDER, PLACE, POLES, real, setInt, setReal, SORTED, SOURCE, SQUARES, stride, vector, Z } from './merge-memory';
 import { rotate } from './tridiagonal-ql';
 
-// Halves in which a row has entries.
+// Halves in which a row has nonzero entries.
 const LEFT: i32 = 1;
 const MIXED: i32 = 2;
 const RIGHT: i32 = 3;
 
-/** z = (last column of the left rows, sign times the first column of the right rows) / sqrt 2. */
+/** Computes z = (last column of the left rows, sign times the first column of the right rows) / sqrt 2. */
 export function couple(block: usize, left: i32, n: i32, sign: f64): void {
   const z = vector(Z);
   for (let k = 0; k < left; k++) setReal(z, k, Math.SQRT1_2 * load<f64>(block + <usize>k * stride + (<usize>(left - 1) << 3)));
@@ -27,8 +27,9 @@ export function mergeOrders(low: i32, left: i32, n: i32, d: usize): void {
 }
 
 /**
- * Sets aside what the coupling does not reach: entries of z too small to matter, and of two equal eigenvalues one, after
- * a rotation that moves their whole coupling to the other. Returns how many are left; SOURCE names them, ascending.
+ * Deflates eigenvalues that the coupling does not change: those with a negligible entry of z, and one of two equal
+ * eigenvalues, after a rotation that moves their whole coupling to the other. Returns the number of remaining
+ * eigenvalues; SOURCE lists them, ascending.
  */
 export function deflate(low: i32, left: i32, n: i32, rho: f64, block: usize, d: usize): i32 {
   const z = vector(Z);
@@ -67,8 +68,8 @@ function keep(at: i32, index: i32, d: usize): void {
 }
 
 /**
- * Returns true if two poles are so near that rotating the coupling of p into q changes the matrix by no more than
- * rounding.
+ * Rotates the coupling of pole p into pole q if they are so near that this changes the matrix only within rounding. Returns
+ * true if it did.
  */
 function rotateAway(p: i32, q: i32, tolerance: f64, n: i32, block: usize, d: usize): bool {
   const z = vector(Z);
@@ -95,7 +96,10 @@ function rotateRows(p: usize, q: usize, n: i32, c: f64, s: f64): void {
   rotate(p, q - p, n, c, -s);
 }
 
-/** Places of the kept rows when those of the left half come first and those of the right last; packs (left | mixed << 32). */
+/**
+ * Computes the positions of the kept rows, ordered as left, mixed and right rows; packs their numbers as (left | mixed
+ * << 32).
+ */
 export function groupRows(low: i32, kept: i32): i64 {
   const kind = list(KIND);
   let lefts = 0;

@@ -6,20 +6,20 @@ import {
 import { findRoots, makeVectors, multiplyRows, saveRows } from './merged-rows';
 import { tridiagonalQl } from './tridiagonal-ql';
 
-/** Orders solved directly. */
+/** Maximum order of a problem that is solved directly. */
 const LEAF: i32 = 32;
 
 /**
- * Returns all eigenvalues of a symmetric tridiagonal matrix ascending in `d`, and the unit vectors of the largest
- * `count` as the last rows of `q` [n x n]; what is in the others means nothing. `e` is spent. A vector has the same
- * bits however many are wanted. Cuppen's divide and conquer with deflation; vectors from the Loewner formula, so that
- * they are orthogonal to working precision. Sources: Cuppen (1981), Numerische Mathematik 36, 177-195; Gu & Eisenstat
- * (1995), SIAM J. Matrix Anal. Appl. 16(1), 172-191.
+ * Computes all eigenvalues of a symmetric tridiagonal matrix, ascending, in `d`, and the unit vectors of the largest
+ * `count` as the last rows of `q` [n x n]; the other rows are undefined. `e` is overwritten. A vector is bit-identical
+ * for any count. Cuppen's divide and conquer with deflation; vectors from the Loewner formula, so that they are
+ * orthogonal to working precision. Sources: Cuppen (1981), Numerische Mathematik 36, 177-195; Gu & Eisenstat (1995),
+ * SIAM J. Matrix Anal. Appl. 16(1), 172-191.
  */
 export function tridiagonalEigen(d: usize, e: usize, n: i32, count: i32, q: usize, scratch: usize): bool {
   openMergeMemory(d, e, n, count, q, scratch);
   memory.fill(q, 0, <usize>n * stride);
-  // Deflation compares values with entries of unit vectors: the matrix is brought to size 1 first, exactly.
+  // Deflation compares values with entries of unit vectors, so the matrix is first scaled to size 1, exactly.
   const scale = powerNear(d, e, n);
   rescale(d, n, scale);
   rescale(e, n, scale);
@@ -29,7 +29,7 @@ export function tridiagonalEigen(d: usize, e: usize, n: i32, count: i32, q: usiz
   return true;
 }
 
-/** Returns the power of two that brings the largest entry into [1, 2). */
+/** Returns the power of two that scales the largest entry into [1, 2). */
 function powerNear(d: usize, e: usize, n: i32): f64 {
   let largest: f64 = 0;
   for (let i = 0; i < n; i++) largest = max(largest, max(abs(real(d, i)), abs(real(e, i))));
@@ -66,7 +66,9 @@ function solveLeaf(low: i32, n: i32): bool {
   return true;
 }
 
-/** Joins two solved neighbours that are coupled by rho u u', u = (.., 1, sign, ..). All indices are relative to `low`. */
+/**
+ * Merges two solved neighbours that are coupled by rho u u', u = (.., 1, sign, ..). All indices are relative to `low`.
+ */
 function merge(low: i32, left: i32, right: i32, rho: f64, sign: f64): void {
   const n = left + right;
   const block = rowsAt + <usize>low * (stride + 8);
@@ -78,7 +80,7 @@ function merge(low: i32, left: i32, right: i32, rho: f64, sign: f64): void {
   saveRows(low, left, n, kept, counts, block, d);
   if (kept > 0) {
     findRoots(kept, 2 * rho);
-    // Roots ascend: of the last join no more than the last rows are looked at.
+    // Roots ascend, so the last merge needs only the last rows.
     const first = n == order ? max(0, kept - wanted) : 0;
     makeVectors(low, first, kept);
     multiplyRows(left, right, first, kept, counts, block);
@@ -86,7 +88,7 @@ function merge(low: i32, left: i32, right: i32, rho: f64, sign: f64): void {
   finishOrder(low, n, kept, d);
 }
 
-/** Values to their rows, and the ascending order of all rows. */
+/** Assigns values to their rows, and computes the ascending order of all rows. */
 function finishOrder(low: i32, n: i32, kept: i32, d: usize): void {
   memory.copy(d, vector(VALUES), <usize>n << 3);
   const sorted = list(ORDER) + (<usize>low << 2);
@@ -101,7 +103,7 @@ function finishOrder(low: i32, n: i32, kept: i32, d: usize): void {
   }
 }
 
-/** Brings values and the rows that are wanted into ascending order at the very end: merges only keep lists. */
+/** Sorts the values and the requested rows in ascending order at the very end: merges only maintain lists. */
 function sortRows(n: i32): void {
   const sorted = list(ORDER);
   const first = n - wanted;

@@ -1,4 +1,4 @@
-// A product and a sum in one: rounded twice in the default module, once in the relaxed one where the processor fuses them.
+// Multiply-add: rounded twice in the default module, once in the relaxed module on processors with fused multiply-add.
 
 /** c + a b */
 // @ts-ignore: decorator

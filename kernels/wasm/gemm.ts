@@ -4,12 +4,14 @@ import { PANEL_SKEW } from './panel-skew';
 import { EDGE_BYTES, spread, spreadBytes, tile, tileEdge } from './tile';
 
 const DEPTH: i32 = 256;
-/** Rows of the left operand packed at a time: 128 x 256 doubles, a quarter of a second-level cache of 1 MiB. */
+/**
+ * Number of rows of the left operand packed at a time: 128 x 256 doubles, a quarter of a second-level cache of 1 MiB.
+ */
 const ROWS: i32 = 128;
-/** Columns of the right operand packed at a time: 192 x 256 doubles each time. */
+/** Number of columns of the right operand packed at a time: 192 x 256 doubles. */
 const COLUMNS: i32 = 192;
 
-/** Offset of panels in the scratch. */
+/** Offset of the panels in the scratch memory. */
 const PANELS_AT: usize = EDGE_BYTES + PANEL_SKEW;
 
 export function gemmScratch(): usize {
@@ -17,9 +19,9 @@ export function gemmScratch(): usize {
 }
 
 /**
- * C += sign * A B. Element (i, k) of A lies at a + i * aRow + k * aInner, element (k, j) of B at b + k * bInner + j * bColumn,
- * strides in bytes; C is row-major with rows `ldc` bytes apart. With `upper` nothing below the diagonal of C is written. Each entry is
- * summed over k in order, from what C holds.
+ * Computes C += sign * A B. Element (i, k) of A is at a + i * aRow + k * aInner, element (k, j) of B at b + k * bInner
+ * + j * bColumn, strides in bytes; C is row-major with rows `ldc` bytes apart. With `upper`, entries below the diagonal
+ * of C are not written. Each entry starts at its value in C and is summed over k in order.
  */
 export function gemm(
   m: i32, k: i32, n: i32,
@@ -45,7 +47,7 @@ export function gemm(
   }
 }
 
-/** Tiles of one block; with `upper` only entries whose column is at least row + `below`. */
+/** Adds the tiles of one block; with `upper` only entries whose column is at least row + `below`. */
 function addBlock(m: i32, depth: i32, n: i32, left: usize, right: usize, c: usize, ldc: usize, sign: f64, upper: bool, below: i32, edge: usize): void {
   const bytes = panelBytes(depth);
   const panel = edge + PANELS_AT;

@@ -15,8 +15,8 @@ let otherRatios: usize = 0;
 let next: usize = 0;
 
 /**
- * Sums of either half by the number of its blocks, none to half of all, first and second side by side; two rows of
- * ratios.
+ * Returns the size of the scratch memory: sums of either half by the number of its blocks (none to half of all), first
+ * and second moments side by side; and two rows of ratios.
  */
 export function halvingChoicesScratch(n: i32, count: i32): usize {
   return (<usize>n << 3) * <usize>(4 * (count / 2 + 1) + 2);
@@ -72,7 +72,7 @@ function place(block: i32, inOne: i32, inOther: i32): void {
   }
 }
 
-/** Sums with a block more, behind those without it. */
+/** Computes the sums with one more block, stored after those without it. */
 function add(block: i32, to: usize): void {
   const from = row * <usize>block;
   addRow(firsts + from, to, to + 2 * row);
@@ -90,7 +90,7 @@ function addRow(terms: usize, to: usize, into: usize): void {
   if (i < variants) store<f64>(into, load<f64>(to) + load<f64>(terms));
 }
 
-/** Sharpe ratios by the sums of a half. */
+/** Computes Sharpe ratios from the sums of a half. */
 function ratios(sums: usize, into: usize): void {
   const half = f64x2.splat(halfCount);
   const degrees = f64x2.splat(halfCount - 1);
@@ -113,7 +113,7 @@ function ratios(sums: usize, into: usize): void {
   store<f64>(into, variance > least ? (load<f64>(means) + sum / halfCount) / sqrt(variance) : 0);
 }
 
-/** Chooses on one half and looks the choice up on the other. */
+/** Chooses on one half and computes the rank and ratio of the choice on the other half. */
 function choose(inside: usize, outside: usize): void {
   const value = load<f64>(outside + (<usize>best(inside) << 3));
   store<f64>(next, rankOf(outside, value));
@@ -137,7 +137,7 @@ function best(values: usize): i32 {
 
 function rankOf(values: usize, value: f64): f64 {
   const own = f64x2.splat(value);
-  // A comparison that holds is -1.
+  // A true comparison is -1.
   let lower = i64x2.splat(0);
   let alike = i64x2.splat(0);
   let i = 0;

@@ -1,8 +1,8 @@
 /**
- * Values of a holding on sessions that follow each other: see `sums/holding-values`. Four sessions at a time, so that units and
- * columns are read once for them.
- * @param rows address of the first session's row. @param stride bytes of a row. @param columns int32; 0 for securities side by side
- * that begin at `rows`. @param out float64, one a session
+ * Computes the values of a holding on consecutive sessions: see `sums/holding-values`. Processes four sessions at a
+ * time, so that units and columns are read once for all four.
+ * @param rows address of the first session's row. @param stride bytes of a row. @param columns int32; 0 for adjacent
+ * securities that begin at `rows`. @param out float64, one per session
  */
 export function holdingValues(
   rows: usize, stride: usize, sessions: i32, columns: usize, units: usize, count: i32, start: f64, out: usize,
@@ -71,7 +71,7 @@ function fourOfRun(row: usize, stride: usize, units: usize, count: i32, start: f
   store<f64>(out, sumOf(ab3, cd3, row3, units, count - k), 24);
 }
 
-/** The four sums of a session as one; securities behind the last four are added to the first of them. */
+/** Adds the four sums of a session; securities after the last group of four are added to the first sum. */
 @inline
 function sumOf(ab: v128, cd: v128, row: usize, units: usize, rest: i32): f64 {
   let a = f64x2.extract_lane(ab, 0);
@@ -138,7 +138,7 @@ function sumOfEach(ab: v128, cd: v128, row: usize, columns: usize, units: usize,
   return a + f64x2.extract_lane(ab, 1) + (f64x2.extract_lane(cd, 0) + f64x2.extract_lane(cd, 1));
 }
 
-/** Bytes from the beginning of a row to a security. */
+/** Returns the byte offset of a security from the beginning of a row. */
 @inline
 function placeOf(columns: usize, offset: usize): usize {
   return <usize>load<i32>(columns + offset) << 3;

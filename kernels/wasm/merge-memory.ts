@@ -1,6 +1,6 @@
 import { gemmScratch } from './gemm';
 
-// Vectors of n that a merge works with, one after the other in scratch.
+// Indices of the vectors of length n that a merge uses, consecutive in the scratch memory.
 export const Z: i32 = 0;
 export const POLES: i32 = 1;
 export const SQUARES: i32 = 2;
@@ -14,7 +14,7 @@ export function mergeScratch(n: i32): usize {
   return <usize>VECTORS * (<usize>n << 3) + 2 * (<usize>n * <usize>n << 3) + gemmScratch();
 }
 
-// The matrix of the current call.
+// Matrix of the current call.
 export let order: i32 = 0;
 /** Number of the largest eigenpairs whose vectors are computed. */
 export let wanted: i32 = 0;
@@ -27,7 +27,7 @@ export let copies: usize = 0;
 export let mixing: usize = 0;
 export let product: usize = 0;
 
-/** Lays the memory of a call out in `scratch`. */
+/** Assigns the memory of a call in `scratch`. */
 export function openMergeMemory(d: usize, e: usize, n: i32, count: i32, q: usize, scratch: usize): void {
   order = n;
   wanted = count;
@@ -47,7 +47,7 @@ export function vector(k: i32): usize {
   return vectors + <usize>k * stride;
 }
 
-/** Integer list k of a merge, indexed from the start of the whole matrix. */
+/** Returns the address of integer list k of a merge, indexed from the start of the whole matrix. */
 // @ts-ignore: decorator
 @inline
 export function list(k: i32): usize {
@@ -84,7 +84,7 @@ export function setReal(p: usize, i: i32, value: f64): void {
   store<f64>(p + (<usize>i << 3), value);
 }
 
-/** Inserts an index into a list kept ascending by value. */
+/** Inserts an index into a list sorted ascending by value. */
 export function insert(sorted: usize, count: i32, index: i32, values: usize): void {
   const value = real(values, index);
   let at = count;

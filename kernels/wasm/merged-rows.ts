@@ -2,7 +2,10 @@ import { copies, DEFLATED, int, list, LOEWNER, mixing, PLACE, POLES, product, re
 import { secularRoot } from './secular';
 import { teamGemm } from './team';
 
-/** Copies the rows the product needs, compactly: left halves of left and mixed rows, right halves of mixed and right ones; then the set-aside rows. */
+/**
+ * Copies the rows that the product needs, compactly: left halves of left and mixed rows, right halves of mixed and
+ * right rows; then the deflated rows.
+ */
 export function saveRows(low: i32, left: i32, n: i32, kept: i32, counts: i64, block: usize, d: usize): void {
   const lefts = <i32>(counts & 0xffffffff);
   const mixed = <i32>(counts >> 32);
@@ -26,7 +29,7 @@ export function saveRows(low: i32, left: i32, n: i32, kept: i32, counts: i64, bl
   for (let k = 0; k < n - kept; k++) memory.copy(block + <usize>(kept + k) * stride, asideCopies + <usize>k * bytes, bytes);
 }
 
-/** Roots into VALUES, their distances from the poles into the rows of MIXING. */
+/** Computes the roots into VALUES and their distances from the poles into the rows of MIXING. */
 export function findRoots(kept: i32, rho: f64): void {
   const row = <usize>kept << 3;
   for (let i = 0; i < kept; i++) {
@@ -34,7 +37,10 @@ export function findRoots(kept: i32, rho: f64): void {
   }
 }
 
-/** Replaces the distances, from row `first` on, by unit eigenvectors of D + rho z z', z recomputed so that the found roots are exact for it. */
+/**
+ * Replaces the distances, from row `first` on, by unit eigenvectors of D + rho z z', with z recomputed so that the
+ * computed roots are exact for it.
+ */
 export function makeVectors(low: i32, first: i32, kept: i32): void {
   const row = <usize>kept << 3;
   const poles = vector(POLES);
@@ -54,7 +60,7 @@ export function makeVectors(low: i32, first: i32, kept: i32): void {
   for (let i = first; i < kept; i++) normaliseRow(mixing + <usize>i * row, kept, zs);
 }
 
-/** zs_j *= distance_j / (pole_j - pole) over a range that leaves out the pole itself. */
+/** Computes zs_j *= distance_j / (pole_j - pole) over a range that excludes the pole itself. */
 function multiplyRatios(from: i32, to: i32, pole: f64, distances: usize, poles: usize, zs: usize): void {
   const own = f64x2.splat(pole);
   let j = from;
@@ -78,7 +84,7 @@ function normaliseRow(row: usize, kept: i32, zs: usize): void {
   for (let j = 0; j < kept; j++) setReal(row, int(list(PLACE), j), factor * real(values, j));
 }
 
-/** New rows, from row `first` on = mixing x old rows, half by half. */
+/** Computes the new rows, from row `first` on, as mixing x old rows, half by half. */
 export function multiplyRows(left: i32, right: i32, first: i32, kept: i32, counts: i64, block: usize): void {
   const lefts = <i32>(counts & 0xffffffff);
   const mixed = <i32>(counts >> 32);

@@ -1,4 +1,5 @@
-// Native kernels of the host, where it has any: the same sums in the same order, on wider vectors. They do the larger work.
+// Native kernels of the host, if available: they compute the same sums in the same order on wider vectors. They are
+// used for larger work.
 
 // @ts-ignore: decorator
 @external("native", "product")
@@ -32,20 +33,23 @@ export declare function nativeSymvRows(a: usize, n: i32, ld: usize, x: usize, ou
 let from: f64 = Infinity;
 let scratchBytes: usize = 0;
 
-/** Uses native kernels for work of at least this number of multiply-adds. `scratch`: bytes of workspace that their products need. */
+/**
+ * Enables native kernels for work of at least this number of multiply-adds. `scratch`: bytes of workspace that their
+ * products need.
+ */
 export function useNative(multiplyAdds: f64, scratch: usize): void {
   from = multiplyAdds;
   scratchBytes = scratch;
 }
 
-/** Returns true if native kernels do work of this number of multiply-adds. */
+/** Returns true if native kernels are used for work of this number of multiply-adds. */
 // @ts-ignore: decorator
 @inline
 export function isNative(multiplyAdds: f64): bool {
   return multiplyAdds >= from;
 }
 
-/** Bytes that the scratch of a product has at least. */
+/** Returns the minimum number of bytes of scratch memory of a product. */
 // @ts-ignore: decorator
 @inline
 export function nativeScratch(): usize {

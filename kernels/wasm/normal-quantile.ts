@@ -1,4 +1,5 @@
-// Quantile of the standard normal: the operations of `random/normal-quantile`, one for one, so that the bits are the same.
+// Computes a quantile of the standard normal with the same operations as `random/normal-quantile`, so that results are
+// bit-identical.
 
 const LN2_HIGH: f64 = 0.6931471803691238;
 const LN2_LOW: f64 = 1.9082149292705877e-10;
@@ -11,7 +12,7 @@ export function normalQuantile(p: f64): f64 {
   return q < 0 ? -z : z;
 }
 
-/** Natural logarithm of a positive normal number: fdlibm e_log.c. */
+/** Computes the natural logarithm of a positive normal number: fdlibm e_log.c. */
 function naturalLog(x: f64): f64 {
   const bits = reinterpret<u64>(x);
   const high = <i32>(bits >> 32);

@@ -1,9 +1,9 @@
 /** Powers of ten from 10^-292 to 10^324, 128 bits each, high half first. */
 const POWER_MIN: i32 = -292;
 
-/** The digit 0 in eight bytes. */
+/** Digit 0 in eight bytes. */
 const ZEROS: u64 = 0x3030303030303030;
-/** The text 0. and six zeros. */
+/** Text `0.` followed by six zeros. */
 const BELOW_ONE: u64 = 0x3030303030302e30;
 
 const ZERO: u8 = 48;
@@ -14,8 +14,8 @@ const COMMA: u8 = 44;
 const EXPONENT: u8 = 101;
 
 /**
- * Writes numbers with commas between them. @param powers address of the table of powers.
- * @returns the address behind the text, 0 if a number is not finite
+ * Writes numbers separated by commas. @param powers address of the table of powers.
+ * @returns the address after the text, 0 if a number is not finite
  */
 export function writeNumbers(values: usize, count: i32, at: usize, powers: usize): usize {
   for (let i = 0; i < count; i++) {
@@ -28,8 +28,8 @@ export function writeNumbers(values: usize, count: i32, at: usize, powers: usize
 }
 
 /**
- * Writes the shortest decimal text that reads back to the number, in the form of ECMAScript; zero of either sign is 0.
- * At most 25 bytes. @returns the address behind the text, 0 if the number is not finite
+ * Writes the shortest decimal text that parses to the number, in the form of ECMAScript; zero of either sign is 0. At
+ * most 25 bytes. @returns the address after the text, 0 if the number is not finite
  */
 export function writeNumber(value: f64, at: usize, powers: usize): usize {
   const bits = reinterpret<u64>(value);
@@ -49,7 +49,7 @@ export function writeNumber(value: f64, at: usize, powers: usize): usize {
 }
 
 /**
- * Returns the shortest decimal in the rounding interval of c 2^q. @source R. Giulietti, The Schubfach way to render
+ * Writes the shortest decimal in the rounding interval of c 2^q. @source R. Giulietti, The Schubfach way to render
  * doubles, 2021
  */
 function shortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize): usize {
@@ -59,7 +59,8 @@ function shortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize)
   const power = powers + (<usize>(-k - POWER_MIN) << 4);
   const high = load<u64>(power);
   const low = load<u64>(power, 8);
-  // The product with the centre in 192 bits; the ends are half a step of the number away from it, exactly.
+  // The product with the centre in 192 bits; the ends of the interval are exactly half a step of the number away from
+  // it.
   const center = c << (2 + h);
   const bottom = low * center;
   const carry = mulHigh(low, center);
@@ -67,7 +68,7 @@ function shortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize)
   const mid = first + carry;
   const top = mulHigh(high, center) + (mid < first ? 1 : 0);
   const middle = toOdd(top, mid);
-  // power x 2^(h + 1), h being 1 to 4, and half of it where the number below is nearer.
+  // Computes power x 2^(h + 1), with h from 1 to 4, or half of it if the next smaller number is nearer.
   const upper = above(top, mid, bottom, high, low, h + 1) - odd;
   const lower = below(top, mid, bottom, high, low, lowerIsCloser ? h : h + 1) + odd;
 
@@ -86,13 +87,13 @@ function shortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize)
   return writeDecimal(s + (up ? 1 : 0), k, at);
 }
 
-/** High part of a product of 192 bits, with a sticky last bit; what is below the middle part counts for nothing. */
+/** Returns the high part of a product of 192 bits with a sticky last bit; the low part is ignored. */
 @inline
 function toOdd(top: u64, mid: u64): u64 {
   return top | (mid > 1 ? 1 : 0);
 }
 
-/** Works as above, for the product and a power shifted by 1 to 5 bits. */
+/** Returns the rounded high part, like `toOdd`, of the product plus a power shifted by 1 to 5 bits. */
 @inline
 function above(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
   const addend = (high << shift) | (low >> (64 - shift));
@@ -102,7 +103,7 @@ function above(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64)
   return toOdd(top + (high >> (64 - shift)) + (sum < mid ? 1 : 0) + (whole < sum ? 1 : 0), whole);
 }
 
-/** Works as above, for the product less a power shifted by 1 to 5 bits. */
+/** Returns the rounded high part, like `toOdd`, of the product less a power shifted by 1 to 5 bits. */
 @inline
 function below(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
   const part = (high << shift) | (low >> (64 - shift));
@@ -124,7 +125,7 @@ function mulHigh(a: u64, b: u64): u64 {
   return a1 * b1 + (p01 >> 32) + (p10 >> 32) + (mid >> 32);
 }
 
-/** A division by 10 and one by 10^8, exact for all of 64 bits: a product is quicker. */
+/** Divisions by 10 and by 10^8, exact for all 64-bit values: a multiplication is faster. */
 @inline
 function tenthOf(value: u64): u64 {
   return mulHigh(value, 0xcccccccccccccccd) >> 3;
@@ -136,13 +137,13 @@ function withoutEight(value: u64): u64 {
 }
 
 /**
- * Writes digits x 10^k, at most 17 digits, as ECMAScript does: plain from 1e-6 up to below 1e21, with an exponent beyond.
- * Bytes behind the text are written over.
+ * Writes digits x 10^k, at most 17 digits, as ECMAScript does: plain from 1e-6 up to below 1e21, with an exponent
+ * otherwise. Overwrites bytes after the text.
  */
 function writeDecimal(digits: u64, k: i32, at: usize): usize {
   const upper = withoutEight(digits);
   let lead = <u32>upper / 100000000;
-  // A digit a byte, the first in the lowest: zeros are counted, and the point is set, by bits.
+  // One digit per byte, the first in the lowest byte: zeros are counted and the point is inserted by bit operations.
   let first = eightDigits(<u32>upper - lead * 100000000);
   let last = eightDigits(<u32>(digits - upper * 100000000));
   let n = 16 - <i32>(last != 0 ? clz(last) >> 3 : 8 + (clz(first) >> 3));
@@ -181,7 +182,7 @@ function writeDecimal(digits: u64, k: i32, at: usize): usize {
   return writeExponent(point - 1, at);
 }
 
-/** Digits, `point` of them before the point, or a whole number. */
+/** Writes a whole number, or digits with `point` digits before the point. */
 @inline
 function writePlain(first: u64, last: u64, n: i32, point: i32, at: usize): usize {
   writeBoth(first, last, n, at);
@@ -190,7 +191,7 @@ function writePlain(first: u64, last: u64, n: i32, point: i32, at: usize): usize
   return writeBoth(firstFrom(first, last, point), lastFrom(last, point), n - point, at + point + 1);
 }
 
-/** Writes sixteen digits, of which n count. */
+/** Writes n of sixteen digits. */
 @inline
 function writeBoth(first: u64, last: u64, n: i32, at: usize): usize {
   store<u64>(at, first | ZEROS);
@@ -198,10 +199,10 @@ function writeBoth(first: u64, last: u64, n: i32, at: usize): usize {
   return at + n;
 }
 
-/** The first eight of sixteen digits from one on, 0 to 15. */
+/** Returns the first eight of sixteen digits from position `from` on, 0 to 15. */
 @inline
 function firstFrom(first: u64, last: u64, from: i32): u64 {
-  // A shift by 64 bits is one by none.
+  // A shift by 64 bits has no effect.
   const bits = <u64>(from << 3);
   return from < 8 ? (first >> bits) | ((last << 1) << (63 - bits)) : last >> (bits - 64);
 }
@@ -212,8 +213,8 @@ function lastFrom(last: u64, from: i32): u64 {
 }
 
 /**
- * The digits of a number below 10^8 as bytes: its halves, their halves and the digits of these at once, each in a
- * separate part.
+ * Returns the digits of a number below 10^8 as bytes: splits it into halves, quarters and digits in parallel within one
+ * word.
  */
 @inline
 function eightDigits(value: u32): u64 {

@@ -1,13 +1,13 @@
-// Packed panels: four neighbouring vectors of an operand, interleaved [k][4], zero-padded at the edge.
+// Packed panels: four adjacent vectors of an operand, interleaved as [k][4], zero-padded at the edge.
 
-/** Bytes of one packed panel of k summands. */
+/** Returns the size of a packed panel of k entries in bytes. */
 // @ts-ignore: decorator
 @inline
 export function panelBytes(k: i32): usize {
   return <usize>k << 5;
 }
 
-/** Panels that cover n vectors. */
+/** Returns the number of panels for n vectors. */
 // @ts-ignore: decorator
 @inline
 export function panelsOf(n: i32): i32 {
@@ -15,8 +15,8 @@ export function panelsOf(n: i32): i32 {
 }
 
 /**
- * Packs `vectors` vectors of k entries into panels at `to`. Vector v, entry e lies at from + v * vectorStride + e * entryStride
- * (strides in bytes).
+ * Packs `vectors` vectors of k entries into panels at `to`. Entry e of vector v is at from + v * vectorStride + e *
+ * entryStride (strides in bytes).
  */
 export function pack(from: usize, vectorStride: usize, entryStride: usize, vectors: i32, k: i32, to: usize): void {
   const whole = vectors >> 2;
@@ -30,7 +30,7 @@ export function pack(from: usize, vectorStride: usize, entryStride: usize, vecto
   if (left > 0) packEdge(from + <usize>(whole << 2) * vectorStride, vectorStride, entryStride, left, k, to + <usize>whole * panelBytes(k));
 }
 
-/** Entries of the four vectors lie side by side: two loads an entry. */
+/** Packs four vectors whose entries are adjacent: two loads per entry. */
 function packAdjacent(from: usize, entryStride: usize, k: i32, to: usize): void {
   for (let e = 0; e < k; e++) {
     v128.store(to, v128.load(from));

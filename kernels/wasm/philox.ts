@@ -1,4 +1,4 @@
-// Philox 4x32-10 (Salmon, Moraes, Dror & Shaw (2011), SC'11): four random words of a counter and a key.
+// Philox 4x32-10 (Salmon, Moraes, Dror & Shaw (2011), SC'11): computes four random words from a counter and a key.
 
 let key0: u32 = 0;
 let key1: u32 = 0;
@@ -11,7 +11,7 @@ let word2: u32 = 0;
 let word3: u32 = 0;
 let used: i32 = 4;
 
-/** Starts the words of one stream: the seed is the key, the stream the upper half of the counter. */
+/** Starts the words of one stream: the seed is the key, the stream is the upper half of the counter. */
 export function startStream(seedLow: u32, seedHigh: u32, streamLow: u32, streamHigh: u32): void {
   key0 = seedLow;
   key1 = seedHigh;

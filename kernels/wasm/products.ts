@@ -1,4 +1,4 @@
-// A product and a sum, each rounded.
+// Multiply-add with the product and the sum rounded separately.
 
 /** c + a b */
 // @ts-ignore: decorator

@@ -1,12 +1,13 @@
-/** Steps one root may take; five is the rule, the bisection safeguard bounds the rest. */
+/** Maximum number of steps per root; five are usual, and bisection guarantees convergence. */
 const STEPS_MAX: i32 = 200;
 
 /**
- * Root i of 1/rho + sum_j z2_j / (d_j - x) = 0 for ascending distinct d, positive z2 and rho: the i-th eigenvalue of D
- * + rho z z'. Writes d_j - root into `delta`, each to full relative precision, and returns the root.
+ * Computes root i of 1/rho + sum_j z2_j / (d_j - x) = 0 for ascending distinct d, positive z2 and rho: the i-th
+ * eigenvalue of D + rho z z'. Writes d_j - root to `delta`, each to full relative precision, and returns the root.
  *
- * The root is sought as a distance from the nearer pole, by rational interpolation at the two neighbouring poles ("the
- * middle way", Li (1993), LAPACK working note 89), inside a bracket that bisection shrinks whenever a step leaves it.
+ * The root is computed as a distance from the nearer pole, by rational interpolation at the two adjacent poles ("the
+ * middle way", Li (1993), LAPACK working note 89), within a bracket. A step outside the bracket is replaced by
+ * bisection.
  */
 export function secularRoot(i: i32, k: i32, d: usize, z2: usize, rho: f64, delta: usize): f64 {
   if (k == 1) {
@@ -54,7 +55,7 @@ export function secularRoot(i: i32, k: i32, d: usize, z2: usize, rho: f64, delta
   return base + x;
 }
 
-// The sums of the last evaluation: a function returns one number, and these are read at once by the only caller.
+// Sums of the last evaluation, which the only caller reads immediately: a function can return only one number.
 let psi: f64 = 0;
 let phi: f64 = 0;
 let psiSlope: f64 = 0;
@@ -69,7 +70,9 @@ function at(p: usize, i: i32): f64 {
   return load<f64>(p + (<usize>i << 3));
 }
 
-/** psi: terms up to `split`; phi: those after it; with their slopes. Fills `delta` with d_j - base - x. */
+/**
+ * Computes psi, the terms up to `split`, phi, the terms after it, and their slopes. Writes d_j - base - x to `delta`.
+ */
 function evaluate(split: i32, k: i32, d: usize, z2: usize, base: f64, x: f64, delta: usize): void {
   terms(0, split + 1, d, z2, base, x, delta);
   psi = partial;
@@ -108,7 +111,7 @@ function terms(from: i32, to: i32, d: usize, z2: usize, base: f64, x: f64, delta
   }
 }
 
-/** Root of the two-pole model around the middle of the interval, as a distance from the nearer pole. */
+/** Returns the root of the two-pole model around the middle of the interval, as a distance from the nearer pole. */
 function firstGuess(i: i32, gap: f64, c: f64, left: bool, z2: usize): f64 {
   const zl = at(z2, i);
   const zr = at(z2, i + 1);
@@ -124,7 +127,10 @@ function firstGuess(i: i32, gap: f64, c: f64, left: bool, z2: usize): f64 {
   return a < 0 ? (2 * b) / (a - root) : -(a + root) / (2 * c);
 }
 
-/** Step to the root of the two-pole model at the present point; Newton's where the model points the wrong way. */
+/**
+ * Returns the step to the root of the two-pole model at the current point; a Newton step if the model has the wrong
+ * direction.
+ */
 function stepOf(dl: f64, dr: f64, value: f64, last: bool): f64 {
   const slope = psiSlope + phiSlope;
   let c = value - dl * psiSlope - dr * phiSlope;
@@ -142,7 +148,7 @@ function stepOf(dl: f64, dr: f64, value: f64, last: bool): f64 {
 }
 
 /**
- * Returns the middle of the bracket; a sixteenth of it towards a pole, where roots may be smaller by orders of
+ * Returns the middle of the bracket, or a sixteenth of it next to a pole, where roots may be smaller by orders of
  * magnitude.
  */
 function bisect(low: f64, high: f64): f64 {

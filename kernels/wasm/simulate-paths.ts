@@ -1,12 +1,12 @@
 import { normalQuantile } from './normal-quantile';
 import { startStream, word } from './philox';
 
-/** 2^-32 as a factor: exact. */
+/** 2^-32, an exact factor. */
 const UNIT: f64 = 2.3283064365386963e-10;
 
 /**
- * Paths by blocks of the observed growth factors: see `simulation/simulate-paths`. `circle` is the history [length] closed by its own
- * first `block` entries; `steps` is scratch of one path.
+ * Simulates paths by blocks of the observed growth factors: see `simulation/simulate-paths`. `circle` is the history,
+ * [length], extended by its first `block` entries; `steps` is scratch for one path.
  */
 export function bootstrapPaths(
   circle: usize, length: i32, block: i32, horizon: i32, seedLow: u32, seedHigh: u32, first: f64, paths: i32,
@@ -22,7 +22,7 @@ export function bootstrapPaths(
   }
 }
 
-/** Paths of independent normal returns. */
+/** Simulates paths of independent normal returns. */
 export function gaussianPaths(
   mean: f64, deviation: f64, horizon: i32, seedLow: u32, seedHigh: u32, first: f64, paths: i32,
   low: usize, scale: usize, bins: i32, counts: usize, finals: usize, lows: usize, drawdowns: usize, underwater: usize, steps: usize,
@@ -44,7 +44,7 @@ function start(seedLow: u32, seedHigh: u32, path: f64): void {
   startStream(seedLow, seedHigh, <u32>(path - high * 4294967296), <u32>high);
 }
 
-/** Walks one path and tallies it. */
+/** Computes the levels of one path and counts them. */
 function follow(
   p: i32, horizon: i32, low: usize, scale: usize, bins: i32,
   counts: usize, finals: usize, lows: usize, drawdowns: usize, underwater: usize, steps: usize,

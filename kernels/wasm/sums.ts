@@ -1,7 +1,7 @@
-/** Terms added straight on at the leaves of the tree. */
+/** Number of terms added sequentially at the leaves of the tree. */
 const LEAF: i32 = 128;
 
-/** Sum by pairwise halving in an order that depends only on the length. */
+/** Computes a sum by pairwise halving, in an order that depends only on the length. */
 export function pairwiseSum(values: usize, n: i32): f64 {
   if (n > LEAF) {
     const left = LEAF * ((n + 2 * LEAF - 1) / (2 * LEAF));

@@ -7,7 +7,7 @@ import { tridiagonalQl } from './tridiagonal-ql';
 import { tridiagonalRange } from './tridiagonal-range';
 import { dot } from './vectors';
 
-/** Householder vectors applied together. */
+/** Number of Householder vectors applied together. */
 const WIDTH: i32 = 64;
 
 export function symmetricEigenvaluesScratch(n: i32): usize {
@@ -20,8 +20,8 @@ export function symmetricEigenScratch(n: i32): usize {
 }
 
 /**
- * Eigenvalues of a symmetric [n x n] matrix, unsorted. The matrix serves as its own workspace: its lower triangle holds it while the
- * upper one is reduced, and it is whole again at the end.
+ * Computes the eigenvalues of a symmetric [n x n] matrix, unsorted. The matrix is also the workspace: the lower
+ * triangle preserves it while the upper one is reduced, and it is restored at the end.
  */
 export function symmetricEigenvalues(a: usize, n: i32, values: usize, scratch: usize): bool {
   const bytes = <usize>n << 3;
@@ -34,7 +34,7 @@ export function symmetricEigenvalues(a: usize, n: i32, values: usize, scratch: u
   return tridiagonalQl(values, e, n, 0, 0, 0);
 }
 
-/** Returns the smallest and the largest of them, [2], by the same scratch. */
+/** Computes the smallest and the largest eigenvalue, [2], with the scratch of `symmetricEigenvalues`. */
 export function symmetricEigenvalueRange(a: usize, n: i32, range: usize, scratch: usize): bool {
   const bytes = <usize>n << 3;
   const diagonal = scratch;
@@ -48,8 +48,8 @@ export function symmetricEigenvalueRange(a: usize, n: i32, range: usize, scratch
 }
 
 /**
- * Eigenvalues ascending, and unit vectors of the largest `count` as the last rows of `vectors` [n x n], the others being room to work in.
- * The matrix is whole again at the end.
+ * Computes the eigenvalues, ascending, and the unit eigenvectors of the largest `count` as the last rows of `vectors`,
+ * [n x n]; the other rows are workspace. The matrix is restored at the end.
  */
 export function symmetricEigen(a: usize, n: i32, count: i32, values: usize, vectors: usize, scratch: usize): bool {
   const bytes = <usize>n << 3;
@@ -69,7 +69,7 @@ function saveDiagonal(a: usize, n: i32, to: usize): void {
   for (let i = 0; i < n; i++) store<f64>(to + (<usize>i << 3), load<f64>(a + <usize>i * (<usize>(n + 1) << 3)));
 }
 
-/** The upper triangle from the lower one and the saved diagonal, in squares of 32. */
+/** Restores the upper triangle from the lower one and the saved diagonal, in blocks of order 32. */
 function restore(a: usize, n: i32, diagonal: usize): void {
   const ld = <usize>n << 3;
   for (let i = 0; i < n; i++) store<f64>(a + <usize>i * (ld + 8), load<f64>(diagonal + (<usize>i << 3)));
@@ -87,8 +87,9 @@ function restore(a: usize, n: i32, diagonal: usize): void {
 }
 
 /**
- * Rows of Z [rows x n] become rows of Z Q', Q the product of the Householder reflections left in the upper triangle: block by block from the last,
- * each block as I - V' T' V (compact WY form, Schreiber & Van Loan (1989), SIAM J. Sci. Stat. Comput. 10(1), 53-57).
+ * Replaces the rows of Z, [rows x n], by the rows of Z Q', where Q is the product of the Householder reflections stored
+ * in the upper triangle: block by block from the last, each block as I - V' T' V (compact WY form, Schreiber & Van Loan
+ * (1989), SIAM J. Sci. Stat. Comput. 10(1), 53-57).
  */
 function transformBack(a: usize, n: i32, tau: usize, z: usize, rows: i32, scratch: usize): void {
   const ld = <usize>n << 3;
@@ -115,7 +116,7 @@ function transformBack(a: usize, n: i32, tau: usize, z: usize, rows: i32, scratc
   }
 }
 
-/** Reflectors k..k+width as rows over all columns, zero before their first entry. */
+/** Copies reflectors k to k + width - 1 as rows over all columns, zero before their first entry. */
 function copyReflectors(a: usize, n: i32, k: i32, width: i32, v: usize): void {
   const ld = <usize>n << 3;
   for (let p = 0; p < width; p++) {
@@ -126,7 +127,7 @@ function copyReflectors(a: usize, n: i32, k: i32, width: i32, v: usize): void {
   }
 }
 
-/** Upper triangular T of the forward product H_k ... H_(k + width - 1) = I - V T V'. */
+/** Computes the upper triangular T of the forward product H_k ... H_(k + width - 1) = I - V T V'. */
 function formT(v: usize, n: i32, start: i32, width: i32, tau: usize, t: usize): void {
   const ld = <usize>n << 3;
   const row = <usize>WIDTH << 3;
@@ -139,7 +140,7 @@ function formT(v: usize, n: i32, start: i32, width: i32, tau: usize, t: usize): 
     for (let q = 0; q < p; q++) {
       store<f64>(column + <usize>q * row, -factor * dot(v + <usize>q * ld + from, v + <usize>p * ld + from, max(n - start - p, 0)));
     }
-    // column := T[0..p, 0..p] column, from the top: row q needs the entries below it only as they were.
+    // Computes column := T[0..p, 0..p] column from the top: row q needs only unmodified entries below it.
     for (let q = 0; q < p; q++) {
       let total: f64 = 0;
       for (let s = q; s < p; s++) total += load<f64>(t + <usize>q * row + (<usize>s << 3)) * load<f64>(column + <usize>s * row);

@@ -3,31 +3,43 @@ import { PANEL_SKEW } from './panel-skew';
 import { columnOf, packWide, sixesOf, widePanelBytes, widePanelsOf, wholePanelsOf } from './wide-panel';
 import { narrowTile, wideTile } from './wide-tile';
 
-/** Summands packed at a time, at most, and a multiple of four: two panels of 320, 15 KiB each, leave room in a first-level cache of 48 KiB. More summands mean fewer walks through C. */
+/**
+ * Maximum number of summands packed at a time, a multiple of four: two panels of 320, 15 KiB each, fit into a
+ * first-level cache of 48 KiB with room to spare. More summands mean fewer passes over C.
+ */
 const DEPTH: i32 = 320;
 
-/** Tile rows that pass a block of right panels together, so that few of those come from the third-level cache. */
+/**
+ * Number of tile rows that process a block of right panels together, so that few panels are read from the third-level
+ * cache.
+ */
 const GROUP: i32 = 8;
 
-/** Right panels of a block: with the group's they fill six tenths of a second-level cache of 1 MiB. */
+/**
+ * Number of right panels of a block: together with the panels of the group they fill six tenths of a second-level cache
+ * of 1 MiB.
+ */
 const BLOCK: i32 = 32;
 
-/** Zeros that every row of a first tile starts from, and room for a tile over an edge behind them. */
+/** Zeros from which every row of a first tile starts, followed by scratch for a tile over an edge. */
 const ZERO_BYTES: usize = 48;
 const EDGE_BYTES: usize = 144;
 
-/** Memory of a group of tile rows in addition to panels. */
+/** Scratch bytes of a group of tile rows in addition to panels. */
 export const GROUP_SCRATCH: usize = ZERO_BYTES + EDGE_BYTES;
 
-/** Offset of panels in the scratch. */
+/** Offset of the panels in the scratch memory. */
 const PANELS_AT: usize = ZERO_BYTES + EDGE_BYTES + PANEL_SKEW;
 
-/** Native panels have eight columns, of which the last may be empty, and begin at a line. */
+/**
+ * Returns the additional bytes of native panels, which have eight columns, the last of which may be empty, and begin at
+ * a cache line.
+ */
 function nativeExcess(depth: i32): usize {
   return (<usize>depth << 6) + 64;
 }
 
-/** Tile rows that the upper triangle of C is made of. */
+/** Returns the number of tile rows of the upper triangle of C. */
 export function symmetricRankKTileRows(columns: i32): i32 {
   return widePanelsOf(columns);
 }
@@ -38,9 +50,10 @@ export function symmetricRankKScratch(rows: i32, columns: i32): usize {
 }
 
 /**
- * C = X'X in the upper tiles of the tile rows [first, last) and their mirror images below the diagonal, whatever C held. A tile row is a
- * panel of six columns (see `sixesOf`). Each pair is summed over the rows in their order, as in `algebra/symmetric-rank-k`, whatever the
- * range: workers that share the tile rows among them give the bits of one, and those of the definition.
+ * Computes C = X'X in the upper tiles of the tile rows [first, last) and their mirror images below the diagonal; the
+ * previous content of C is ignored. A tile row is a panel of six columns (see `sixesOf`). Each entry is summed over the
+ * rows in ascending order for any range, as in `algebra/symmetric-rank-k`: threads that share the tile rows give
+ * results that are bit-identical to those of one thread and of the definition.
  */
 export function symmetricRankK(x: usize, rows: i32, columns: i32, c: usize, first: i32, last: i32, scratch: usize): void {
   const ld = <usize>columns << 3;
@@ -61,12 +74,15 @@ export function slabsOf(rows: i32): i32 {
   return max(1, (((rows + 3) >> 2) + DEPTH / 4 - 1) / (DEPTH / 4));
 }
 
-/** First row of a slab: they are of one length, to four rows, which are a turn of the tiles, so that no short one is at the end. */
+/**
+ * Returns the first row of a slab. All slabs have equal length up to four rows (one turn of the tiles), so that there
+ * is no short slab at the end.
+ */
 export function slabAt(rows: i32, slab: i32): i32 {
   return min(rows, <i32>(<i64>slab * ((rows + 3) >> 2) / slabsOf(rows)) << 2);
 }
 
-/** X'X, all of its tile rows. */
+/** Computes X'X with all of its tile rows. */
 export function wholeSymmetricRankK(x: usize, rows: i32, columns: i32, c: usize, scratch: usize): void {
   if (isNativeProduct(rows, columns)) nativeSymmetricRankK(x, rows, columns, c, scratch);
   else symmetricRankK(x, rows, columns, c, 0, symmetricRankKTileRows(columns), scratch);
@@ -78,7 +94,7 @@ function isNativeProduct(rows: i32, columns: i32): bool {
   return isNative(0.5 * rows * columns * columns);
 }
 
-/** Packs the columns of one slab whole. */
+/** Packs all columns of one slab. */
 export function packSlab(x: usize, rows: i32, columns: i32, slab: i32, packed: usize): void {
   if (isNativeProduct(rows, columns)) return nativePackSlab(x, rows, columns, slab, packed);
   const t = slabAt(rows, slab);
@@ -99,7 +115,7 @@ export function slabGroups(columns: i32): i32 {
   return (widePanelsOf(columns) + GROUP - 1) / GROUP;
 }
 
-/** The tile rows [first, last) of one slab, block by block. */
+/** Adds the tile rows [first, last) of one slab, block by block. */
 function addGroup(k: i32, columns: i32, c: usize, first: i32, last: i32, packed: usize, isFirst: bool, isLast: bool, scratch: usize): void {
   const panels = widePanelsOf(columns);
   const sixes = sixesOf(columns);
@@ -110,7 +126,9 @@ function addGroup(k: i32, columns: i32, c: usize, first: i32, last: i32, packed:
   }
 }
 
-/** The tiles [q, end) of tile row p; those of the last slab are mirrored while they are in the first-level cache. */
+/**
+ * Adds the tiles [q, end) of tile row p; tiles of the last slab are mirrored while they are in the first-level cache.
+ */
 function addTiles(k: i32, columns: i32, sixes: i32, c: usize, p: i32, q: i32, end: i32, packed: usize, left: usize, isFirst: bool, isLast: bool, scratch: usize): void {
   const ld = <usize>columns << 3;
   const bytes = widePanelBytes(k);
@@ -154,13 +172,16 @@ function addTiles(k: i32, columns: i32, sixes: i32, c: usize, p: i32, q: i32, en
   }
 }
 
-/** The tiles on the diagonal. The lower rows begin at the third column: nothing before the fourth is theirs. */
+/**
+ * Adds the tiles on the diagonal. The lower rows begin at the third column, because their entries before the fourth
+ * column are below the diagonal.
+ */
 function addDiagonal(k: i32, left: usize, right: usize, at: usize, ld: usize, rows: i32, isFirst: bool, scratch: usize): void {
   addTile(k, left, right, at, ld, min(3, rows), rows, isFirst, scratch);
   if (rows > 3) addTile(k, left + 24, right + 16, at + 3 * ld + 16, ld, rows - 3, rows - 2, isFirst, scratch);
 }
 
-/** Computes one tile, of which `rows` x `columns` exist; the first slab starts from zeros. */
+/** Computes one tile, of which `rows` x `columns` entries exist; the first slab starts from zeros. */
 // @ts-ignore: decorator
 @inline
 function addTile(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, isFirst: bool, scratch: usize): void {
@@ -176,13 +197,13 @@ function addEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, co
   for (let i = 0; i < rows; i++) memory.copy(c + <usize>i * ldc, edge + <usize>i * 48, width);
 }
 
-/** A tile outside the rows of tiles, wide enough for the remaining columns. */
+/** Computes a separate tile, wide enough for the remaining columns. */
 function singleTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize, columns: i32): void {
   if (columns > 4) wideTile(k, a, b, from, step, c, ldc);
   else narrowTile(k, a, b, from, step, c, ldc);
 }
 
-/** Two columns of six rows become two rows of six columns. */
+/** Transposes two columns of six rows into two rows of six columns. */
 function mirrorPair(from: usize, to: usize, ld: usize): void {
   transposePair(from, ld, to, to + ld);
   from += ld << 1;

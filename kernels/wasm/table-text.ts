@@ -1,31 +1,33 @@
 import { writeNumber } from './number-text';
 
 /**
- * Kinds of columns: doubles, NaN for a missing value; int32 numbers with one value for a missing one; texts by their
- * positions.
+ * Kinds of columns: doubles, with NaN for a missing value; int32 counts, with one value for a missing count; texts by
+ * position.
  */
 const NUMBER: u8 = 0;
 const COUNT: u8 = 1;
 
-/** Value that represents no count and no day. */
+/** Value of a missing count or day. */
 const NONE: i32 = -0x80000000;
 
-/** A text is a place: its first byte behind `tokens` in the upper bits, its length in the lower. */
+/**
+ * A text position has the offset of its first byte from `tokens` in the upper bits and its length in the lower bits.
+ */
 const LENGTH_BITS: i32 = 13;
 
-/** Marks of a row, each a place. */
+/** Offsets of the marks of a row, each a text position. */
 const ROW_START: usize = 0;
 const SEPARATOR: usize = 4;
 const ROW_END: usize = 8;
 const NONE_MARK: usize = 12;
-/** Address behind the text, when rows have been written. */
+/** Offset at which the address after the written text is stored. */
 const WRITTEN_TO: usize = 16;
 
 /**
- * Writes as many rows of a table of columns as text as are certain to fit. @…
- * @param kinds [columns] bytes. @param values columns of `stride` bytes each: 8 bytes a number, else 4
- * @param rowBytes that no row exceeds. @returns rows written; -1 when a number is infinite
- * @cost about 25 ns a number and 3 a text
+ * Writes as many rows of a table as are certain to fit.
+ * @param kinds [columns] bytes. @param values columns of `stride` bytes each: 8 bytes per number, otherwise 4
+ * @param rowBytes maximum size of a row. @returns number of rows written; -1 if a number is infinite
+ * @cost about 25 ns per number and 3 ns per text
  */
 export function writeTable(
   kinds: usize, columns: i32, values: usize, stride: usize, from: i32, to: i32,
@@ -38,7 +40,7 @@ export function writeTable(
   let row = from;
   for (; row < to && at + rowBytes <= end; row++) {
     at = copy(tokens, start, at);
-    // Numbers of a row are often the same: what a portfolio holds, and the index that it follows.
+    // Numbers of a row are often equal, for example the weights in a portfolio and in its index.
     let last: u64 = 0;
     let lastAt: usize = 0;
     let lastLength: usize = 0;
@@ -84,7 +86,7 @@ function copy(tokens: usize, place: u32, at: usize): usize {
   return at + length;
 }
 
-/** Copies eight bytes at a time: bytes after the end are overwritten later, or are in unused space. */
+/** Copies eight bytes at a time: bytes after the end are overwritten later or are in unused memory. */
 @inline
 function move(from: usize, length: usize, to: usize): void {
   for (let i: usize = 0; i < length; i += 8) store<u64>(to + i, load<u64>(from + i));

@@ -5,22 +5,22 @@ import {
 } from './symmetric-rank-k';
 import { symvRows } from './vectors';
 
-// Threads that share one memory and work on one problem. One of them leads: it runs the algorithm, and cuts the products in it that are
-// worth it into parts which do not depend on how many threads there are. The others follow: they take parts as long as there are any.
-// The leader takes parts too and waits only for those that others have started: a follower that is not scheduled delays nobody.
-//
-// The board they share. The ticket is the turn and the next part of it in one word: who takes a part changes both or neither, so nobody
-// takes a part of one turn with the task of another.
+// Team of threads that share one memory and one problem. The leader runs the algorithm and divides products that are
+// large enough into parts, whose number does not depend on the number of threads. The followers process parts as long
+// as there are any. The leader processes parts too and waits only for parts that others have started: a follower that
+// is not scheduled does not delay the others. Layout of the shared board. The ticket combines the turn and the index of
+// the next part in one word: a thread takes a part by changing both or neither, so it never takes a part of one turn
+// with the task of another.
 const TICKET: usize = 0; // turn << TURN_BITS | next part
 const SLEEPERS: usize = 4;
-const DONE: usize = 64; // on a separate line: every thread counts here
+const DONE: usize = 64; // on a separate cache line: every thread counts here
 const AT_WORK: usize = 128; // Number of followers that are still running.
 const WORK: usize = 132;
 const PARTS: usize = 136;
 const SYMV_N: usize = 140;
 const UPPER: usize = 144;
 const SIGN: usize = 152;
-const WORDS: usize = 160; // a, ld, x, sums of SYMV; m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc of GEMM; x, rows, columns, c, slab, packed, next of RANK_K: int32 each
+const WORDS: usize = 160; // a, ld, x, sums of SYMV; m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc of GEMM; x, rows, columns, c, slab, packed, next of RANK_K: one int32 each
 const BOARD_BYTES: usize = 256;
 
 const TURN_BITS: i32 = 8;
@@ -32,30 +32,34 @@ const HOME: i32 = 3;
 const RANK_K: i32 = 4;
 
 /**
- * Number of checks of the board before a thread sleeps: tens of microseconds, the time in which the leader works alone
- * between two products.
+ * Number of times that a thread checks the board before it sleeps: tens of microseconds, the time that the leader works
+ * alone between two products.
  */
 const LOOKS: i32 = 20_000;
 
 /**
- * Looks of a thread that has a share of X'X, whose turns are few: about a millisecond. A system may wake a follower on the processor of its
- * leader, and parts them only when both go on: who sleeps between two slabs stays there, and the other processor idle.
+ * Number of checks of a thread that has a share of X'X, whose turns are few: about a millisecond. The system may wake a
+ * follower on the processor of its leader, and separates them only while both are running: a thread that sleeps between
+ * two slabs would stay there and leave another processor idle.
  */
 const RANK_K_LOOKS: i32 = 1_000_000;
 
-/** Parts of a symmetric product, each with its own sums: fixed, so that nothing depends on the number of threads. */
+/**
+ * Number of parts of a symmetric product, each with its own sums: fixed, so that results do not depend on the number of
+ * threads.
+ */
 const SYMV_PARTS: i32 = 8;
 
-/** Order from which a symmetric product is summed in parts; below it, one is. */
+/** Minimum order of a symmetric product that is summed in parts. */
 const SYMV_PARTED: i32 = 512;
 
 /**
  * Maximum number of parts of a matrix product: twice the number of threads, so that a late thread leaves its parts to
- * others.
+ * the others.
  */
 const GEMM_PARTS: i32 = 8;
 
-/** Multiply-adds from which a product is handed out. */
+/** Minimum number of multiply-adds of a product that is divided. */
 const WORTH: i64 = 1 << 20;
 
 let board: usize = 0;
@@ -65,7 +69,7 @@ export function teamBoardBytes(): usize {
   return BOARD_BYTES;
 }
 
-/** Makes this thread lead a number of followers over a zeroed board, until it ends the team. */
+/** Makes this thread lead a number of followers over a zeroed board, until `endTeam`. */
 export function leadTeam(at: usize, followers: i32): void {
   board = at;
   leads = true;
@@ -83,11 +87,11 @@ export function endTeam(): void {
   leads = false;
 }
 
-/** Follows until dismissed. `scratch` has the size returned by `gemmScratch`. */
+/** Processes parts until the team is dismissed. `scratch` has the size returned by `gemmScratch`. */
 export function followTeam(at: usize, scratch: usize): void {
   board = at;
-  let seen = 0; // the ticket of a zeroed board
-  let looks = RANK_K_LOOKS; // a leader of X'X packs a slab first
+  let seen = 0; // ticket of a zeroed board
+  let looks = RANK_K_LOOKS; // the leader of X'X packs a slab first
   while (true) {
     seen = awaitTicket(seen, looks);
     const work = load<i32>(board + WORK);
@@ -102,7 +106,7 @@ function looksOf(work: i32): i32 {
   return work == RANK_K ? RANK_K_LOOKS : LOOKS;
 }
 
-/** The ticket once it is another one. */
+/** Waits until the ticket changes and returns it. */
 function awaitTicket(seen: i32, looks: i32): i32 {
   for (let look = 0; look < looks; look++) {
     const ticket = atomic.load<i32>(board + TICKET);
@@ -120,7 +124,7 @@ function takePart(scratch: usize): bool {
   const parts = load<i32>(board + PARTS);
   const part = ticket & PART_MASK;
   if (part >= parts) return false;
-  // Another thread took the part: check again.
+  // Another thread took the part: try again.
   if (atomic.cmpxchg<i32>(board + TICKET, ticket, ticket + 1) != ticket) return true;
   const work = load<i32>(board + WORK);
   if (work == GEMM) multiplyPart(part, scratch);
@@ -136,7 +140,7 @@ function takePart(scratch: usize): bool {
  */
 function post(work: i32, parts: i32): void {
   const turn = (load<i32>(board + TICKET) >> TURN_BITS) + 1;
-  // A ticket without parts first: who still holds one of the last turn must not find it good for the number of parts of this one.
+  // First sets a ticket without parts: a thread that still holds a ticket of the last turn must not match the new one.
   atomic.store<i32>(board + TICKET, turn << TURN_BITS | PART_MASK);
   store<i32>(board + WORK, work);
   store<i32>(board + PARTS, parts);
@@ -145,7 +149,7 @@ function post(work: i32, parts: i32): void {
   if (atomic.load<i32>(board + SLEEPERS) > 0) atomic.notify(board + TICKET, -1);
 }
 
-/** Performs parts until none is left, then waits for those that other threads started. */
+/** Processes parts until none is left, then waits for the parts that other threads have started. */
 function finish(parts: i32, scratch: usize): void {
   while (takePart(scratch)) {}
   const looks = looksOf(load<i32>(board + WORK));
@@ -169,7 +173,7 @@ function setWord(k: usize, value: i32): void {
   store<i32>(board + WORDS + (k << 2), value);
 }
 
-/** Computes `gemm` with its rows divided among threads. Each entry is summed by one thread in the same order. */
+/** Computes `gemm` with its rows divided among threads. Each entry is summed by one thread in unchanged order. */
 export function teamGemm(
   m: i32, k: i32, n: i32,
   a: usize, aRow: usize, aInner: usize,
@@ -200,7 +204,7 @@ function multiplyPart(part: i32, scratch: usize): void {
   const first = upper ? areaCut(m, part, GEMM_PARTS) : evenCut(m, part, GEMM_PARTS);
   const last = upper ? areaCut(m, part + 1, GEMM_PARTS) : evenCut(m, part + 1, GEMM_PARTS);
   if (last <= first) return;
-  const skip = upper ? first : 0; // columns left of the diagonal of the first row
+  const skip = upper ? first : 0; // number of columns left of the diagonal of the first row
   const bColumn = <usize>word(8);
   const ldc = <usize>word(10);
   gemm(
@@ -211,17 +215,20 @@ function multiplyPart(part: i32, scratch: usize): void {
   );
 }
 
-/** Scratch of X'X: of a thread that leads that of a group, and the panels of two slabs. */
+/** Returns the scratch size of X'X: the scratch of a group for the leading thread, and the panels of two slabs. */
 export function teamSymmetricRankKScratch(rows: i32, columns: i32): usize {
   return leads ? GROUP_SCRATCH + 2 * panelsRoom(rows, columns) : symmetricRankKScratch(rows, columns);
 }
 
-/** Returns the memory for the panels of a slab, in whole lines. */
+/** Returns the size of the panels of a slab in whole cache lines. */
 function panelsRoom(rows: i32, columns: i32): usize {
   return (symmetricRankKScratch(rows, columns) + 63) & ~63;
 }
 
-/** `symmetricRankK`, whole. The groups of its tile rows are shared out slab by slab, and one thread packs the slab after it meanwhile. */
+/**
+ * Computes all of `symmetricRankK`. Threads share the groups of tile rows slab by slab, while one thread packs the next
+ * slab.
+ */
 export function teamSymmetricRankK(x: usize, rows: i32, columns: i32, c: usize, scratch: usize): void {
   const groups = slabGroups(columns);
   if (!leads || groups >= PART_MASK || <i64>rows * columns * columns < WORTH)
@@ -246,7 +253,7 @@ export function teamSymmetricRankK(x: usize, rows: i32, columns: i32, c: usize, 
   }
 }
 
-/** The first part packs the next slab, each other adds a group of this one. */
+/** Processes one part: the first part packs the next slab, each other part adds a group of the current slab. */
 function rankKPart(part: i32, scratch: usize): void {
   const rows = word(1);
   const columns = word(2);
@@ -255,12 +262,15 @@ function rankKPart(part: i32, scratch: usize): void {
   else if (slab + 1 < slabsOf(rows)) packSlab(<usize>word(0), rows, columns, slab + 1, <usize>word(6));
 }
 
-/** Bytes of the sums of a divided symmetric product. */
+/** Returns the number of bytes for the sums of a divided symmetric product. */
 export function teamSymvScratch(n: i32): usize {
   return <usize>SYMV_PARTS * (<usize>n << 3);
 }
 
-/** out += A x as `symv`, from some order on in parts of equal area, each summed for itself and then together in their order. */
+/**
+ * Computes out += A x like `symv`, from a minimum order on in parts of equal area, whose sums are then added in a fixed
+ * order.
+ */
 export function teamSymv(a: usize, n: i32, ld: usize, x: usize, out: usize, sums: usize): void {
   if (n < SYMV_PARTED) return symvRows(a, n, ld, x, out, 0, n);
   if (!leads) for (let part = 0; part < SYMV_PARTS; part++) symvPart(a, n, ld, x, sums, part);
@@ -296,7 +306,7 @@ function add(x: usize, y: usize, n: i32): void {
   if (i < n) store<f64>(y, load<f64>(y) + load<f64>(x));
 }
 
-/** First row of part k of `parts`, rows of an upper triangle shared so that areas are equal; whole tiles. */
+/** Returns the first row of part k of `parts` of an upper triangle, divided into equal areas of whole tiles. */
 function areaCut(n: i32, k: i32, parts: i32): i32 {
   if (k == parts) return n;
   return <i32>(<f64>n * (1 - sqrt(1 - <f64>k / <f64>parts))) & ~3;

@@ -1,15 +1,16 @@
-// Where multiplications happen: every product, update and solve but X'X (see `wide-tile`) is tiles of 4 x 4.
+// Tiles of 4 x 4, of which every product, update and solve consists, except X'X (see `wide-tile`).
 
 import { addProduct, subtractProduct } from './products';
 
 /**
- * c += a b for a tile of 4 x 4 over k summands, each entry in the order of the summands and from what `c` holds: cut the sum
- * anywhere, its bits stay.
+ * Computes c += a b for a tile of 4 x 4 over k summands. Each entry starts at its value in `c` and adds the summands in
+ * order, so a sum that is split at any point is bit-identical.
  *
- * `a` is a spread panel [k][4][2], `b` a packed one [k][4]; `c` has rows `ldc` bytes apart. Eight accumulators of two lanes, six loads
- * a summand: on spread panels none of them needs a separate address, and decoding keeps up with the arithmetic (broadcasting loads:
- * 4 % slower on Node 20). The exits between the four summands of a turn are deliberate: without a branch V8 hoists all loads to the top
- * and spills accumulators, which costs 40 %. In place rather than called: factorisations take 3 % less.
+ * `a` is a spread panel [k][4][2], `b` a packed panel [k][4]; `c` has rows `ldc` bytes apart. Eight accumulators of two
+ * lanes, six loads per summand: on spread panels no load needs a separate address, and decoding keeps up with the
+ * arithmetic (broadcasting loads are 4 % slower on Node 20). The exits between the four summands of a turn are
+ * deliberate: without a branch V8 hoists all loads to the top and spills accumulators, which costs 40 %. Inlined rather
+ * than called: factorisations take 3 % less time.
  */
 // @ts-ignore: decorator
 @inline
@@ -109,14 +110,14 @@ function storeRow(c: usize, left: v128, right: v128): void {
   v128.store(c, right, 16);
 }
 
-/** Bytes of a spread panel of k summands. */
+/** Returns the size of a spread panel of k summands in bytes. */
 // @ts-ignore: decorator
 @inline
 export function spreadBytes(k: i32): usize {
   return <usize>k << 6;
 }
 
-/** A packed panel [k][4] times `sign`, each entry in both lanes: [k][4][2], the left operand of tiles. */
+/** Writes a packed panel [k][4] times `sign` with each entry in both lanes, [k][4][2]: the left operand of tiles. */
 export function spread(k: i32, panel: usize, sign: f64, to: usize): void {
   const s = f64x2.splat(sign);
   for (const end = to + spreadBytes(k); to < end; to += 64) {
@@ -128,12 +129,12 @@ export function spread(k: i32, panel: usize, sign: f64, to: usize): void {
   }
 }
 
-/** Bytes that a tile over an edge works in. */
+/** Scratch bytes of a tile over an edge. */
 export const EDGE_BYTES: usize = 128;
 
 /**
- * As `tile`, where only part of `c` exists: `rows` x `columns`, and of row i the columns from i + shift on (no such
- * bound with a shift of -4). `edge` is scratch.
+ * Computes `tile` if only part of `c` exists: `rows` x `columns`, and of row i the columns from i + shift on (a shift
+ * of -4 has no effect). `edge` is scratch.
  */
 export function tileEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, shift: i32, edge: usize): void {
   memory.fill(edge, 0, EDGE_BYTES);
@@ -146,7 +147,9 @@ export function tileEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows:
   }
 }
 
-/** c -= a b where both are packed panels [k][4] and few tiles share the left one: inside a block of a factorisation. */
+/**
+ * Computes c -= a b for two packed panels [k][4] if few tiles share the left one: within a block of a factorisation.
+ */
 // @ts-ignore: decorator
 @inline
 export function subtractTile(k: i32, a: usize, b: usize, c: usize, ldc: usize): void {

@@ -5,17 +5,18 @@ import { panelBytes, panelsOf } from './pack';
 import { subtractTile } from './tile';
 import { addScaled, dot } from './vectors';
 
-/** Rows solved between two updates of the rest. */
+/** Number of rows solved between two updates of the remaining rows. */
 const WIDTH: i32 = 64;
 
 /**
- * The panels of a block follow the scratch of products, so they begin as far after a cache line as the panels of those.
+ * The panels of a block follow the scratch of products, so they have the same offset from a cache line as the panels of
+ * products.
  */
 export function triangularSolveScratch(): usize {
   return gemmScratch() + <usize>panelsOf(WIDTH) * panelBytes(WIDTH) + panelBytes(WIDTH);
 }
 
-/** L X = B in place; B is [n x columns] row-major. */
+/** Solves L X = B in place; B is [n x columns] row-major. */
 export function solveLower(l: usize, n: i32, b: usize, columns: i32, scratch: usize): void {
   if (columns == 1) return forward(l, n, b);
   if (isNative(0.5 * n * n * columns)) return nativeSolveLower(l, n, b, columns, scratch);
@@ -29,7 +30,7 @@ export function solveLower(l: usize, n: i32, b: usize, columns: i32, scratch: us
   }
 }
 
-/** L' X = B in place. */
+/** Solves L' X = B in place. */
 export function solveLowerTransposed(l: usize, n: i32, b: usize, columns: i32, scratch: usize): void {
   if (columns == 1) return backward(l, n, b);
   if (isNative(0.5 * n * n * columns)) return nativeSolveLowerTransposed(l, n, b, columns, scratch);
@@ -65,7 +66,7 @@ function solveBlock(l: usize, lRow: usize, lColumn: usize, width: i32, b: usize,
   }
 }
 
-/** Rows of the block in panels of four, entries right of the diagonal 0, the diagonal inverted. */
+/** Packs the rows of the block in panels of four, with zeros right of the diagonal and an inverted diagonal. */
 function packLower(l: usize, lRow: usize, lColumn: usize, width: i32, to: usize): void {
   for (let i = 0; i < panelsOf(width) << 2; i++) {
     const panel = to + <usize>(i >> 2) * panelBytes(WIDTH) + (<usize>(i & 3) << 3);
@@ -101,7 +102,7 @@ function move(from: usize, fromRow: usize, to: usize, toRow: usize, rows: i32, l
   }
 }
 
-/** Solves one right-hand side forwards: a dot product per row. */
+/** Solves one right-hand side forwards, by one dot product per row. */
 function forward(l: usize, n: i32, b: usize): void {
   for (let i = 0; i < n; i++) {
     const row = l + (<usize>i * <usize>n << 3);
@@ -110,7 +111,7 @@ function forward(l: usize, n: i32, b: usize): void {
   }
 }
 
-/** Solves one right-hand side backwards: each solved entry is subtracted from those before it, along a row of L. */
+/** Solves one right-hand side backwards: each solved entry is subtracted from the earlier entries, along a row of L. */
 function backward(l: usize, n: i32, b: usize): void {
   for (let i = n - 1; i >= 0; i--) {
     const row = l + (<usize>i * <usize>n << 3);

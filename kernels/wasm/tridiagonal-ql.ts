@@ -1,9 +1,10 @@
-/** Sweeps one eigenvalue may take; a handful is the rule. */
+/** Maximum number of sweeps per eigenvalue; a handful are usual. */
 const SWEEPS_MAX: i32 = 60;
 
 /**
- * Eigenvalues of a symmetric tridiagonal matrix by implicit QL, in place and unsorted; with `rows`, the rows of that
- * [n x columns] matrix are rotated along, `ld` bytes apart. Returns false if one does not converge.
+ * Computes the eigenvalues of a symmetric tridiagonal matrix by implicit QL, in place and unsorted. If `rows` is given,
+ * the rows of that [n x columns] matrix, `ld` bytes apart, are rotated too. Returns false if an eigenvalue does not
+ * converge.
  */
 export function tridiagonalQl(d: usize, e: usize, n: i32, rows: usize, columns: i32, ld: usize): bool {
   const floor = f64.EPSILON * f64.EPSILON * largest(d, e, n);
@@ -35,7 +36,10 @@ function largest(d: usize, e: usize, n: i32): f64 {
   return result;
 }
 
-/** `floor` is far below the rounding errors of the matrix: noise between zero eigenvalues is not iterated on. */
+/**
+ * Returns the first negligible off-diagonal entry. `floor` is far below the rounding errors of the matrix, so that
+ * noise between zero eigenvalues is not iterated on.
+ */
 function firstNegligible(d: usize, e: usize, n: i32, l: i32, floor: f64): i32 {
   let m = l;
   while (m < n - 1) {
@@ -46,7 +50,10 @@ function firstNegligible(d: usize, e: usize, n: i32, l: i32, floor: f64): i32 {
   return m;
 }
 
-/** Turns a block around, so that its large entries come last: QL converges slowly, or not at all, on one graded the other way. */
+/**
+ * Reverses a block, so that its large entries come last: QL converges slowly, or not at all, on a block graded the
+ * other way.
+ */
 function reverse(d: usize, e: usize, l: i32, m: i32, rows: usize, columns: i32, ld: usize): void {
   for (let i = l, j = m; i < j; i++, j--) {
     exchange(at(d, i), at(d, j), 1);
@@ -98,7 +105,7 @@ function qlSweep(d: usize, e: usize, l: i32, m: i32, rows: usize, columns: i32, 
   store<f64>(at(e, m), 0);
 }
 
-/** Rotates two neighbouring rows. */
+/** Rotates two adjacent rows. */
 export function rotate(row: usize, ld: usize, n: i32, c: f64, s: f64): void {
   const next = row + ld;
   const cc = f64x2.splat(c);

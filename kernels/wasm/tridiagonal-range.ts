@@ -1,13 +1,14 @@
 /**
- * Halvings until two ends are adjacent, or as near to zero as rounding relative to the largest entry: from 1 to 2^-104,
- * with a margin.
+ * Maximum number of bisections until two ends are adjacent or as near to zero as rounding relative to the largest entry
+ * permits: from 1 to 2^-104, with a margin.
  */
 const HALVINGS_MAX: i32 = 128;
 
 /**
- * Smallest and largest eigenvalue of a symmetric tridiagonal matrix, by halving the range that Gershgorin's circles leave them: how many
- * eigenvalues lie at or below a value are the negative pivots of the matrix less it. Both ends are sought in the lanes of one vector, which
- * a division waits for as long as for one. `e` becomes its squares. Returns false if an entry is not finite.
+ * Computes the smallest and largest eigenvalue of a symmetric tridiagonal matrix by bisection of the range given by
+ * Gershgorin's circles: the number of eigenvalues at or below a value is the number of negative pivots of the shifted
+ * matrix. Both ends are bisected in the two lanes of one vector, which costs no more divisions than one. `e` is
+ * overwritten with its squares. Returns false if an entry is not finite.
  */
 export function tridiagonalRange(d: usize, e: usize, n: i32, out: usize): bool {
   let low = f64.POSITIVE_INFINITY;
@@ -27,10 +28,10 @@ export function tridiagonalRange(d: usize, e: usize, n: i32, out: usize): bool {
   const pivot = f64.MIN_NORMAL_VALUE * square;
   const rounding = f64.EPSILON * f64.EPSILON * max(abs(low), abs(high));
   const least = notAbove(d, e, n, pivot, f64x2.splat(low));
-  let bottom = low; // For the smallest: none is at or below.
-  let smallest = i64x2.extract_lane(least, 0) > 0 ? low : high; // At least one is.
-  let top = low; // For the largest: not all are at or below.
-  let largest = high; // All are.
+  let bottom = low; // smallest eigenvalue: none is at or below this value
+  let smallest = i64x2.extract_lane(least, 0) > 0 ? low : high; // at least one eigenvalue is at or below this value
+  let top = low; // largest eigenvalue: not all are at or below this value
+  let largest = high; // all eigenvalues are at or below this value
   for (let halving = 0; halving < HALVINGS_MAX; halving++) {
     const a = bottom + (smallest - bottom) / 2;
     const b = top + (largest - top) / 2;
@@ -47,7 +48,9 @@ export function tridiagonalRange(d: usize, e: usize, n: i32, out: usize): bool {
   return true;
 }
 
-/** Eigenvalues at or below the value of each lane, by pivots no smaller than `pivot`. */
+/**
+ * Returns the number of eigenvalues at or below the value in each lane, from pivots of at least `pivot` in magnitude.
+ */
 function notAbove(d: usize, squares: usize, n: i32, pivot: f64, x: v128): v128 {
   const pivots = f64x2.splat(pivot);
   const negative = f64x2.splat(-pivot);

@@ -2,21 +2,21 @@ import { gemmScratch } from './gemm';
 import { teamGemm, teamSymv, teamSymvScratch } from './team';
 import { addScaled, addTransposed, dot, gemv } from './vectors';
 
-/** Columns reduced between two updates of the trailing matrix. */
+/** Number of columns reduced between two updates of the trailing matrix. */
 const WIDTH: i32 = 32;
 
-/** Scratch: two small vectors, the panels V, W and V again, and that of the products. */
+/** Returns the scratch size: two small vectors, the panels V, W and a copy of V, and the panel of the products. */
 export function tridiagonaliseScratch(n: i32): usize {
   return (<usize>WIDTH << 5) + <usize>(3 * WIDTH) * (<usize>n << 3) + max(gemmScratch(), teamSymvScratch(n));
 }
 
 /**
- * Reduces a symmetric matrix, upper triangle row-major, to T = Q' A Q: `d` the diagonal, `e` what couples i and i + 1 (e[n-1] = 0).
- * Row i right of the diagonal becomes the Householder vector v_i (its first entry 1), `tau` its factor: H_i = I - tau v v',
- * Q = H_0 H_1 ... H_(n-2). The part below the diagonal is neither read nor written.
+ * Reduces a symmetric matrix, upper triangle row-major, to T = Q' A Q: `d` is the diagonal, e[i] couples i and i + 1
+ * (e[n-1] = 0). Row i right of the diagonal becomes the Householder vector v_i (its first entry 1), `tau` its factor:
+ * H_i = I - tau v v', Q = H_0 H_1 ... H_(n-2). The part below the diagonal is neither read nor written.
  *
- * The rows of a block are brought up to date one by one; the trailing matrix only after the block, by one product of rank 2 x WIDTH.
- * A team shares both halves of the work, the products with the trailing matrix and its updates.
+ * The rows of a block are updated one by one, the trailing matrix only after the block, by one product of rank 2 x
+ * WIDTH. A team shares both halves of the work: the products with the trailing matrix and its updates.
  */
 export function tridiagonalise(a: usize, n: i32, d: usize, e: usize, tau: usize, scratch: usize): void {
   const ld = <usize>n << 3;
@@ -36,19 +36,19 @@ export function tridiagonalise(a: usize, n: i32, d: usize, e: usize, tau: usize,
   }
 }
 
-/** Lays V, W, V below each other at the place of V: [V W]' [W V] is then one product. */
+/** Copies V, W, V one below the other, starting at V: [V W]' [W V] is then one product. */
 function packTwice(v: usize, w: usize, width: i32, ld: usize): void {
   const bytes = <usize>width * ld;
   memory.copy(v + bytes, w, bytes);
   memory.copy(v + 2 * bytes, v, bytes);
 }
 
-/** Brings row i up to date, makes its Householder vector, and the vector w that the update of the rest needs. */
+/** Updates row i, computes its Householder vector, and the vector w for the update of the trailing matrix. */
 function reduceRow(a: usize, n: i32, i: i32, p: i32, d: usize, e: usize, tau: usize, v: usize, w: usize, small: usize, sums: usize): void {
   const ld = <usize>n << 3;
   const here = <usize>i << 3;
   const row = a + <usize>i * ld + here;
-  // a_i -= V' (W column i) + W' (V column i), over the columns i..n.
+  // Computes a_i -= V' (W column i) + W' (V column i) over the columns i..n.
   gather(w + here, ld, p, small);
   addTransposed(v + here, p, n - i, ld, small, row, -1);
   gather(v + here, ld, p, small);
@@ -77,7 +77,10 @@ function reduceRow(a: usize, n: i32, i: i32, p: i32, d: usize, e: usize, tau: us
   addScaled(-0.5 * factor * dot(wp, vp, m), vp, wp, m);
 }
 
-/** Householder vector of x in place, its first entry 1; stores what x becomes and returns tau (0 if x needs none). */
+/**
+ * Computes the Householder vector of x in place, with a first entry of 1; stores the first entry of the reflected x and
+ * returns tau (0 if x needs no reflection).
+ */
 function reflect(x: usize, m: i32, beta: usize): f64 {
   const alpha = load<f64>(x);
   const tail = m > 1 ? dot(x + 8, x + 8, m - 1) : 0;

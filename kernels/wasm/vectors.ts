@@ -1,8 +1,11 @@
 import { isNative, nativeSymvRows } from './native';
 
-// Straight passes over contiguous vectors. Each is bound by memory once its operands leave the cache.
+// Passes over contiguous vectors. Each is memory-bound once its operands exceed the cache.
 
-/** Sum of products of two contiguous vectors: four pairs of lanes, the last one to seven terms among the first of them. */
+/**
+ * Returns the dot product of two contiguous vectors: four pairs of lanes, with the last one to seven terms added to the
+ * first of them.
+ */
 export function dot(x: usize, y: usize, n: i32): f64 {
   let s0 = f64x2.splat(0);
   let s1 = f64x2.splat(0);
@@ -32,7 +35,7 @@ export function dot(x: usize, y: usize, n: i32): f64 {
   return n & 1 ? total + load<f64>(x) * load<f64>(y) : total;
 }
 
-/** y += factor * x for contiguous vectors. */
+/** Computes y += factor * x for contiguous vectors. */
 export function addScaled(factor: f64, x: usize, y: usize, n: i32): void {
   const f = f64x2.splat(factor);
   let i = 0;
@@ -50,8 +53,9 @@ export function addScaled(factor: f64, x: usize, y: usize, n: i32): void {
 }
 
 /**
- * out = A x for a row-major A whose rows lie `ld` bytes apart. One row after the other: a single stream is what prefetchers follow
- * best, and x stays in the first-level cache (against four rows at a time: 1.4 times as fast in the cache, 2.3 times beyond it).
+ * Computes out = A x for a row-major A whose rows are `ld` bytes apart, one row after the other: prefetchers follow a
+ * single stream best, and x stays in the first-level cache (1.4 times as fast as four rows at a time in the cache, 2.3
+ * times beyond it).
  */
 export function gemv(a: usize, rows: i32, columns: i32, ld: usize, x: usize, out: usize): void {
   for (let i = 0; i < rows; i++) {
@@ -67,10 +71,10 @@ function lanes(value: v128): f64 {
   return f64x2.extract_lane(value, 0) + f64x2.extract_lane(value, 1);
 }
 
-/** Panels larger than this are streamed from memory, one row after the other; smaller ones stay in a cache. */
+/** Size above which panels are streamed from memory, one row after the other; smaller panels stay in a cache. */
 const STREAMED_BYTES: usize = 8 << 20;
 
-/** out += sign * A' x: in a cache four rows are added in one pass over out. */
+/** Computes out += sign * A' x; for a panel in the cache, four rows are added in one pass over out. */
 export function addTransposed(a: usize, rows: i32, columns: i32, ld: usize, x: usize, out: usize, sign: f64): void {
   let i = 0;
   const together = <usize>rows * ld <= STREAMED_BYTES;
@@ -109,8 +113,8 @@ function addFour(a: usize, ld: usize, n: i32, x: usize, out: usize, sign: f64): 
 }
 
 /**
- * out += A x for a symmetric A whose upper triangle lies row-major, rows `ld` bytes apart, by the rows [first, last) of that triangle: one
- * pass over half the matrix. `first` is a multiple of 4, and so is `last` unless it is n.
+ * Computes out += A x for a symmetric A with a row-major upper triangle, rows `ld` bytes apart, using the rows [first,
+ * last) of the triangle: one pass over half the matrix. `first` is a multiple of 4, and so is `last` unless it is n.
  */
 export function symvRows(a: usize, n: i32, ld: usize, x: usize, out: usize, first: i32, last: i32): void {
   if (isNative(<f64>(last - first) * (2 * n - first - last))) return nativeSymvRows(a, n, ld, x, out, first, last);
@@ -140,7 +144,7 @@ export function symvRows(a: usize, n: i32, ld: usize, x: usize, out: usize, firs
   }
 }
 
-/** The 4 x 4 square on the diagonal. */
+/** Multiplies the 4 x 4 block on the diagonal. */
 function cornerOf(a: usize, ld: usize, x: usize, out: usize): void {
   for (let r = 0; r < 4; r++) {
     let total: f64 = 0;
@@ -152,7 +156,9 @@ function cornerOf(a: usize, ld: usize, x: usize, out: usize): void {
   }
 }
 
-/** Four rows right of their square: their products with x, and their contribution to the outputs below. */
+/**
+ * Multiplies four rows right of their diagonal block: their products with x, and their contributions to later outputs.
+ */
 function fourRows(a: usize, ld: usize, n: i32, head: usize, x: usize, outHead: usize, out: usize): void {
   const b = a + ld;
   const c = b + ld;
@@ -205,7 +211,7 @@ function fourRows(a: usize, ld: usize, n: i32, head: usize, x: usize, outHead: u
   store<f64>(outHead, load<f64>(outHead, 24) + r3, 24);
 }
 
-/** out = x * x, entry by entry. */
+/** Computes out = x * x, entry by entry. */
 export function square(x: usize, n: i32, out: usize): void {
   let i = 0;
   for (; i + 2 <= n; i += 2) {
@@ -217,7 +223,7 @@ export function square(x: usize, n: i32, out: usize): void {
   if (i < n) store<f64>(out, load<f64>(x) * load<f64>(x));
 }
 
-/** Upper triangle of C := decay C + factor x x'. */
+/** Computes the upper triangle of C := decay C + factor x x'. */
 export function rankOneUpdate(c: usize, n: i32, x: usize, decay: f64, factor: f64): void {
   const d = f64x2.splat(decay);
   for (let i = 0; i < n; i++) {
@@ -235,7 +241,7 @@ export function rankOneUpdate(c: usize, n: i32, x: usize, decay: f64, factor: f6
   }
 }
 
-/** Largest absolute value of a contiguous vector; NaN if one is. */
+/** Returns the largest absolute value of a contiguous vector; NaN if an entry is NaN. */
 export function largestMagnitude(x: usize, n: i32): f64 {
   let most = f64x2.splat(0);
   let second = f64x2.splat(0);

@@ -1,28 +1,32 @@
-// The range of the values is divided, and the part that contains a share is divided again, until few are left to sort.
+// The range of the values is divided into buckets, and a bucket that contains a percentile is divided again, until few
+// values are left to sort.
 
-/** Parts of a range of equal width: a few values in each. */
+/** Number of buckets of equal width in a range: a few values in each. */
 const BUCKETS: i32 = 128;
 const LYING_BYTES: usize = 1024;
 
 /** Maximum number of values that are sorted rather than divided. */
 const FEW: i32 = 24;
 
-/** Positive values with a larger ratio of largest to smallest are divided by magnitude: those of companies are. */
+/**
+ * Ratio of the largest to the smallest positive value from which on values are divided by magnitude, as values of
+ * companies usually are.
+ */
 const WIDE: f64 = 16;
 
-/** Maximum depth of division; the remaining values are then sorted, however many they are. */
+/** Maximum depth of division; the remaining values are then sorted, whatever their number. */
 const LEVELS: i32 = 8;
 
-/** Tolerance for rounding of a share: sums of equal weights reach it. */
+/** Tolerance for rounding errors of cumulative weights: sums of equal weights reach a share. */
 const SLACK: f64 = 1e-12;
 
 /** Bucket of entries without a value or weight. */
 const NOWHERE: u8 = 255;
 
-/** Buckets compared at a time. */
+/** Number of buckets compared at a time. */
 const LANES: i32 = 16;
 
-// State shared by all parts of one call, and the sums of a part.
+// State shared by all levels of one call, and the sums of a level.
 let limits: usize = 0;
 let found: usize = 0;
 let levels: usize = 0;
@@ -37,7 +41,7 @@ function roomFor(count: i32): usize {
   return <usize>((count + LANES - 1) & -LANES);
 }
 
-/** Weights by bucket, buckets, values and their weights. */
+/** Returns the bytes of a level: weights by bucket, bucket numbers, values and their weights. */
 @inline
 function levelBytes(count: usize): usize {
   return LYING_BYTES + 17 * count;
@@ -76,8 +80,9 @@ export function weightedPercentiles(
 }
 
 /**
- * Puts each value that has a weight into its bucket, and sums; where there is one bucket only if that `counts`.
- * @returns whether there are several buckets: equal values and endless ranges are one
+ * Assigns each value with a weight to its bucket, and computes the sums of weights; assigns values to a single bucket
+ * only if `counts`.
+ * @returns true if there are several buckets: equal values and infinite ranges have only one
  */
 function part(values: usize, weights: usize, count: i32, level: usize, counts: bool): bool {
   let lows = f64x2.splat(Infinity);
@@ -112,7 +117,10 @@ function part(values: usize, weights: usize, count: i32, level: usize, counts: b
   return isParted;
 }
 
-/** @param byMagnitude by the upper half of the number, which ascends with a positive one about as its logarithm does */
+/**
+ * Assigns values to buckets. @param byMagnitude by the upper half of the number, which increases approximately with the
+ * logarithm of a positive number
+ */
 @inline
 function place(
   values: usize,
@@ -154,10 +162,10 @@ function place(
   sum = s;
 }
 
-/** The shares from one to before another among the values of a level, by the buckets in which they lie. */
+/** Finds the percentiles of shares [first, last) among the values of a level from the bucket weights. */
 function seek(values: usize, weights: usize, count: i32, depth: i32, first: i32, last: i32, below: f64): void {
   const level = levels + <usize>depth * levelBytes(room);
-  // The last bucket with a weight: it contains the share that rounding left over.
+  // The last bucket with a weight contains the shares that rounding left over.
   let top = BUCKETS - 1;
   while (top > 0 && load<f64>(level + (<usize>top << 3)) == 0) top--;
   let share = first;
@@ -171,7 +179,7 @@ function seek(values: usize, weights: usize, count: i32, depth: i32, first: i32,
   }
 }
 
-/** The shares among the values of a bucket. */
+/** Finds the percentiles of shares [first, last) among the values of a bucket. */
 function seekIn(
   values: usize,
   weights: usize,
@@ -194,7 +202,7 @@ function seekIn(
   }
 }
 
-/** Copies the values of a bucket, and the magnitudes of their weights. @returns how many */
+/** Copies the values of a bucket and their absolute weights. @returns the number of values */
 function collect(
   values: usize,
   weights: usize,
@@ -219,7 +227,10 @@ function collect(
   return held;
 }
 
-/** The shares among some values by sorting these; what rounding leaves unreached is the largest. */
+/**
+ * Finds the percentiles of shares [first, last) by sorting the values; shares not reached because of rounding get the
+ * largest value.
+ */
 function sortInto(values: usize, weights: usize, count: i32, first: i32, last: i32, below: f64): void {
   for (let k = 1; k < count; k++) {
     const value = load<f64>(values + (<usize>k << 3));

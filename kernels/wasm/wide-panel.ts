@@ -1,13 +1,14 @@
-// Packed panels of six neighbouring columns, [k][6]: the right side of tiles, and in halves of three columns their left side.
+// Packed panels of six adjacent columns, [k][6]: the right operand of tiles, and in halves of three columns their left
+// operand.
 
-/** Bytes of one packed panel of k summands. */
+/** Returns the size of a packed panel of k summands in bytes. */
 // @ts-ignore: decorator
 @inline
 export function widePanelBytes(k: i32): usize {
   return <usize>k * 48;
 }
 
-/** Number of panels that cover the columns. */
+/** Returns the number of panels for the columns. */
 // @ts-ignore: decorator
 @inline
 export function widePanelsOf(columns: i32): i32 {
@@ -15,8 +16,8 @@ export function widePanelsOf(columns: i32): i32 {
 }
 
 /**
- * Returns the number of panels with six columns; the last two at most have four, so that no more than one column is
- * empty.
+ * Returns the number of panels with six columns; the last one or two panels have at most four columns, so that at most
+ * one column is empty.
  */
 export function sixesOf(columns: i32): i32 {
   const rest = (columns + 1) % 6;
@@ -24,14 +25,14 @@ export function sixesOf(columns: i32): i32 {
   return max(0, widePanelsOf(columns) - fours);
 }
 
-/** Returns the number of leading panels whose six columns all exist: the last one may lack one. */
+/** Returns the number of leading panels of six existing columns: the last panel may lack one. */
 // @ts-ignore: decorator
 @inline
 export function wholePanelsOf(columns: i32, sixes: i32): i32 {
   return columns >= sixes * 6 ? sixes : sixes - 1;
 }
 
-/** First column of a panel. */
+/** Returns the first column of a panel. */
 // @ts-ignore: decorator
 @inline
 export function columnOf(panel: i32, sixes: i32): i32 {
@@ -54,7 +55,7 @@ export function packWide(x: usize, columns: i32, first: i32, k: i32, packed: usi
   }
 }
 
-/** Packs eight panels at once: their rows are adjacent, so that shared cache lines and pages are fetched once. */
+/** Packs eight panels at once: their rows are adjacent, so shared cache lines and pages are fetched once. */
 function packEight(from: usize, ld: usize, k: i32, to: usize): void {
   const bytes = widePanelBytes(k);
   for (const end = to + bytes; to < end; to += 48) {

@@ -2,14 +2,16 @@ import { addProduct } from './products';
 import { widePanelBytes } from './wide-panel';
 
 /**
- * c = from + a b for a tile of 3 x 6 over k summands, each entry in the order of the summands: cut the sum anywhere, its bits stay.
+ * Computes c = from + a b for a tile of 3 x 6 over k summands. Each entry adds the summands in order, so a sum that is
+ * split at any point is bit-identical.
  *
- * `b` is a packed panel [k][6], `a` the first of three columns of another; `from` has rows `step` bytes apart, `c` rows `ldc` apart. Nine
- * accumulators of two lanes, six loads a summand: two for three multiplications, where a tile of 4 x 4 takes three for four and 3 % longer an
- * entry on Node 20. An exit follows each row, deliberately: V8 moves all loads of a stretch without branches to its top, and then spills
- * accumulators, which takes three times as long. They are never taken, for no panel lies at addresses as low as these. Summands that are no
- * whole turn of four have a separate loop: exits that are taken between the four would each compute an address first. In place rather
- * than called, which takes 1 % less.
+ * `b` is a packed panel [k][6], `a` the first of three columns of another panel; `from` has rows `step` bytes apart,
+ * `c` rows `ldc` apart. Nine accumulators of two lanes, six loads per summand: two loads for three multiplications,
+ * whereas a tile of 4 x 4 needs three for four and takes 3 % longer per entry on Node 20. The exit after each row is
+ * deliberate: V8 moves all loads of a branch-free section to its top and then spills accumulators, which takes three
+ * times as long. The exits are never taken, because no panel is at such low addresses. Summands beyond the last full
+ * turn of four have a separate loop: exits that are taken between the four would each compute an address first. Inlined
+ * rather than called, which takes 1 % less time.
  */
 // @ts-ignore: decorator
 @inline
@@ -140,7 +142,7 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
   v128.store(c, c22, 32);
 }
 
-/** Works like `wideTile` for a tile of 3 x 4, as a call, on four neighbouring columns of a packed panel. */
+/** Computes `wideTile` for a tile of 3 x 4, as a call, on four adjacent columns of a packed panel. */
 export function narrowTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize): void {
   let c00 = v128.load(from);
   let c01 = v128.load(from, 16);

@@ -3,7 +3,7 @@ import { assert } from '../assert.js';
 /** Maximum number of sweeps over the securities; 10 to 40 are usual. */
 const SWEEPS_MAX = 2000;
 
-/** Largest relative difference between the risk contribution of a security and the mean one. */
+/** Maximum relative difference between the risk contribution of a security and the mean contribution. */
 const TOLERANCE = 1e-11;
 
 export interface EqualRiskOutcome {
@@ -13,13 +13,13 @@ export interface EqualRiskOutcome {
 
 /**
  * Computes positive weights under which every security contributes the same risk: w_i (S w)_i equal for all i, sum 1.
- * They are unique for a positive definite matrix: the scaled minimiser of x'Sx / 2 - sum(log x) / n, found coordinate
- * by coordinate.
+ * They are unique for a positive definite matrix: the scaled minimiser of x'Sx / 2 - sum(log x) / n, found by
+ * coordinate descent.
  *
  * @param covariance [n x n] row-major, symmetric, positive variances; any unit.
  * @param out        [n], overwritten with the weights.
  * @throws           KernelFault on a shape mismatch or a variance that is not positive.
- * @cost             2 n^2 multiply-adds a sweep, 10 to 40 sweeps; scratch of n.
+ * @cost             2 n^2 multiply-adds per sweep, 10 to 40 sweeps; scratch of n.
  * @source           Griveau-Billion, Richard & Roncalli (2013), A fast algorithm for computing high-dimensional risk
  *                   parity portfolios, algorithm 1.
  */
@@ -61,7 +61,7 @@ function updateCoordinate(covariance: Float64Array, i: number, x: Float64Array, 
   for (let j = 0; j < n; j++) marginal[j]! += step * covariance[row + j]!;
 }
 
-/** Largest |n x_i (S x)_i - 1|. */
+/** Returns the largest |n x_i (S x)_i - 1|. */
 function imbalance(x: Float64Array, marginal: Float64Array): number {
   let largest = 0;
   for (let i = 0; i < x.length; i++) {

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 
-/** Rules for the distance of two clusters given those of their members. */
+/** Linkage rules: distance between a merged cluster and another cluster, given the distances of its members. */
 export const LINKAGES = ['single', 'complete', 'average', 'ward'] as const;
 export type Linkage = (typeof LINKAGES)[number];
 
@@ -18,15 +18,15 @@ export interface HierarchyTerms {
 
 /** Merge of two clusters. Leaves are 0 to n - 1; the k-th merge creates cluster n + k. */
 export interface Merge {
-  /** Cluster that was created first. */
+  /** Cluster that was created earlier. */
   readonly left: number;
   readonly right: number;
   readonly distance: number;
 }
 
 /**
- * Computes hierarchical risk parity: assets in the order of the leaves of their tree, and weights by recursive
- * bisection of that order. Long only, sum 1.
+ * Computes hierarchical risk parity weights: orders the assets by the leaves of their cluster tree and assigns weights
+ * by recursive bisection of this order. Weights are long-only and sum to 1.
  *
  * @param covariance [n x n] row-major, symmetric, positive variances; any unit.
  * @param out        [n], overwritten with the weights.
@@ -49,7 +49,7 @@ export function solveHierarchicalRiskParity(
   bisect(covariance, order, out);
 }
 
-/** Root of (1 - correlation) / 2, [n x n]. */
+/** Computes the square root of (1 - correlation) / 2, [n x n]. */
 export function computeCorrelationDistances(covariance: Float64Array, n: number): Float64Array {
   const deviations = new Float64Array(n);
   for (let i = 0; i < n; i++) {
@@ -69,7 +69,7 @@ export function computeCorrelationDistances(covariance: Float64Array, n: number)
   return distances;
 }
 
-/** Euclidean distance between the columns of a symmetric matrix, [n x n]. */
+/** Computes the Euclidean distance between the columns of a symmetric matrix, [n x n]. */
 export function computeColumnDistances(matrix: Float64Array, n: number): Float64Array {
   const distances = new Float64Array(n * n);
   for (let i = 0; i < n; i++) {
@@ -88,8 +88,8 @@ export function computeColumnDistances(matrix: Float64Array, n: number): Float64
 }
 
 /**
- * Merges the two nearest clusters until one is left. Of pairs at the same distance the one with the earliest cluster is
- * merged, then the one with the earliest other.
+ * Merges the two nearest clusters until one is left. Ties are resolved in favour of the pair with the earliest first
+ * cluster, then the earliest second cluster.
  *
  * @param distances [n x n], symmetric; overwritten.
  * @returns n - 1 merges, in order.
@@ -112,12 +112,12 @@ export function linkClusters(distances: Float64Array, n: number, linkage: Linkag
 interface Clusters {
   readonly n: number;
   readonly distances: Float64Array;
-  /** Number of the cluster in each slot. */
+  /** Cluster in each slot. */
   readonly id: Int32Array;
   readonly size: Int32Array;
-  /** Slots that hold a cluster. */
+  /** Slots that contain a cluster. */
   active: number[];
-  /** Slot of the nearest other cluster, the earliest one on ties; -1 if there is none. */
+  /** Slot of the nearest other cluster, the earliest one in a tie; -1 if there is no other cluster. */
   readonly nearest: Int32Array;
 }
 
@@ -159,7 +159,7 @@ function mergeNearest(clusters: Clusters, made: number, linkage: Linkage): Merge
   return { left, right, distance };
 }
 
-/** Slot of the earliest cluster of the nearest pair. */
+/** Returns the slot of the earliest cluster of the nearest pair. */
 function slotOfNearest({ n, distances, id, active, nearest }: Clusters): number {
   let best = active[0]!;
   for (const slot of active) {
@@ -170,17 +170,17 @@ function slotOfNearest({ n, distances, id, active, nearest }: Clusters): number 
 }
 
 interface Joining {
-  /** Distances of a third cluster to the two that join, and between these. */
+  /** Distances of a third cluster to the two clusters that merge, and between the two. */
   readonly toA: number;
   readonly toB: number;
   readonly between: number;
-  /** Sizes of the two and of the third. */
+  /** Sizes of the two clusters and of the third. */
   readonly a: number;
   readonly b: number;
   readonly c: number;
 }
 
-/** Distance of a third cluster to two that join: the update of Lance and Williams. */
+/** Returns the distance of a third cluster to two merged clusters, by the update formula of Lance and Williams. */
 function computeJoinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: Joining): number {
   switch (linkage) {
     case 'single':
@@ -207,7 +207,7 @@ export function orderLeaves(merges: readonly Merge[], n: number): Int32Array {
   return order;
 }
 
-/** Splits an order in halves again and again, each half weighted against the variance of the other. */
+/** Splits an order into halves recursively and weights each half in proportion to the variance of the other. */
 function bisect(covariance: Float64Array, order: Int32Array, out: Float64Array): void {
   out.fill(1);
   const open: Int32Array[] = [order];
@@ -224,7 +224,7 @@ function bisect(covariance: Float64Array, order: Int32Array, out: Float64Array):
   }
 }
 
-/** Variance of a cluster under weights in proportion to inverse variances; not negative. */
+/** Returns the variance of a cluster with weights inversely proportional to variances; at least 0. */
 function clusterVariance(covariance: Float64Array, cluster: Int32Array, n: number): number {
   let total = 0;
   for (const asset of cluster) total += 1 / covariance[asset * n + asset]!;

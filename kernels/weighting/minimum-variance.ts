@@ -2,30 +2,30 @@ import { cholesky } from '../algebra/cholesky.js';
 import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
 import { assert } from '../assert.js';
 
-/** Pair steps per asset before the search switches to the exact solve. */
+/** Maximum number of pair steps per asset before the search switches to the exact solve. */
 const STEPS_PER_NAME = 60;
 
-/** Exact solves on a guessed active set before the search sharpens its guess. */
+/** Maximum number of exact solves on an estimated active set before the search refines its estimate. */
 const EXACT_SOLVES_MAX = 12;
 
-/** Gradient gaps, relative to its size, at which the search switches to the exact solve, in order. */
+/** Gradient gaps, relative to the largest gradient, at which the search switches to the exact solve, in order. */
 const GAPS = [1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13];
 
-/** Slack of the optimality conditions, relative to the largest gradient. */
+/** Tolerance of the optimality conditions, relative to the largest gradient. */
 const TOLERANCE = 1e-10;
 
 /**
- * Term added to the diagonal of a singular matrix, relative to the mean variance. It selects the most even of the
+ * Ridge added to the diagonal of a singular matrix, relative to the mean variance. It selects the most even of the
  * optimal weights.
  */
 const RIDGE = 1e-10;
 
-/** Pivot, relative to its diagonal entry, below which a factor counts as singular. */
+/** Minimum ratio of a pivot to its diagonal entry; below it the matrix counts as singular. */
 const PIVOT_MIN = 1e-13;
 
 export interface MinimumVarianceOutcome {
   readonly status: 'solved' | 'iteration-limit';
-  /** Exact solves on an active set. */
+  /** Number of exact solves on an active set. */
   readonly solves: number;
   /** True if the matrix was singular and a ridge made the solution unique. */
   readonly ridged: boolean;
@@ -33,11 +33,11 @@ export interface MinimumVarianceOutcome {
 
 /**
  * Computes the long-only weights of least variance: argmin w'Sw over sum w = 1 and 0 <= w <= upper. A pairwise descent
- * guesses which bounds hold; a Cholesky solve on the free securities makes the answer exact and is checked against the
- * optimality conditions of all securities.
+ * estimates the active bounds; a Cholesky solve on the free securities gives the exact solution, which is checked
+ * against the optimality conditions of all securities.
  *
  * @param covariance [n x n] row-major, symmetric positive semi-definite; any unit.
- * @param upper      Largest weight; taken as 1/n when it is less, since the weights could not reach 1.
+ * @param upper      Maximum weight, at least 1/n; a smaller value is replaced by 1/n, so that the weights can sum to 1.
  * @param out        [n], overwritten with the weights.
  * @throws           KernelFault on a shape mismatch.
  * @cost             about 50 n steps of 2 n multiply-adds, and a few Cholesky factors of the free securities; scratch of
@@ -106,8 +106,8 @@ interface Descent {
 }
 
 /**
- * Moves weight from the security with the steepest gradient to the one with the lowest, until no pair gains more than
- * the gap.
+ * Moves weight from the held security with the largest gradient to the best partner, until no pair has a larger
+ * gradient difference than the gap.
  */
 function descend({ covariance, upper, w, gradient, gap }: Descent): void {
   const n = w.length;
@@ -144,7 +144,7 @@ function computeLeastGradient({ upper, w, gradient }: Pick<Descent, 'upper' | 'w
   return least;
 }
 
-/** Returns the security below its bound whose exact pair step reduces the variance most; -1 if none does. */
+/** Returns the security below its bound whose exact pair step reduces the variance most; -1 if no step reduces it. */
 function findBestPartner({
   covariance,
   diagonal,
@@ -173,7 +173,7 @@ function findBestPartner({
 }
 
 /**
- * Minimises the variance with the securities at their bounds fixed: S_FF w_F = lambda 1 - S_FU u, sum w = 1.
+ * Minimises the variance with fixed securities at their bounds: S_FF w_F = lambda 1 - S_FU u, sum w = 1.
  * @returns false if no security is free or the free block is singular
  */
 function solveOn(covariance: Float64Array, sides: Int8Array, upper: number, out: Float64Array): boolean {
@@ -226,8 +226,8 @@ interface Solved {
 }
 
 /**
- * Moves every security that violates its optimality condition to the other side.
- * @returns number of moved securities
+ * Moves every security that violates its optimality condition to its other bound or releases it.
+ * @returns the number of changed securities
  */
 function correctSides({ w, gradient, sides, upper }: Solved): number {
   const n = w.length;
@@ -266,8 +266,8 @@ function correctSides({ w, gradient, sides, upper }: Solved): number {
 }
 
 /**
- * Returns a multiplier between the gradients of the full securities and those of the empty ones, when every security is at a
- * bound.
+ * Returns a multiplier between the gradients of the securities at their upper bound and those at zero, for use if every
+ * security is at a bound.
  */
 function priceBetween({ gradient, sides }: Pick<Solved, 'gradient' | 'sides'>): number {
   let above = Infinity;

@@ -1,7 +1,7 @@
 /**
- * Probability that a standard normal variable is at most z.
+ * Computes the probability that a standard normal variable is at most z.
  *
- * @param z  Any finite number.
+ * @param z  Finite number.
  * @returns  P(Z <= z) in (0, 1), relative error below 1e-13 for |z| <= 7; 0 below -37 and 1 above 8.3 to working
  *   precision.
  * @cost     16 multiply-adds, an exponential and a division.
@@ -34,7 +34,7 @@ function ratio(x: number): number {
   return above / below;
 }
 
-/** Returns the continued fraction of Mills' ratio, five levels deep, over the square root of 2 pi. */
+/** Returns the continued fraction of Mills' ratio, five levels deep, divided by the square root of 2 pi. */
 function fraction(x: number): number {
   return 1 / (x + 1 / (x + 2 / (x + 3 / (x + 4 / (x + 0.65))))) / 2.506628274631;
 }

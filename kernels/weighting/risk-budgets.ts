@@ -3,36 +3,39 @@ import type { DenseAlgebra } from '../optimisation/factors/algebra.js';
 import { createCurvature } from '../optimisation/factors/curvature.js';
 import { computeMetricDiagonal, multiplyMetric, type Metric } from '../optimisation/program/metric.js';
 
-/** Steps of Newton's method; five to seven are usual. */
+/** Maximum number of Newton steps; five to seven are usual. */
 const NEWTON_MAX = 50;
 
-/** Conjugate gradients of one step at most: beyond them a factor is cheaper. */
+/** Maximum number of conjugate gradient iterations per step; beyond it a factorisation is cheaper. */
 const GRADIENTS_MAX = 40;
 
-/** Share of the imbalance that a step far from the answer may leave; near it the imbalance itself. */
+/**
+ * Maximum residual of a step relative to the imbalance, far from the solution; near it the residual is limited by the
+ * imbalance itself.
+ */
 const LEFT_MAX = 0.1;
 
-/** Largest relative difference of a contribution from its budget. */
+/** Maximum relative difference between a contribution and its budget. */
 const TOLERANCE = 1e-13;
 
-/** Differences that count as solved where rounding leaves more than the tolerance. */
+/** Maximum relative difference that counts as solved if rounding errors prevent the tolerance. */
 const ACCEPTED = 1e-11;
 
-/** Maximum share of the distance to the edge of the positive orthant for a step. */
+/** Maximum step as a fraction of the distance to the boundary of the positive orthant. */
 const STEP_SHARE = 0.95;
 
 /**
- * Positive weights whose contributions to the variance are the budgets: w_i (S w)_i = b_i w'Sw for every i, sum 1. They
- * are unique for a positive definite metric: the scaled minimiser of x'Sx / 2 - sum b_i log x_i, by Newton's method from
- * the weights that one common factor would have. In
- * relative steps its curvature is that of the budgets and a part whose largest value is about one, so that a few
- * conjugate gradients solve for a step; a factor does where they are slow.
+ * Computes positive weights whose contributions to the variance equal the budgets: w_i (S w)_i = b_i w'Sw for every i,
+ * sum 1. They are unique for a positive definite metric: the scaled minimiser of x'Sx / 2 - sum b_i log x_i, by
+ * Newton's method from the weights under a one-factor model. In relative steps the Hessian is the diagonal of the
+ * budgets plus a term whose largest eigenvalue is about one, so a few conjugate gradient iterations solve for a step; a
+ * factorisation is used if they converge slowly.
  *
  * @param budgets  [n], positive, of sum 1.
  * @param out      [n], overwritten with the weights.
- * @returns        Whether the contributions are the budgets to 1e-11, relative.
+ * @returns        True if the contributions equal the budgets within a relative error of 1e-11.
  * @throws         KernelFault on a shape mismatch, a budget or a variance that is not positive.
- * @cost           about 15 products with the metric; a factor a step where gradients are slow.
+ * @cost           About 15 products with the metric; one factorisation per step if conjugate gradients converge slowly.
  * @source         Spinu (2013), An algorithm for computing risk parity weights; Nocedal & Wright (2006), Numerical
  *   Optimization, 2nd ed., section 7.1, for inexact steps.
  */
@@ -66,7 +69,7 @@ interface Names {
   readonly times: (x: Float64Array, out: Float64Array) => void;
 }
 
-/** Products with the metric, a matrix laid on the engine's memory once. */
+/** Returns a function that multiplies by the metric; a dense matrix is copied to the memory of the engine once. */
 function productOf(algebra: DenseAlgebra, metric: Metric): Names['times'] {
   if (metric.form === 'factor') return (x, out) => multiplyMetric(metric, x, out);
   const matrix = algebra.room(metric.matrix.length);
@@ -74,7 +77,7 @@ function productOf(algebra: DenseAlgebra, metric: Metric): Names['times'] {
   return (x, out) => algebra.symv(matrix, x, out);
 }
 
-/** Newton's method on the contributions, each step short of the edge. */
+/** Runs Newton's method on the contributions, with steps short of the boundary of the positive orthant. */
 function newton(algebra: DenseAlgebra, metric: Metric, names: Names, x: Float64Array): boolean {
   const { n } = metric;
   const { budgets, times } = names;
@@ -111,23 +114,23 @@ function newton(algebra: DenseAlgebra, metric: Metric, names: Names, x: Float64A
       if (step[i]! < 0) length = Math.min(length, -STEP_SHARE / step[i]!);
       largest = Math.max(largest, Math.abs(step[i]!));
     }
-    // Damped while it is large, as self-concordance has it.
+    // The step is damped while it is large, as the theory of self-concordant functions requires.
     if (largest > 1) length = Math.min(length, 1 / largest);
     for (let i = 0; i < n; i++) x[i]! *= 1 + length * step[i]!;
   }
   return least <= ACCEPTED;
 }
 
-/** Shares of a variance that are a security's own: the least that is assumed. */
+/** Minimum specific share of the variance of a security in the one-factor model. */
 const OWN_MIN = 0.05;
 
-/** Rounds in which the common part of each security and its own settle, and in which the weights do. */
+/** Number of fixed-point rounds for the common part of each security, and for the weights. */
 const FACTOR_ROUNDS = 4;
 const EXPOSURE_ROUNDS = 40;
 
 /**
- * Weights whose contributions are the budgets where one factor is all that securities have in common: that which the
- * marginals of some weights show.
+ * Computes weights whose contributions equal the budgets under a one-factor model estimated from the marginal
+ * contributions of some weights.
  *
  * @param marginal  S x, [n], with x'S x = 1.
  * @param x         Overwritten with the weights.
@@ -162,13 +165,16 @@ function oneFactorWeights({ budgets, variances }: Names, marginal: Float64Array,
 
 interface Wanted {
   readonly x: Float64Array;
-  /** Budgets less contributions. */
+  /** Budgets less contributions, [n]. */
   readonly right: Float64Array;
-  /** Maximum remaining part, relative to the budget. */
+  /** Maximum residual, relative to the budget. */
   readonly left: number;
 }
 
-/** Solves (X S X + B) step = right for relative steps. @returns true if the remainder is within the limit */
+/**
+ * Solves (X S X + B) step = right for relative steps by conjugate gradients. @returns true if the residual is within
+ * the limit
+ */
 function stepByGradients(
   { budgets, variances, times }: Names,
   { x, right, left }: Wanted,
@@ -209,7 +215,7 @@ function stepByGradients(
   return false;
 }
 
-/** Solves it by a factor of the curvature. @returns false if the curvature has none */
+/** Solves (X S X + B) step = right by a factorisation. @returns false if the matrix is not positive definite */
 function stepByFactor(
   algebra: DenseAlgebra,
   metric: Metric,

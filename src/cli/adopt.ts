@@ -31,7 +31,7 @@ the place; 78 the place belongs to another store.
 
 const EXIT_MISSING = 1;
 
-/** Runs `divisor adopt`: makes a database the owner of a place of results. */
+/** Runs `divisor adopt`: makes a database the owner of a results location. */
 export async function adopt(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, newPlace, json } = parse(argv);
   const { settings } = readSettings(flags, environment);

@@ -13,8 +13,8 @@ const FORM = `must be ACTION=PERSONS or ACTION=PERSONS:name+name, with ${APPROVA
 const isAction = (word: string): word is ApprovalAction => (APPROVAL_ACTION_NAMES as readonly string[]).includes(word);
 
 /**
- * Rules as a flag has them: `publish=2,restate=3:ada+ben`. One person alone is no rule. A restatement publishes: without
- * a separate rule it follows that of publications.
+ * Parses rules such as `publish=2,restate=3:ada+ben`. A count of one person sets no rule. The rule for publications
+ * also applies to restatements without a stated rule, because a restatement publishes.
  */
 const approvalRules = list(',').transform((texts, context): ApprovalRules => {
   const rules: { [A in ApprovalAction]?: ApprovalRules[A] } = {};

@@ -103,7 +103,7 @@ async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promis
   return EXIT.done;
 }
 
-/** Reads entries and seals of a file of JSON lines or of one JSON object. */
+/** Reads entries and seals from a file of JSON lines or of one JSON object. */
 function partsOf(bytes: Uint8Array): { readonly entries: readonly unknown[]; readonly seals: readonly unknown[] } {
   const whole = valueOf(bytes) as { readonly seals?: unknown } | undefined;
   const items = entriesOf(bytes);

@@ -31,7 +31,7 @@ interface BackupSummary {
 
 const EXIT_DAMAGED = 1;
 
-/** Runs `divisor backup`: copies a home consistently. */
+/** Runs `divisor backup`: writes a consistent copy of a home. */
 export async function backup(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { home, settings, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
   assertTogether(settings, 'copy it by pg_dump first, then the folders artifacts and stores of the home');
@@ -63,5 +63,5 @@ export async function backup(argv: readonly string[], environment: NodeJS.Proces
   return damaged.length === 0 ? 0 : EXIT_DAMAGED;
 }
 
-/** Names backups so that they sort by time, the newest last. */
+/** Returns the name of a new backup from the current time; names sort by time, the newest last. */
 const nameOfNow = () => new Date().toISOString().slice(0, 19).replaceAll(':', '');

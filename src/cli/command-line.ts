@@ -20,7 +20,7 @@ export interface Grammar {
   readonly words: readonly {
     readonly name: string;
     readonly help: string;
-    /** Several ids in one word, separated by commas. */
+    /** True if the word accepts several ids, separated by commas. */
     readonly isList?: true;
     /** Accepted values, if known. */
     readonly choices?: readonly string[];
@@ -30,7 +30,7 @@ export interface Grammar {
 
 /** Values of the flags of a command; undefined for a flag that is absent. */
 export interface FlagValues {
-  /** Returns one of the flag's `choices`, if it has any. */
+  /** Returns the text of a flag, which is one of its `choices` if the grammar lists any. */
   text<T extends string = string>(flag: string): T | undefined;
   number(flag: string): number | undefined;
   isSet(flag: string): boolean | undefined;
@@ -76,7 +76,7 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
     if (choices?.includes(String(value)) === false)
       throw new UsageError(`--${flag} must be one of ${choices.join(', ')}, not ${JSON.stringify(value)}`);
   }
-  const text = (key: string) => values[key] as string | undefined; // parseArgs reads flags of type string as such.
+  const text = (key: string) => values[key] as string | undefined; // parseArgs returns a string for each flag of type string
   return {
     words: positionals,
     flags: {
@@ -136,7 +136,7 @@ function numberOf(flag: string, text: string): number {
 }
 
 /**
- * Parses a JSON file that the command line names, `-` for standard input. The service validates its content.
+ * Parses a JSON file that the command line names, or standard input for `-`. The service validates the content.
  * @throws UsageError if the text is not JSON
  */
 export async function jsonFile<T>(path: string): Promise<T> {

@@ -5,11 +5,11 @@ import { readSeenDocuments } from './seen-documents.js';
 import { readSettings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
-/** Collections of documents whose ids are completed, by kind. */
+/** Document kinds that provide the ids for completion, by id kind. */
 const DOCUMENTS: Readonly<Record<IdKind, readonly string[]>> = {
   indices: ['index', 'strategy'],
   stores: ['store'],
-  names: [], // of the market that a service holds
+  names: [], // securities are listed from the served market, not from documents
 };
 
 /** Maximum number of securities to complete; a shell lists no more. */
@@ -36,7 +36,7 @@ export async function completionIds(argv: readonly string[], environment: NodeJS
 }
 
 async function listServedIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
-  const client = createDivisorClient({ url: environment['DIVISOR_URL']!, key: environment['DIVISOR_API_KEY'] }); // is set here
+  const client = createDivisorClient({ url: environment['DIVISOR_URL']!, key: environment['DIVISOR_API_KEY'] }); // the caller has checked that DIVISOR_URL is set
   if (kind === 'stores') return (await client.call('listStores')).stores.map(({ store_id: id }) => id);
   if (kind === 'names') return listServedNames(client);
   return (await client.call('listIndices')).indices.map(({ id }) => id);

@@ -9,10 +9,10 @@ export const COMPLETION_HELP = [
   'Examples\n  source <(divisor completion bash)\n  divisor completion zsh > ~/.zfunc/_divisor\n  divisor completion fish > ~/.config/fish/completions/divisor.fish\n',
 ].join('\n');
 
-/** Kinds of ids that a shell requests while it completes. */
+/** Kinds of ids that shell completion requests. */
 export type IdKind = 'indices' | 'stores' | 'names';
 
-/** Kind of ids that a word or a flag accepts, by its name. */
+/** Id kind that a word or a flag accepts, by the name of the word or flag. */
 const IDS: Readonly<Record<string, IdKind>> = {
   INDEX: 'indices',
   INDICES: 'indices',
@@ -28,8 +28,8 @@ const IDS: Readonly<Record<string, IdKind>> = {
 const idsFor = (name: string) => (Object.hasOwn(IDS, name) ? [`@${IDS[name]!}`] : []);
 
 /**
- * Renders words for a script; ids become a call that the shell makes when it completes. @param asked text before
- * and after that call
+ * Formats words for a script. A placeholder for ids becomes a call that the shell makes during completion. @param asked
+ * text before and after that call
  */
 const inScript = (words: readonly string[], [before, after]: readonly [string, string]) =>
   words
@@ -41,7 +41,7 @@ const inScript = (words: readonly string[], [before, after]: readonly [string, s
 /** Words and flags that may follow a command. */
 export interface Completion {
   readonly words: readonly string[];
-  /** Accepted values by flag; empty if any value is accepted, null if the flag takes none. */
+  /** Accepted values by flag; empty if any value is accepted, null if the flag has no value. */
   readonly flags: Readonly<Record<string, readonly string[] | null>>;
 }
 
@@ -51,7 +51,10 @@ export type Completions = Readonly<Record<string, Completion>>;
 /** Words that need no quoting in a shell. */
 const PLAIN = /^[\w.,:@%+-]+$/;
 
-/** Derives the completion of a command from its grammar. @param extra flags besides its own and `--help` */
+/**
+ * Derives the completion of a command from its grammar. @param extra flags in addition to those of the grammar and
+ * `--help`
+ */
 export function completionOf({ words, flags }: Grammar, extra: readonly (keyof typeof COMMON_OPTIONS)[]): Completion {
   const values = (flag: string, { type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
     type === 'boolean' ? null : [...choices.filter((choice) => PLAIN.test(choice)), ...idsFor(flag)];
@@ -92,7 +95,7 @@ const listFirstWords = (commands: Completions) => [
   ...new Set(Object.keys(commands).map((name) => name.split(' ')[0]!)),
 ];
 
-/** Second words of each family. */
+/** Returns the second words of each command family. */
 function families(commands: Completions): ReadonlyMap<string, readonly string[]> {
   const results = new Map<string, string[]>();
   for (const name of Object.keys(commands)) {
@@ -102,7 +105,7 @@ function families(commands: Completions): ReadonlyMap<string, readonly string[]>
   return results;
 }
 
-/** Writes the cases for bash and zsh: completions after `$command $flag`, else after `$command`. */
+/** Returns the case branches for bash and zsh: completions after `$command $flag`, else after `$command`. */
 function cases(commands: Completions, offer: (words: readonly string[]) => string, offerFiles: string): string {
   const flags = Object.entries(commands).flatMap(([name, { flags }]) =>
     Object.entries(flags).flatMap(([flag, values]) =>
@@ -135,7 +138,7 @@ complete -o filenames -F _divisor divisor
 `;
 }
 
-/** Writes a script to source, or to load at the first completion, which it then answers. */
+/** Returns a script that can be sourced, or loaded at the first completion, which it then answers. */
 function zsh(commands: Completions): string {
   const offer = (words: readonly string[]) => `compadd -- ${inScript(words, ['$(', ')'])}`;
   return `#compdef divisor

@@ -38,9 +38,9 @@ export interface Service {
   hasKeys(): boolean;
   /** Settles once the previously served market is served again, or has failed to load. */
   readonly resumed: Promise<void>;
-  /** Does at each step a part of what the first requests would otherwise wait for. */
+  /** Does, one part per step, work that the first requests would otherwise wait for. */
   prepare(): Iterable<void>;
-  /** Stops accepting work: readiness and new jobs are refused; other requests are still answered. */
+  /** Stops accepting work: readiness fails and new jobs are refused; other requests are still answered. */
   drain(): void;
   /** Returns running jobs to the queue and closes the components, outermost first. */
   close(): Promise<void>;
@@ -80,7 +80,7 @@ async function openTracingIfConfigured({ settings, log }: Composition, open: Clo
   if (tracing !== undefined) open.push(tracing);
 }
 
-/** Starts running jobs, delivering the notifications of those that ended, and performing the days of schedules. */
+/** Starts to run jobs, to deliver the notifications of ended jobs, and to run scheduled days. */
 async function startJobs(rooms: Rooms, kinds: JobHandlers, startDays: () => void) {
   const { documents, home, jobs, settings, deliveries, activations } = rooms;
   const isShared = settings.artifacts !== undefined;
@@ -108,7 +108,7 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
     name,
     own(kind),
   ]);
-  return Object.fromEntries(handlers) as unknown as JobHandlers; // each under its own name
+  return Object.fromEntries(handlers) as unknown as JobHandlers; // each kind keeps its name
 }
 
 /** Builds the dependencies of the request pipeline. */
@@ -153,7 +153,7 @@ async function closeAll(open: readonly Closable[]): Promise<void> {
   for (const room of open.toReversed()) await room.close();
 }
 
-/** Builds the components inside-out, the features on them, and the application around all. */
+/** Opens the components, the innermost first, and composes the features and the application. */
 async function composeOn(
   home: Home,
   { role, settings, log, onDefect, keepsServed = false }: Composition,
@@ -181,7 +181,7 @@ async function composeOn(
 
   const plans = composeSchedules(rooms, { role, removals: history.removals, open, keys, runs, reports, indices });
 
-  // A kind of job or a route without a handler does not compile.
+  // TypeScript rejects a kind of job or a route without a handler.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
   const handlers: Handlers<typeof API> = {
     ...operations.handlers,

@@ -12,14 +12,14 @@ import type { Effective, Settings } from './settings.js';
 import { listTakenAtStart } from './taken-at-start.js';
 import { UsageError } from './usage-error.js';
 
-/** Exit statuses for scripts, those of sysexits.h where one exists. */
+/** Exit statuses for scripts, taken from sysexits.h where it defines one. */
 export const EXIT = {
   done: 0,
   /** The job failed or was cancelled. */
   jobFailed: 1,
   /** The service refused the request: findings are printed. */
   refused: 2,
-  /** Done, or a refresh was rejected, with a finding that `--fail-on` names. */
+  /** The job is done or a refresh was rejected, and `--fail-on` names the code of a finding. */
   found: 3,
   /** No service answers at the address. */
   unreachable: 69,
@@ -34,7 +34,7 @@ export const EXIT = {
   tryAgain: 75,
   /** The key is missing, wrong or lacks the scope. */
   noPermission: 77,
-  /** Ctrl-C. */
+  /** The user pressed Ctrl-C. */
   interrupted: 130,
 } as const;
 
@@ -42,7 +42,7 @@ export const EXIT = {
 export interface ConnectionFlags {
   readonly url?: string | undefined;
   readonly home?: string | undefined;
-  /** Root folders of data for a home opened here, in the form of the setting. */
+  /** Data root folders for a home that the command opens, in the format of the setting. */
   readonly dataRoots?: string | undefined;
   /** Data store that the command reads. */
   readonly store?: string | undefined;
@@ -70,7 +70,7 @@ const HOW_TO_REACH = 'Start one with `divisor serve`, or omit --url and DIVISOR_
 const HOW_TO_LOOK =
   'The work may still be running: check `divisor jobs`, `divisor stores` and the log of the service before you try again.';
 
-/** Address of a service, and its key. */
+/** Address and key of a service. */
 export interface Address {
   readonly url: string;
   readonly key: string | undefined;
@@ -117,7 +117,7 @@ export async function runWithService(
 
 const clientOf = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: patientFetch });
 
-/** @throws UsageError if the text is no HTTP address */
+/** @throws UsageError if the text is not an HTTP address */
 function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
   const text = url ?? environment['DIVISOR_URL'];
   if (text === undefined || /^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text;
@@ -173,7 +173,7 @@ async function inProcess(
   }
 }
 
-/** Refusals that pass on their own: a job of the same id, or work on the same store, is running. */
+/** Temporary refusals: a job with the same id, or work on the same store, is running. */
 const BUSY: ReadonlySet<string> = new Set<DivisorError['code']>(['JOB_RUNNING', 'STORE_LOADING', 'STORE_REFRESHING']);
 
 function statusOf({ code, status }: DivisorError): number {
@@ -185,7 +185,7 @@ function statusOf({ code, status }: DivisorError): number {
   return status >= 500 ? EXIT.defect : EXIT.refused;
 }
 
-/** Formats an error: its sentence, one line per finding, and details that only a local user may see. */
+/** Formats an error: its message, one line per finding, and details that only a local user may see. */
 function explain({ message, findings }: DivisorError, settings: Settings | undefined): string {
   const lines = findings.map(({ severity, code, path, message: said, file }) => {
     const where = file === undefined || path.includes(file) ? path : `${file} ${path}`;
@@ -195,7 +195,9 @@ function explain({ message, findings }: DivisorError, settings: Settings | undef
   return [message, ...lines, ...(isAboutPlace ? [`  ${listAllowedPlaces(settings)}`] : [])].join('\n');
 }
 
-/** Lists allowed folders and hosts. A response over HTTP never contains a path; the user of a home may know them. */
+/**
+ * Lists allowed folders and hosts. A response over HTTP never contains a path, but the user of a home may see paths.
+ */
 function listAllowedPlaces(settings: Settings | undefined): string {
   if (settings === undefined)
     return 'Run `divisor config` where the service runs: it shows the folders and hosts it allows.';

@@ -8,7 +8,7 @@ import { VIEW_COMMANDS } from './view-commands/table.js';
 /** One command: its summary, and its code, loaded on demand. */
 interface Command {
   readonly summary: string;
-  /** Text of `--help`. Default: the settings of the service. */
+  /** Returns the text of `--help`. Default: the settings of the service. */
   readonly help?: () => Promise<string>;
   readonly run: (argv: readonly string[], environment: NodeJS.ProcessEnv) => Promise<number>;
 }
@@ -188,14 +188,14 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   }
 }
 
-/** Version of the package, and of its build if known. */
+/** Returns the version of the package, and of its build if known. */
 async function versionLine(): Promise<string> {
   const { buildInfo, buildVersion } = await import('./version.js');
   const built = buildInfo()?.built_at;
   return `${buildVersion()}${built === undefined ? '' : ` built ${built}`}\n`;
 }
 
-/** Hides passwords of addresses from the list of processes. */
+/** Hides passwords in addresses from the process list. */
 function hidePasswords(argv: readonly string[]): void {
   const shown = argv.map((word) => removeUrlPassword(word));
   if (shown.some((word, i) => word !== argv[i])) process.title = `divisor ${shown.join(' ')}`;
@@ -209,19 +209,19 @@ function endWithReader(name: string): void {
   });
 }
 
-/** Prints the sentence of a failure and returns its status; prints the stack only of unexpected failures. */
+/** Prints the sentence of a failure and returns its exit status; prints the stack only of unexpected failures. */
 async function explain(failure: unknown): Promise<number> {
   const { EXIT_TEMPORARY, StartRefusal } = await import('#store/start-refusal.js');
   const { UsageError } = await import('./usage-error.js');
   if (failure instanceof StartRefusal) return fail(failure.exitStatus, failure.message);
   if (failure instanceof UsageError) return fail(EXIT_USAGE, failure.message);
-  // The database or object store is unavailable while a process starts: its supervisor tries again.
+  // The database or object store is unavailable during the start, so the supervisor tries again.
   const { isUnavailable } = await import('#domain/refusals/refusal.js');
   if (isUnavailable(failure)) return fail(EXIT_TEMPORARY, failure.message);
   return fail(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }
 
-/** Completions of each command. */
+/** Returns the completions of each command. */
 async function completions(): Promise<Completions> {
   const [{ completionByHelp, completionOf }, { settingFlags }, { EXPORT_GRAMMAR }, { AUDIT_GRAMMAR }] =
     await Promise.all([
@@ -271,7 +271,7 @@ function print(text: string): 0 {
   return 0;
 }
 
-/** Repeated words of the command line may contain passwords. */
+/** Prints an error without the passwords in words that the sentence repeats from the command line. @returns the status */
 function fail(status: number, sentence: string): number {
   process.stderr.write(`divisor: ${maskUrlPasswords(sentence)}\n`);
   return status;

@@ -39,11 +39,11 @@ type State = 'ok' | 'warning' | 'fault';
 interface Finding {
   readonly state: State;
   readonly subject: string;
-  /** Whole sentences. */
+  /** Result of the check, in whole sentences. */
   readonly says: string;
 }
 
-/** Reads the stored documents once; undefined if there are none. */
+/** Reader of the stored documents, which reads them once; undefined if there are none. */
 type Documents = () => Promise<readonly SeenDocument[] | undefined>;
 
 type Look = (settings: Settings, home: HomeFolders, documents: Documents) => Promise<Omit<Finding, 'subject'>>;
@@ -57,9 +57,9 @@ const MIB = 2 ** 20;
 const NODE_LEAST = [20, 19] as const;
 /** First release line that still receives fixes. */
 const NODE_SUPPORTED = 22;
-/** Approximate memory for the transfer of a market of 5,000 securities and 20 years. */
+/** Recommended shared memory, approximately that for the transfer of a market of 5,000 securities and 20 years. */
 const SHARED_BYTES_WISHED = 2 ** 30;
-/** Connections, files and threads of a fully loaded service. */
+/** Recommended limit of open files, for the connections, files and threads of a fully loaded service. */
 const OPEN_FILES_WISHED = 4096;
 const MEMORY_BYTES_WISHED = 2 ** 30;
 
@@ -260,15 +260,15 @@ const LOOKS: Readonly<Record<string, Look>> = {
 
 const formatCount = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
-/** An unavailable size is no fault. */
+/** Reads the shared sizes; undefined if they are unavailable, which is not a fault. */
 const sizesOf = (database: string): Promise<SharedSizes | undefined> =>
   runWithClient(database, (client) =>
     measureSharedSizes(async (text) => (await client.query(text)).rows, `"${SCHEMA}"`),
   ).catch(() => undefined);
 
-/** Writes, reads and removes a test object where results are stored. @returns duration in ms */
+/** Writes, reads and removes a test object in the results location. @returns duration in ms */
 async function probeArtifacts(settings: Settings): Promise<number> {
-  const place = artifactsOf(settings)!; // The settings have a place.
+  const place = artifactsOf(settings)!; // The caller has checked that the settings name a results location.
   await findRecordedPlace(settings);
   const start = performance.now();
   await probePlace(place);
@@ -287,7 +287,7 @@ const canRead = (path: string) =>
     () => false,
   );
 
-/** Error code of an attempt to listen on an address; undefined on success. */
+/** Returns the error code of an attempt to listen on an address; undefined on success. */
 function listenError(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -296,7 +296,7 @@ function listenError(host: string, port: number): Promise<string | undefined> {
   });
 }
 
-/** Version of the service that answers at an address. */
+/** Returns the version of the service that answers at an address. */
 async function versionAt(host: string, port: number): Promise<string | undefined> {
   const name = host.includes(':') ? `[${host}]` : host;
   const response = await fetch(`http://${name}:${port}/health/live`, { signal: AbortSignal.timeout(2000) }).catch(

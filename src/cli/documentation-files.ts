@@ -9,8 +9,8 @@ import type { GuidePage } from '#views/documentation/guide-page.js';
 import { engineVersion, PACKAGE_ROOT } from './version.js';
 
 /**
- * Sources of the documentation of this package: the contract with answers, the guide, and the compressed forms
- * of both from the build.
+ * Returns the sources of this package's documentation: the contract with example answers, the guide, and the compressed
+ * forms of both from the build.
  */
 export function documentationSources(): DocumentationSources {
   return {
@@ -28,7 +28,7 @@ export function documentationSources(): DocumentationSources {
       return existsSync(file) ? { bytes: new Uint8Array(readFileSync(file)), etag: etags[what] } : undefined;
     },
     coded(etag, coding) {
-      // The name contains the hash of the content, so a build of other pages is never served for this one.
+      // The file name contains the content hash, so a file of another build is never served for this content.
       const file = new URL(`${etag}.${coding}`, BUILT);
       return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined;
     },
@@ -49,8 +49,8 @@ const RENDERED_FROM = [
 ];
 
 /**
- * Hashes of the built documents; undefined if a source was compiled later, because the build then has another
- * contract.
+ * Returns the hashes of the built documents; undefined if a source was compiled later, because the build then contains
+ * an outdated contract.
  */
 function readEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
   const file = new URL('built.json', BUILT);
@@ -62,7 +62,8 @@ function readEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
 }
 
 /**
- * Latest change of a file, or of the files in a folder, in milliseconds since the epoch; 0 if absent.
+ * Returns the latest modification time of a file, or of the files in a folder, in milliseconds since the epoch; 0 if
+ * absent.
  * @cost a stat per file
  */
 export function newestChange(path: string): number {
@@ -72,7 +73,7 @@ export function newestChange(path: string): number {
   return Math.max(0, ...readdirSync(path).map((name) => newestChange(join(path, name))));
 }
 
-/** Reads the example responses of the operations. */
+/** Reads the example answers of the operations. */
 function readAnswers(): ExampleAnswers {
   return JSON.parse(readFileSync(new URL('data/answers.json', PACKAGE_ROOT), 'utf8')) as ExampleAnswers;
 }

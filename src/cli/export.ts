@@ -122,7 +122,7 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
   };
 }
 
-/** Format that the extension of a file names; undefined if it names none. */
+/** Returns the format that the extension of a file names; undefined if it names no format. */
 function endingOf(out: string): ExportFormat | undefined {
   const extension = extname(out).slice(1).toLowerCase();
   return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].extension === extension);

@@ -1,6 +1,6 @@
 import { didYouMean } from '#base/text/nearest-name.js';
 
-/** Names that other services use for settings, by the flag of this service; spelling suggestions cannot find these. */
+/** Setting names of other services, by the equivalent flag of this service; spelling suggestions cannot find these. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   '--numerics': ['engine', 'engines', 'kernels', 'blas', 'openblas', 'backend'],
   '--workers': ['threads', 'cores', 'concurrency'],
@@ -9,12 +9,12 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   '--log-level': ['log', 'verbosity', 'loglevel'],
 };
 
-/** Flag of this command that such a name means. */
+/** Returns the flag of this command that an unknown flag corresponds to. */
 export function flagMeant(unknown: string, flags: readonly string[]): string | undefined {
   return flags.find((flag) => WORDS[flag]?.includes(unknown.replace(/^--/, '')));
 }
 
-/** First sentence of Node's error about a command line, without its advice on escaping. */
+/** Returns the first sentence of Node's error about a command line, without its advice on escaping. */
 export function readFirstSentence(failure: unknown, flags: readonly string[] = []): string {
   const [line = ''] = String((failure as Error).message).split('\n');
   const flag = /^Option '(--[^' ]+)/.exec(line)?.[1];

@@ -10,15 +10,15 @@ import { UsageError } from './usage-error.js';
 export interface HomeCommand {
   /** Absolute path of the home. */
   readonly home: string;
-  /** Address of its documents, if they are not in the home. */
+  /** Address of the database, if the documents are not in the home. */
   readonly database: string | undefined;
-  /** Settings, with the place of its results. */
+  /** Settings, including the results location. */
   readonly settings: Settings;
   readonly words: readonly string[];
   readonly values: { readonly json?: boolean; readonly replace?: boolean; readonly backup?: string };
 }
 
-/** Flags of the settings for locations, from the values of a command. */
+/** Returns the flags of the settings for locations, from the values of a command. */
 export function placeFlags(given: Partial<Record<(typeof PLACES)[number], string | undefined>>): string[] {
   return PLACES.flatMap((name) => (given[name] === undefined ? [] : [`--${name}`, given[name]]));
 }
@@ -26,8 +26,8 @@ export function placeFlags(given: Partial<Record<(typeof PLACES)[number], string
 const PLACES = ['home', 'database', 'artifacts'] as const;
 
 /**
- * Refuses a home on the command line while the environment names the places of several machines, because the
- * command would act on the wrong one. All three given together are accepted. @throws UsageError
+ * Refuses a home on the command line while the environment names locations that several machines share, because the
+ * command would act on the wrong data. Accepts a home together with a database or artifacts. @throws UsageError
  */
 export function assertOnePlace(
   given: Partial<Record<(typeof PLACES)[number], string | undefined>>,
@@ -46,7 +46,9 @@ export function assertOnePlace(
     );
 }
 
-/** Refuses a database whose results are in one home. @throws StartRefusal 78 */
+/**
+ * Refuses a database without a shared results location, because its results are in one home. @throws StartRefusal 78
+ */
 export function assertTogether({ database, artifacts }: Settings, instead: string): void {
   if (database !== undefined && artifacts === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, `The documents are in a database, not in the home: ${instead}.`);

@@ -8,7 +8,7 @@ import { table } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { writeWhole } from './write-whole.js';
 
-/** A command that submits one job, follows it and shows its result of type `R`. */
+/** Command that submits one job, follows it and shows its result of type `R`. */
 export interface JobCommand<R> extends Grammar {
   readonly summary: string;
   /** Notes for a person, in addition to the flags. */
@@ -21,20 +21,20 @@ export interface JobCommand<R> extends Grammar {
   show(result: R, flags: FlagValues): string;
   /** Splits the result into records, each a line for a program, and the rest. Default: the whole. */
   lines?(result: R): { readonly event: string; readonly records: readonly object[]; readonly rest: object };
-  /** Records of the result as a table, for `--csv`. */
+  /** Returns the records of the result as a table, for `--csv`. */
   csv?(result: R): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
   /**
-   * Notices in addition to the result, one line each on standard error of a pipe; `show` includes them for a
-   * person.
+   * Returns notices in addition to the result: one line each on standard error if standard output is a pipe; `show` includes
+   * them for a person.
    */
   notices?(result: R): readonly string[];
-  /** Exit status of the command. Default: done. */
+  /** Returns the exit status of the command. Default: done. */
   exitStatus?(result: R, flags: FlagValues): number;
-  /** In a home: serves the stored data without reading its source again. */
+  /** True if a home that the command opens serves the stored data without reading its source again. */
   readonly keepsServed?: true;
   /** Required extension of the file that `--out` names, such as `.pdf`. */
   readonly ending?: string;
-  /** Content of the file that `--out` names. Default: the result as JSON. */
+  /** Returns the content of the file that `--out` names. Default: the result as JSON. */
   file?(
     client: DivisorClient,
     result: R,
@@ -43,7 +43,7 @@ export interface JobCommand<R> extends Grammar {
 }
 
 export interface AskedFile {
-  /** Name of the file. */
+  /** File name of the output. */
   readonly out: string;
   readonly flags: FlagValues;
 }
@@ -75,7 +75,7 @@ export async function runJobCommand<R>(
     if (screen.asJson)
       for (const notice of command.notices?.(result) ?? []) process.stderr.write(`divisor ${name}: ${notice}\n`);
     if (common.csv) {
-      const text = csvOf(command.csv!(result)); // checked above
+      const text = csvOf(command.csv!(result)); // a command accepts --csv only if it can write CSV
       if (common.out === undefined) process.stdout.write(text);
       else await writeWhole(common.out, [Buffer.from(text)]);
       return status;
@@ -121,7 +121,10 @@ function csvOf({
 
 const CANCELLED = Symbol('cancelled');
 
-/** Waits for the result of the work; a failure leaves the screen clear for its message. */
+/**
+ * Waits for the result of submitted work. Clears the progress display on failure, so that the message has a separate
+ * line.
+ */
 async function resultOf<R>(
   client: DivisorClient,
   submission: Promise<Submitted<R>>,
@@ -148,7 +151,7 @@ async function followJob<R>(
   let wasInterrupted = false;
   const interrupt = () => {
     wasInterrupted = true;
-    // The job itself reports a failed cancellation, and the command keeps following it.
+    // A failed cancellation needs no message here: the command keeps following the job.
     client.call('cancelJob', { params: { job_id: job.job_id } }).catch(() => undefined);
   };
   const ignore = onStopRequest(['SIGINT'], interrupt);

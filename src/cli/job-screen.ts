@@ -21,10 +21,10 @@ const TICK_MS = 1000;
 /** Interval between lines with the elapsed time on a pipe. */
 const PIPE_TICK_MS = 10_000;
 
-/** Format that flags ask for. */
+/** Output format that the flags select. */
 export interface AskedFormat {
   readonly json: boolean;
-  /** A table follows: the output contains nothing else. */
+  /** True for CSV: the table is the only output. */
   readonly csv: boolean;
 }
 

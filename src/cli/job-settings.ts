@@ -55,7 +55,7 @@ interface JobSettingValues {
   readonly jobRetries: string;
 }
 
-/** Limits of the queue that the settings contain. */
+/** Returns the limits of the queue that the settings contain. */
 export function queuePolicy({
   jobsKept,
   jobsWaiting,

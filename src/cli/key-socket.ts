@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { IssuedKey, KeyRecord, Keys, NewKey, ListedKey } from '#services/operations/keys.js';
 
-/** A request of `divisor keys`, to the home itself or to the service that runs on it. */
+/** Command of `divisor keys`, executed on the home itself or by the service that runs on it. */
 export type KeyCommand =
   | { readonly verb: 'create'; readonly key: NewKey }
   | { readonly verb: 'list' }
@@ -28,9 +28,9 @@ const PATH_MAX = 100;
 const pathIn = (home: string) => join(home, 'keys.sock');
 
 /**
- * Opens the entry point through which `divisor keys` reaches the service that runs on a home, because only that
- * service may write there: a Unix socket in the home's folder, which only the service's user can enter. One JSON
- * line in, one out.
+ * Opens the Unix socket through which `divisor keys` reaches the service that runs on a home, because only that service
+ * may write there. The socket is in the home's folder, which only the service's user can enter. Request and response
+ * are one line of JSON each.
  */
 export async function openKeySocket(home: string, keys: Keys): Promise<{ close(): Promise<void> }> {
   const path = pathIn(home);
@@ -50,7 +50,7 @@ export async function openKeySocket(home: string, keys: Keys): Promise<{ close()
   return { close: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
-/** Sends a command to the service that runs on a home. @returns undefined if none answers there */
+/** Sends a command to the service that runs on a home. @returns undefined if no service answers there */
 export async function requestFromService(home: string, command: KeyCommand): Promise<KeyAnswer | undefined> {
   const path = pathIn(home);
   if (path.length > PATH_MAX) return undefined;
@@ -63,7 +63,7 @@ export async function requestFromService(home: string, command: KeyCommand): Pro
   return JSON.parse(await readLine(socket)) as KeyAnswer;
 }
 
-/** Executes a command. */
+/** Executes a command with the keys of a home. */
 export async function executeKeyCommand(keys: Keys, command: KeyCommand): Promise<KeyAnswer> {
   try {
     switch (command.verb) {

@@ -14,7 +14,7 @@ import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
 
-/** Lifetime of an administrator's key: replaced each quarter. */
+/** Lifetime of an administrator's key in days; a key is replaced each quarter. */
 const ADMIN_DAYS = 90;
 const DAY_MS = 86_400_000;
 

@@ -3,8 +3,8 @@ import { maskUrlPasswords } from '#base/text/url-passwords.js';
 import type { Settings } from './settings.js';
 
 /**
- * Maximum characters and time before buffered lines are written: a separate write takes a fifth of a short
- * response.
+ * Maximum number of buffered characters, and maximum time in ms, before lines are written: a separate write takes a
+ * fifth of the time of a short response.
  */
 const TOGETHER_CHARACTERS = 32_768;
 const TOGETHER_MS = 20;
@@ -29,7 +29,7 @@ export function createLog(level: Settings['logLevel'], file: number | string = 2
   );
 }
 
-/** Buffers lines as one text: pino's stream counts the bytes of its whole buffer at each line. */
+/** Buffers lines as one text, because pino's stream counts the bytes of its whole buffer at each line. */
 function linesTogether(file: number | string): DestinationStream & { flushSync(): void } {
   const stream = destination({ dest: file, sync: false });
   let text = '';
@@ -63,7 +63,7 @@ function flushAtExit(flush: () => void): void {
   if (openLogs.push(flush) === 1) process.on('beforeExit', flushAll).on('exit', flushAll);
 }
 
-/** Limits repeated work to one run per interval; an exit does not wait for it. */
+/** Limits work to one call per interval; the pending call does not delay an exit. */
 function throttle(ms: number, work: () => void): () => void {
   let isDue = false;
   return () => {
@@ -89,7 +89,7 @@ export function removePasswords(line: string): string {
   return withoutUrls.includes('dvs_') ? withoutUrls.replaceAll(KEY, 'dvs_$1_[redacted]') : withoutUrls;
 }
 
-/** Returns the timestamp member of a line; lines of one millisecond share its text. */
+/** Returns a function that formats the timestamp member of a line; lines of one millisecond share its text. */
 function timestamps(): () => string {
   let last = NaN;
   let text = '';

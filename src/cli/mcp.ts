@@ -86,7 +86,7 @@ const waitForEnd = (): Promise<void> =>
     onStopRequest(['SIGTERM', 'SIGINT'], () => resolve());
   });
 
-/** Protocol version in the response to the first message; later requests name it in a header. */
+/** Returns the protocol version in the response to the first message; later requests state it in a header. */
 function versionIn(message: Message): string | undefined {
   const { result } = message as { readonly result?: { readonly protocolVersion?: unknown } };
   return typeof result?.protocolVersion === 'string' ? result.protocolVersion : undefined;

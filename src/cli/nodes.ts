@@ -64,13 +64,13 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
   return 0;
 }
 
-/** Memory reserved for its jobs, out of its total. */
+/** Formats the memory that a node has reserved for its jobs, out of its total. */
 function memoryOf({ reserved_bytes: reserved, memory_bytes: memory }: NodeEntry): string {
   const gibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
   return memory === null ? '-' : `${gibibytes(reserved)}/${gibibytes(memory)} GiB`;
 }
 
-/** Offset of its clock from that of the database, in seconds. */
+/** Formats the offset of a node's clock from the clock of the database, in seconds. */
 const clockOf = ({ clock_offset_ms: ms }: NodeEntry): string =>
   ms === null ? '-' : `${ms < 0 ? '' : '+'}${(ms / 1000).toFixed(1)} s`;
 

@@ -1,7 +1,7 @@
 import type { DivisorClient } from '#clients/typescript/divisor.js';
 import type { Route } from '#contract/route.js';
 
-/** A request of a client, of any operation. */
+/** Request of a client, for any operation. */
 interface AnyRequest {
   readonly query?: object;
   readonly body?: unknown;
@@ -23,7 +23,7 @@ export async function onStore(
   let isNamed = false;
 
   function describeOperation(operation: string, request: AnyRequest = {}): AnyRequest {
-    const route: Route = API[operation as keyof typeof API]; // An operation of the contract.
+    const route: Route = API[operation as keyof typeof API]; // the client's types admit only operations of the contract
     const { query, body } = request;
     const isInBody = route.onStore === 'body' && hasMember(route, 'store_id');
     if (route.onStore === 'query' || isInBody) isNamed = true;
@@ -45,7 +45,7 @@ export async function onStore(
     callWithEtag: simply(client.callWithEtag as Send),
     download: typed(client.download as Send),
     stream: typed(client.stream as Send),
-  } as unknown as DivisorClient; // Each function sends what it was given, with the store.
+  } as unknown as DivisorClient; // Each function adds the store to its request before it sends it.
   const status = await use(own);
   if (!isNamed) process.stderr.write(`warning: --store ${storeId} has no effect: the command names no store itself.\n`);
   return status;

@@ -9,7 +9,7 @@ import type { ReadableStream as NodeStream } from 'node:stream/web';
  */
 const ANSWER_MS = 2 * 60 * 60 * 1000;
 
-/** A `fetch` that waits for hours for the response to a write. Reads use Node's `fetch`, which is faster. */
+/** Variant of `fetch` that waits for hours for the response to a write. Reads use Node's `fetch`, which is faster. */
 export const patientFetch: typeof fetch = (address, options) =>
   options === undefined || (options.method ?? 'GET') === 'GET'
     ? fetch(address, options)
@@ -31,7 +31,7 @@ export async function sendRequest(address: URL, options: RequestInit, answerMs: 
     sent.on('timeout', () => sent.destroy(new DOMException('No response arrived in time.', 'TimeoutError')));
     sent.on('error', reject);
     sent.on('response', (answer) => {
-      const status = answer.statusCode!; // a response has a status
+      const status = answer.statusCode!; // a response always has a status
       const hasBody = status !== 204 && status !== 304;
       if (!hasBody) answer.resume();
       const fields = Object.entries(answer.headersDistinct).flatMap(([name, values = []]) =>

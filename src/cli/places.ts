@@ -5,7 +5,7 @@ import type { HomeFolders } from '#store/home/home.js';
 import { awsOf } from './aws-settings.js';
 import type { Settings } from './settings.js';
 
-/** Location of the documents, if they are not in the home. */
+/** Returns the location of the documents, if they are not in the home. */
 export function databaseOf({
   database,
   databasePooler: pooler,
@@ -14,7 +14,10 @@ export function databaseOf({
   return database === undefined ? undefined : { url: database, pooler, migrate };
 }
 
-/** Folders with files of a service, except parts stored elsewhere; an object store has its cache here. */
+/**
+ * Returns the folders with files of a service, except parts stored elsewhere. With an object store, the folders include
+ * its cache.
+ */
 export function partsOf(
   { path, documents, artifacts, stores, backups }: HomeFolders,
   { database, artifacts: place, cache = join(path, 'cache') }: Partial<Settings> = {},
@@ -28,8 +31,8 @@ export function partsOf(
 }
 
 /**
- * Location of the artifacts, if they are not in the home. @throws StartRefusal 78 without a database, or without
- * credentials for a bucket
+ * Returns the location of the artifacts, if they are not in the home. @throws StartRefusal 78 without a database, or
+ * without credentials for a bucket
  */
 export function artifactsOf(settings: Settings): ArtifactPlace | undefined {
   const { artifacts: url, home, cache: folder = join(home, 'cache'), cacheMegabytes } = settings;

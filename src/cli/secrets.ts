@@ -13,8 +13,8 @@ import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { Settings } from './settings.js';
 
 /**
- * Opens the keys of stored secrets. Secrets that are stored as they are, or that an earlier key encrypted, are encrypted
- * with the first key at once.
+ * Opens the keys of stored secrets. Secrets in plain text, or encrypted with an earlier key, are encrypted with the
+ * first key at once.
  * @throws StartRefusal if the file contains no key
  */
 export async function openSecrets(
@@ -74,5 +74,5 @@ function listSealedUrls(
   seal: (text: string) => string,
 ): Record<string, unknown> {
   const urls = ['location', 'source'].filter((name) => typeof store[name] === 'string');
-  return Object.fromEntries(urls.map((name) => [name, changePassword(store[name] as string, seal)])); // filtered above
+  return Object.fromEntries(urls.map((name) => [name, changePassword(store[name] as string, seal)])); // the filter keeps only members with text
 }

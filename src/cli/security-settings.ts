@@ -11,9 +11,9 @@ import { isAddressRange } from '#services/operations/address-ranges.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { declare, list, PANEL_MEGABYTES, createWholeNumber } from './setting-schemas.js';
 
-/** Heap of a reading process plus DuckDB's memory, code and threads, in MiB. */
+/** Memory of a reader process without panels, in MiB: its heap, and DuckDB's memory, code and threads. */
 const READER_BASE_MEGABYTES = 3072;
-/** Copies of a store in a reading process: one while it is read, one while it is handed over. */
+/** Maximum number of copies of a store in a reader process: one while it is read, one while it is handed over. */
 const PANELS_IN_READER = 2;
 const READER_SHARE_MAX = 0.75;
 
@@ -24,7 +24,7 @@ function readerMegabytes(): number {
   );
 }
 
-/** Path of a file. Default: undefined. */
+/** Declares the setting of a file path. Default: undefined. */
 const optionalFile = (flag: string, variable: string, help: string) =>
   declare({
     flag,
@@ -40,7 +40,7 @@ const isReceiver = (text: string): boolean =>
     ? hostPortOf(text.slice('syslog://'.length).replace(/\/$/, ''), 1) !== undefined
     : /^https?:\/\//.test(text) && URL.canParse(text);
 
-/** Returns a text. Default: undefined. */
+/** Declares a text setting. Default: undefined. */
 const optionalText = (flag: string, variable: string, help: string) =>
   declare({
     flag,
@@ -197,7 +197,10 @@ export const SECURITY_SETTINGS = {
   }),
 };
 
-/** Files of an HTTPS service; undefined for plain HTTP. @throws StartRefusal if one of the two is missing */
+/**
+ * Returns the files of an HTTPS service; undefined for plain HTTP. @throws StartRefusal if only one of certificate and
+ * key is given
+ */
 export function tlsOf({
   tlsCert: cert,
   tlsKey: key,

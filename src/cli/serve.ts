@@ -17,10 +17,13 @@ import { onStopRequest, type StopSignal } from './stop-request.js';
 
 /** Deadline of a stop, after which the process exits: orchestrators kill after 30 s. */
 const STOP_DEADLINE_MS = 25_000;
-/** Deadline for pending requests to finish. */
+/** Deadline in ms for pending requests to finish. */
 const IN_FLIGHT_DEADLINE_MS = 10_000;
 const LINGER_MS = 1_000;
-/** Time without a start's own work before the preparation, and between two of its steps: requests are answered then. */
+/**
+ * Delay between the start and the preparation for first requests, and pause between two steps of the preparation, so
+ * that requests are answered meanwhile.
+ */
 const PREPARED_AFTER_MS = 2000;
 const PREPARATION_PAUSE_MS = 50;
 /** EX_SOFTWARE of sysexits.h: a defect ended the process. */
@@ -33,7 +36,7 @@ export async function serve(argv: readonly string[], environment: NodeJS.Process
 
 /** Default home of a worker: it contains only cached copies, next to a service of the same folder. */
 const WORKER_HOME = './var-worker';
-/** Default first port of workers, and the number of ports to try on one machine: scrapers list them. */
+/** Default first port of workers, and maximum number of ports to try on one machine: metric scrapers list them. */
 const WORKER_PORT = 8180;
 const WORKER_PORTS_MAX = 100;
 
@@ -67,7 +70,7 @@ async function run(role: Role, { settings, ineffective }: Effective, portsMax = 
   process.on('unhandledRejection', unlessUnavailable(log, endOnDefect(log)));
   const { service, server } = await start(settings, log, role, { portsMax });
   await warnOfRoots(settings.dataRoots, log);
-  const stopped = stopSignal(); // Before the announcement, which a supervisor may answer with a signal.
+  const stopped = stopSignal(); // Registered before the announcement, because a supervisor may answer it with a signal.
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
   if (role === 'service' && settings.warmUp) void prepare(service, log);
@@ -78,7 +81,7 @@ async function run(role: Role, { settings, ineffective }: Effective, portsMax = 
     log.fatal({ seconds: STOP_DEADLINE_MS / 1000 }, 'the stop took too long');
     process.exit(1);
   }, STOP_DEADLINE_MS);
-  // A worker receives no requests, so no balancer has to notice its end.
+  // A worker receives no requests, so no load balancer has to detect its end.
   await stop({ service, server, drainMs: role === 'worker' ? 0 : settings.drainMs });
   clearTimeout(deadline);
   log.info('stopped');
@@ -88,14 +91,14 @@ async function run(role: Role, { settings, ineffective }: Effective, portsMax = 
 }
 
 /**
- * Prepares for the first requests, which the start did not wait for: the first store that is registered or loaded finds a
- * running reader process, and the first request for templates finds them checked.
+ * Prepares for the first requests after the start has finished: starts a reader process for the first store that is
+ * registered or loaded, and checks the templates.
  */
 async function prepare({ resumed, prepare: steps }: Service, log: Pick<Logger, 'error'>): Promise<void> {
   try {
     await resumed;
   } catch {
-    return; // A failed resumption ends the service where it was requested.
+    return; // The component that requested the resumption ends the service after its failure.
   }
   prepareMarketProcess();
   const pause = (ms: number) => sleep(ms, undefined, { ref: false });
@@ -122,7 +125,7 @@ export interface Running {
 
 /**
  * Composes the service and listens.
- * @throws StartRefusal if the home, the address or the lack of a key prevents it
+ * @throws StartRefusal if the home, the address or a missing key prevents the start
  */
 export async function start(
   settings: Settings,

@@ -18,9 +18,9 @@ export interface Needs {
 export interface Setting<S extends z.ZodType> {
   readonly flag?: string;
   readonly variable: string;
-  /** Another variable, read if the first one is absent. */
+  /** Another variable, read if the first variable is absent. */
   readonly elsewhere?: string;
-  /** Default text. */
+  /** Returns the default text. */
   readonly otherwise: () => string;
   /** Description of a default that depends on other settings, for the help. */
   readonly otherwiseHelp?: string;
@@ -44,8 +44,7 @@ export const createWholeNumber = (least: number, most: number) =>
     .pipe(z.int().min(least).max(most));
 
 /**
- * Memory for panels: a quarter of the memory and at most 8 GiB, because a store exists three times while it is
- * read.
+ * Memory for panels: a quarter of the memory and at most 8 GiB, because three copies of a store exist while it is read.
  */
 export const PANEL_MEGABYTES = declare({
   flag: 'panel-memory-mb',
@@ -64,7 +63,7 @@ export const list = (separator: string) =>
       .filter((item) => item !== ''),
   );
 
-/** Hosts, each with an optional port. */
+/** List of hosts, each with an optional port. */
 export const hostPorts = list(',').pipe(
   z.array(z.string().refine((text) => hostPortOf(text, 1) !== undefined, 'must be host or host:port')),
 );
@@ -78,7 +77,7 @@ export const databaseUrl = z
   })
   .transform((text) => (text === '' ? undefined : text));
 
-/** Engines of earlier versions, by the one that replaced them. */
+/** Engine names of earlier versions, with the engine that replaced each. */
 const REPLACED: Readonly<Record<string, string>> = { openblas: 'native', 'wasm-relaxed': 'native' };
 
 /** Name of an engine, or `auto`. */
@@ -121,7 +120,7 @@ export const awsSetting = (
 /** Format of a signing secret in the Standard Webhooks specification. */
 export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 
-/** Value in a form that is safe to display. */
+/** Formats a value so that it is safe to display. */
 export function formatValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, value: unknown): string {
   if (isSecret === true) return maskSecret(value);
   if (value === undefined) return 'none';
@@ -137,7 +136,7 @@ function maskSecret(value: unknown): string {
   return count === 0 ? 'none' : `${count} (not shown)`;
 }
 
-/** Values that a setting accepts; empty if it accepts any. */
+/** Returns the values that a setting accepts; empty if it accepts any. */
 export function wordsOf(schema: z.ZodType): readonly string[] {
   if (schema instanceof z.ZodPipe)
     return wordsOf((schema.in instanceof z.ZodTransform ? schema.out : schema.in) as z.ZodType); // a zod schema
@@ -145,8 +144,8 @@ export function wordsOf(schema: z.ZodType): readonly string[] {
 }
 
 /**
- * Accepted values of a setting as a sentence with a leading space: the range of a number, else the words; '' for
- * any.
+ * Formats the accepted values of a setting as a sentence with a leading space: the range of a number, else the words;
+ * '' for any.
  */
 export function rangeOf(schema: z.ZodType): string {
   if (schema instanceof z.ZodPipe && schema.out instanceof z.ZodNumber)
@@ -155,7 +154,7 @@ export function rangeOf(schema: z.ZodType): string {
   return words.length === 0 ? '' : ` One of ${words.join(', ')}.`;
 }
 
-/** Text of a setting and its source: flags over environment over default. */
+/** Returns the text of a setting and its source: flags over environment over default. */
 export function textOf(
   setting: Setting<z.ZodType>,
   flags: Record<string, string | undefined>,
@@ -169,7 +168,7 @@ export function textOf(
   return { text: otherwise(), source: 'default' };
 }
 
-/** Reason why a value is refused, as the end of a sentence that names it. */
+/** Returns the reason why a value is refused, as the end of a sentence that names the value. */
 export function clauseOf(error: z.ZodError): string {
   const [issue] = error.issues;
   if (issue?.code === 'invalid_value') return `is not one of ${issue.values.join(', ')}`;

@@ -206,9 +206,11 @@ export const SETTINGS = {
 
 type SettingName = keyof typeof SETTINGS;
 
-/** The values of all settings. */
+/** Values of all settings. */
 export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)[N]['schema']> } & {
-  /** Number of heavy jobs that this process runs at a time; a front of several machines leaves them to workers. */
+  /**
+   * Number of heavy jobs that this process runs at a time; a service of several machines leaves heavy jobs to workers.
+   */
   readonly heavyPlaces: number;
 };
 
@@ -311,13 +313,13 @@ function readFlags(argv: readonly string[]): Record<string, string | undefined> 
   }
 }
 
-/** Flags of the service with their accepted values; empty if any value is accepted. */
+/** Returns the flags of the service with their accepted values; empty if any value is accepted. */
 export const settingFlags = (): Readonly<Record<string, readonly string[]>> =>
   Object.fromEntries(
     entries().flatMap(([, { flag, schema }]) => (flag === undefined ? [] : [[`--${flag}`, wordsOf(schema)]])),
   );
 
-/** Help text of the flags of the service. */
+/** Returns the help text of the flags of the service. */
 export function settingsHelp(): string {
   const rows = entries().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help, schema }]) => [
     flag === undefined ? '' : `--${flag}`,

@@ -100,7 +100,7 @@ async function formatResult(client: DivisorClient, query: string): Promise<strin
   return `${table([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${more}${cut}\n`;
 }
 
-/** Lines that end the shells of other databases. */
+/** Inputs that end the SQL shells of other databases. */
 const LEAVES = /^[.\\]?(?:exit|quit|q) ?;?$/i;
 
 /** Reads statements up to a semicolon at the end of a line and prints their results, until the input ends. */
@@ -123,12 +123,12 @@ async function shell(client: DivisorClient): Promise<number> {
     lines.setPrompt(statement === '' ? 'divisor> ' : '    ...> ');
     lines.prompt();
   }
-  process.stdin.unref(); // After exit a terminal stays open.
+  process.stdin.unref(); // The terminal stays open, so it must not keep the process alive.
   process.stdout.write('\n');
   return EXIT.done;
 }
 
-/** Message of a failed statement, after which the shell continues. */
+/** Returns the message of a failed statement, after which the shell continues. */
 function messageOf(failure: unknown): string {
   if (!(failure instanceof DivisorError)) throw failure;
   const messages = failure.findings.map(({ message }) => message);

@@ -9,8 +9,8 @@ export type StopSignal = keyof typeof NUMBERS;
 const SAME_REQUEST_MS = 1_000;
 
 /**
- * Calls `begin` at the first of the signals; one after {@link SAME_REQUEST_MS} ends the process at once with 128
- * + its number.
+ * Calls `begin` at the first of the signals; a signal after {@link SAME_REQUEST_MS} ends the process at once with 128 +
+ * its number.
  * @param now monotonic clock in milliseconds
  * @returns a function that stops listening
  */

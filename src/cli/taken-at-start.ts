@@ -3,8 +3,8 @@ import type { DataStore, DivisorClient } from '#clients/typescript/divisor.js';
 export type TakenFindings = NonNullable<DataStore['taken_at_start']>['findings'];
 
 /**
- * Findings of data that the service loaded at its start and no refresh reported: a home that a command opens
- * reads its current data.
+ * Lists findings of data that the service loaded at its start and that no refresh reported, because a home that a
+ * command opens reads its current data.
  */
 export async function listTakenAtStart(client: DivisorClient): Promise<TakenFindings> {
   const { stores } = await client.call('listStores');

@@ -94,7 +94,10 @@ export function step(screen: Screen, name: string, now: () => number = () => per
   };
 }
 
-/** Measures from the first progress, so that waiting in the queue does not count. */
+/**
+ * Returns a function that formats the pace of a step, measured from the first progress, so that waiting in the queue
+ * does not count.
+ */
 function paceOf(now: () => number): (fraction: number) => string {
   let first: { readonly atMs: number; readonly fraction: number } | undefined;
   return (fraction) => {

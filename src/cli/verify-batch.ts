@@ -40,12 +40,12 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
   return addAccounts(accounts, async (values) => compare(known, values, results));
 }
 
-/** Prints the faults of results. @returns the exit status */
+/** Verifies results and prints their faults. @returns the exit status */
 async function compare(known: BatchCommon, values: AsyncIterator<unknown>, results: string): Promise<number> {
   const sent = accountsIn(known, values);
   let [verified, infeasible, refused, wrong] = [0, 0, 0, 0];
   for await (const value of valuesIn(results)) {
-    const outcome = value as AccountOutcome; // The service wrote it; this command looks for wrong figures.
+    const outcome = value as AccountOutcome; // the service wrote the results, so only their figures are verified
     if (outcome.status === 'refused') {
       sent.skip(outcome.account_id);
       refused++;
@@ -83,13 +83,17 @@ async function commonIn(file: string): Promise<BatchCommon> {
   }
 }
 
-/** Accounts of a file, each of which is read once. Only skipped ones are kept in memory. */
+/**
+ * Creates a reader of the accounts of a file, which reads each account once and keeps only the skipped ones in memory.
+ */
 function accountsIn(known: BatchCommon, values: AsyncIterator<unknown>) {
   const passed = new Map<string, Account>();
   const refused = new Set<string>();
   const seen = new Set<string>();
 
-  /** Reads the next valid account; a second one of an id is none. @returns false at the end of the file */
+  /**
+   * Reads the next valid account, and ignores further accounts with the same id. @returns false at the end of the file
+   */
   async function readNext(): Promise<boolean> {
     for (let next = await values.next(); next.done !== true; next = await values.next()) {
       const { account } = readAccount(known, next.value, { path: 'account', line: null });
@@ -108,9 +112,9 @@ function accountsIn(known: BatchCommon, values: AsyncIterator<unknown>) {
       passed.delete(id);
       return account;
     },
-    /** Takes note of an account that was refused. */
+    /** Records that an account was refused. */
     skip: (id: string | null): void => void (id !== null && refused.add(id)),
-    /** Returns the ids of accounts that were not taken. */
+    /** Returns the ids of the accounts that were neither taken nor refused. */
     async rest(): Promise<readonly string[]> {
       while (await readNext());
       return [...passed.keys()].filter((id) => !refused.has(id));
@@ -118,7 +122,7 @@ function accountsIn(known: BatchCommon, values: AsyncIterator<unknown>) {
   };
 }
 
-/** Opens a file of accounts. @throws UsageError where it cannot be read as a table */
+/** Opens a file of accounts. @throws UsageError if the file cannot be read as a table */
 async function addAccounts<T>(file: string, use: (values: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
   const kind = extname(file);
   try {

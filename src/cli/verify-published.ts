@@ -87,7 +87,7 @@ export async function bytesOf(file: string): Promise<Uint8Array> {
   }
 }
 
-/** Parses the entries of a file; a line that is no JSON, or repeats a key, becomes an invalid entry. */
+/** Parses the entries of a file; a line that is not JSON, or repeats a key, becomes an invalid entry. */
 export function entriesOf(bytes: Uint8Array): unknown[] {
   const whole = valueOf(bytes);
   if (typeof whole === 'object' && whole !== null && 'entries' in whole && Array.isArray(whole.entries))

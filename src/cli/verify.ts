@@ -63,7 +63,7 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
   return damaged.length === 0 ? 0 : EXIT_DAMAGED;
 }
 
-/** Options for parts outside the home. */
+/** Returns the options for parts outside the home. */
 async function remoteOptions(settings: Settings): Promise<VerifyOptions> {
   const { database } = settings;
   if (database === undefined) return {};

@@ -5,7 +5,10 @@ export const PACKAGE_ROOT = new URL('../../../', import.meta.url);
 
 let declared: string | undefined;
 
-/** Engine version in the package file, read once because nodes report it every two seconds. */
+/**
+ * Returns the engine version of the package file, which is read once because nodes report the version every two
+ * seconds.
+ */
 export function engineVersion(): string {
   declared ??= (JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { version: string }).version;
   return declared;
@@ -13,7 +16,7 @@ export function engineVersion(): string {
 
 /** Origin of this build. */
 export interface BuildInfo {
-  /** Full commit hash; null if the sources were in no repository. */
+  /** Full commit hash; null if the sources were not in a repository. */
   readonly commit: string | null;
   /** ISO-8601 UTC. */
   readonly built_at: string;
@@ -21,7 +24,7 @@ export interface BuildInfo {
 
 let read: BuildInfo | null | undefined;
 
-/** Build information; null for a program that was only compiled. */
+/** Returns the build information; null for a program that was only compiled. */
 export function buildInfo(): BuildInfo | null {
   if (read === undefined) {
     const file = new URL('dist/build.json', PACKAGE_ROOT);
@@ -30,10 +33,13 @@ export function buildInfo(): BuildInfo | null {
   return read;
 }
 
-/** Digits that identify a commit. */
+/** Number of digits that identify a commit. */
 const COMMIT_DIGITS = 12;
 
-/** Engine version with its commit as build metadata of Semantic Versioning, for example `0.2.0+071c274c1a2b`. */
+/**
+ * Returns the engine version with its commit as build metadata of Semantic Versioning, for example
+ * `0.2.0+071c274c1a2b`.
+ */
 export function buildVersion(): string {
   const commit = buildInfo()?.commit?.slice(0, COMMIT_DIGITS);
   return commit === undefined ? engineVersion() : `${engineVersion()}+${commit}`;

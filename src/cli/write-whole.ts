@@ -21,13 +21,13 @@ export async function writeWhole(
     await pipeline(Readable.from(bytes), file);
     await rename(part, path);
   } catch (failure) {
-    await rm(part, { force: true }).catch(() => {}); // The first failure is the one to report.
+    await rm(part, { force: true }).catch(() => {}); // the failure of the write is reported, not that of the cleanup
     throw unwritable(path, failure) ?? failure;
   }
   return file.bytesWritten;
 }
 
-/** Reason why a folder cannot hold a new file, by system error code. */
+/** Reasons why a folder cannot hold a new file, by system error code. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
   ENOTDIR: 'is not a folder',

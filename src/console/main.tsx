@@ -16,4 +16,4 @@ startPrinting();
 followLinks();
 startPrincipal();
 startLive();
-render(<Shell />, document.getElementById('app')!); // The element is part of the page.
+render(<Shell />, document.getElementById('app')!); // index.html contains the element

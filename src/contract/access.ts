@@ -5,7 +5,7 @@ import { Id } from '#domain/schema/shape.js';
 import { routes } from './route.js';
 
 const SHARED_MAX = 100;
-/** Maximum length of `sub:` and the subject of a token. */
+/** Maximum length of `sub:` followed by the subject of a token. */
 const NAME_MAX = 259;
 
 export const DocumentAccess = defineObject(() => ({

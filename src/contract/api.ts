@@ -46,8 +46,8 @@ import { watchlistRoutes } from './watchlists.js';
 import { pluginRoutes } from './plugins.js';
 
 /**
- * Every route of the service by operation id: the one table from which routing, 405 answers, scopes, parsing, OpenAPI
- * and the documentation are derived. A family adds its table here and its handlers in `#cli/compose/`.
+ * All routes of the service by operation id. Routing, 405 responses, scopes, parsing, OpenAPI and the documentation are
+ * derived from this table. A family adds its table of routes here and its handlers in `#cli/compose/`.
  */
 export const API = {
   ...healthRoutes,

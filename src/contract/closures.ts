@@ -75,7 +75,7 @@ const params = defineObject(() => ({
 }));
 const tag = 'calendars';
 
-/** Paths and texts of the versions of a calendar's recorded changes. */
+/** Path and texts of the version routes of a calendar's recorded changes. */
 export const closuresFamily = {
   path: '/calendars/{calendar_code}/closures',
   params: params.shape,

@@ -2,6 +2,6 @@ import { z } from 'zod';
 
 const COMMENT_LENGTH_MAX = 2000;
 
-/** Schema of the optional comment of a person on a decision. */
+/** Returns the schema of an optional comment on a decision. */
 export const commentOn = (description: string) =>
   z.string().trim().min(1).max(COMMENT_LENGTH_MAX).nullable().default(null).meta({ description });

@@ -19,7 +19,7 @@ const storeId = Id.optional().meta({
     'Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.',
 });
 
-/** Errors of a route whose request may name a data store. */
+/** Errors of a route with a data store in its request. */
 export const STORE_ERRORS = [
   'STORE_NOT_FOUND',
   'STORE_LOADING',
@@ -32,14 +32,14 @@ const priority = z.enum(JOB_PRIORITIES).optional().meta({
     'Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.',
 });
 
-/** True for a route that starts jobs, which accept a callback and a priority. */
+/** Returns true for a route that starts jobs. Such a route accepts a callback and a priority. */
 export function startsJobs({ success, startsJobs: starts = false }: Route): boolean {
   return success.status === 202 || starts;
 }
 
 /**
- * Returns the query of a route, with the parameters of all routes that start jobs, read a market, or respond in several
- * formats.
+ * Returns the query schema of a route, with the common parameters of routes that start jobs, use a data store, or
+ * respond in several formats.
  */
 export function queryOf(route: Route): z.ZodObject | undefined {
   const formats = formatsOf(route);

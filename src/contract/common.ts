@@ -5,7 +5,7 @@ import { FINDING_CODES } from '#domain/refusals/findings.js';
 import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { IsoDate } from '#domain/schema/shape.js';
 
-/** Shapes that several route families share. Field descriptions are those of the specification. */
+/** Schemas shared by several route families. Field descriptions are taken from the specification. */
 
 export const SeriesPayload = defineObject(() => ({
   index: z.array(z.string()).meta({ description: 'Dates YYYY-MM-DD, strictly ascending.' }),
@@ -132,15 +132,15 @@ export const TypeSpec = defineObject(() => ({
 })).meta({ id: 'TypeSpec' });
 
 /**
- * Query of a listing. Default of `limit`: the whole listing. Queries are declared in plain types; the pipeline parses
- * their texts.
+ * Query of a listing. Default for `limit`: the whole listing. The request pipeline converts the query text to the
+ * declared types.
  */
 export const listingQuery = defineObject(() => ({
   limit: z.int().min(1).max(1000).optional().meta({ description: 'Maximum number of entries.' }),
   after: z.string().max(64).optional().meta({ description: 'Only entries whose id comes after this one.' }),
 }));
 
-/** Query to delete a document that has versions. */
+/** Query for the deletion of a document with versions. */
 export const purgeQuery = defineObject(() => ({
   purge: z
     .boolean()

@@ -7,7 +7,7 @@ export const VALUE_MEANING =
   'As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting.';
 
 export const CorporateAction = defineObject(() => ({
-  type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // The table is not empty.
+  type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // the table is not empty
   kind: z.enum(['cash', 'ratio', 'structural']).meta({
     description:
       'Meaning of value: an amount per share, which adds up; a share-count multiplier, which compounds; or a value that cannot be summed.',

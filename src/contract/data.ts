@@ -7,7 +7,7 @@ import { CorporateAction } from './corporate-action.js';
 import { CoverageHistoryResponse, CoverageResponse } from './coverage.js';
 import { routes } from './route.js';
 
-const BATCH_MAX = 1000; // Maximum number of identifiers per batch.
+const BATCH_MAX = 1000; // maximum number of identifiers per batch
 
 const date = (help: string) => IsoDate.optional().meta({ description: help });
 

@@ -13,7 +13,7 @@ const meanings = Object.entries(EVENT_KINDS)
   .map(([kind, meaning]) => `\`${kind}\`: ${meaning}`)
   .join('; ');
 
-/** Maximum number of indices that a client names. */
+/** Maximum number of indices in a request. */
 const IDS_MAX = 200;
 
 export const EventsQuery = defineObject(() => ({

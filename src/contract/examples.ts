@@ -1,6 +1,6 @@
 /**
- * All examples of the document use the same data: the index LARGE-100 on a generated market, with its run, its risk
- * model and its report. The tests send each example to a service, in an order in which it succeeds.
+ * All examples of the document use the same data: the index LARGE-100 on a generated market, with a run, a risk model
+ * and a report. The tests send each example to a service, in an order in which every request succeeds.
  */
 
 /** Values of path and query parameters in the examples, by name. */

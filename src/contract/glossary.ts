@@ -6,8 +6,8 @@ import { SERVICE_WORDS } from './glossary/service.js';
 import { STUDIES_WORDS } from './glossary/studies.js';
 
 /**
- * Meanings of fields that their schemas do not describe: a name has the same meaning everywhere. `Schema.field` takes
- * precedence over `field`, for a schema in which the name has another meaning.
+ * Descriptions of fields that have no description in their schema. A name has the same meaning in all schemas, unless
+ * the entry `Schema.field` overrides the entry `field`.
  */
 export const GLOSSARY: Readonly<Record<string, string>> = {
   ...DOCUMENTS_WORDS,

@@ -25,7 +25,7 @@ const Limits = z
   .strictObject(
     Object.fromEntries(
       Object.entries(LIMIT_SPECS).map(([name, { help }]) => [name, z.number().meta({ description: help })]),
-    ) as Readonly<Record<LimitName, z.ZodNumber>>, // One per name.
+    ) as Readonly<Record<LimitName, z.ZodNumber>>, // one entry per limit
   )
   .meta({ id: 'Limits', description: 'Limits that apply to clients, each in the unit at the end of its name.' });
 

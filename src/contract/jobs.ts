@@ -9,7 +9,7 @@ import { routes } from './route.js';
 export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 const ATTEMPT_ENDS = ['succeeded', 'failed', 'cancelled', 'crashed', 'lost', 'released'] as const;
 
-/** A job id is `{kind}:{ident}`; the path accepts the colon unescaped or as %3A. */
+/** Job id in the form `{kind}:{ident}`. Paths may contain the colon unescaped or as %3A. */
 export const jobIdSchema = z
   .string()
   .regex(
@@ -76,7 +76,7 @@ const fields = {
   callbacks: z.array(JobCallback).meta({ description: 'Addresses that are notified of its end.' }),
 };
 
-/** Returns the schema of the status of a kind of job, including its result. */
+/** Returns the status schema of a kind of job, including its result. */
 export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, result: R) {
   return z
     .strictObject({
@@ -110,7 +110,7 @@ export const JobRetries = defineObject(() => ({
 })).meta({ id: 'JobRetries' });
 export type JobRetries = z.infer<typeof JobRetries>;
 
-/** Returns the schema of an ISO 8601 time with an offset. */
+/** Returns true for an ISO 8601 time with an offset. */
 const isTime = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/.test(text) && !Number.isNaN(Date.parse(text));
 

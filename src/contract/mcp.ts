@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { routes, type Route } from './route.js';
 
-/** Groups of tools that a client may select, because an agent chooses better among few tools. */
+/** Groups of tools that a client may select, because agents select more reliably among few tools. */
 export const TOOLSETS = {
   jobs: { help: 'Jobs: list, wait, cancel, retry.', isDefault: true },
   indices: { help: 'Index definitions: validate, preview, store, explain.', isDefault: true },
@@ -31,14 +31,14 @@ export type Toolset = keyof typeof TOOLSETS;
 const TOOLSET_NAMES = Object.keys(TOOLSETS) as [Toolset, ...Toolset[]];
 export const DEFAULT_TOOLSETS: readonly Toolset[] = TOOLSET_NAMES.filter((name) => TOOLSETS[name].isDefault);
 
-/** Toolset of a route: its tag, or that of versions. */
+/** Returns the toolset of a route: its tag, or `versions` for routes about versions. */
 export const toolsetOf = ({ tag, path }: Pick<Route, 'tag' | 'path'>): string =>
   path.includes('/versions') ? 'versions' : tag;
 
-/** Media types that an agent cannot use: endless streams, and pages and pictures for people. */
+/** Media types that an agent cannot use: event streams, HTML pages and images. */
 const FOR_PEOPLE = /^(?:text\/(?:event-stream|html)|image\/)/;
 
-/** True for a route that an agent may call as a tool: its response has a media type that programs can read. */
+/** Returns true for a route that an agent may call as a tool: its response has a media type that programs can read. */
 export const isTool = ({ success: { schema, media = [] } }: Pick<Route, 'success'>): boolean =>
   schema !== undefined || media.length === 0 || media.some((type) => !FOR_PEOPLE.test(type));
 

@@ -2,25 +2,31 @@ import { z } from 'zod';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { Route } from './route.js';
 
-/** Default media type of every route. */
+/** Default media type of all routes. */
 export const JSON_TYPE = 'application/json';
 
-/** Media types of a table as a file. */
+/** Media types of tables as files. */
 export const FILE_MEDIA: readonly string[] = Object.values(EXPORT_FORMATS)
   .map(({ media }) => media as string)
   .filter((media) => media !== JSON_TYPE);
 
-/** A log with one JSON object per line. */
+/** Media type of a log with one JSON object per line. */
 export const LOG_MEDIA = 'application/x-ndjson';
 
-/** A calendar file (RFC 5545). */
+/**
+ * Media type of a calendar file.
+ * @source RFC 5545
+ */
 export const CALENDAR_MEDIA = 'text/calendar';
 
-/** A page of the guide as HTML and as Markdown. */
+/** Media types of a guide page as HTML and as Markdown. */
 export const PAGE_MEDIA = 'text/html';
 export const MARKDOWN_MEDIA = 'text/markdown';
 
-/** Names of media types in the query parameter `format`, for browsers and spreadsheets that send no header. */
+/**
+ * Media types by the name in the query parameter `format`, for browsers and spreadsheets that cannot send an Accept
+ * header.
+ */
 const FORMAT_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(EXPORT_FORMATS).map(([name, { media }]) => [media, name])),
   [LOG_MEDIA]: 'ndjson',
@@ -29,13 +35,14 @@ const FORMAT_NAMES: Readonly<Record<string, string>> = {
   [MARKDOWN_MEDIA]: 'md',
 };
 
-/** Media types of a route's responses, JSON first; empty if its handler chooses them. */
+/** Returns the media types of a route's responses, JSON first; empty if the handler chooses the media type. */
 export function listMediaTypes({ success: { schema, media = [] } }: Pick<Route, 'success'>): readonly string[] {
   return schema === undefined ? media : [JSON_TYPE, ...media];
 }
 
 /**
- * Returns the media types of a route by the names of `format`; none if it has only one, or declares its own `format`.
+ * Returns the media types of a route by the names in `format`; empty if the route has one media type or declares its
+ * own `format`.
  */
 export function formatsOf(route: Route): ReadonlyMap<string, string> {
   const offered = listMediaTypes(route);
@@ -58,5 +65,5 @@ function nameOf(media: string): string {
   return name;
 }
 
-/** Media type of a bundle of a published index. */
+/** Media type of the bundle of a published index. */
 export const BUNDLE_MEDIA = 'application/x-tar';

@@ -9,7 +9,7 @@ import { createSchemaRegistry, type JsonSchema, type SchemaConversion } from './
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Parts of the document that code reads. */
+/** The parts of the OpenAPI document that other code reads. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.1';
   readonly info: Json;
@@ -23,9 +23,8 @@ export interface OpenApiDocument {
 }
 
 /**
- * Creates the OpenAPI 3.1 document of a table of routes: every route, every schema that carries an id as a component,
- * every error.
- * @param answers  examples of answers, for routes that declare none themselves
+ * Creates the OpenAPI 3.1 document of a table of routes, with all schemas that have an id as components and all errors.
+ * @param answers example responses of routes that declare no example
  * @cost some tenths of a second; build it once
  */
 export function openApiDocument(
@@ -119,7 +118,7 @@ const header = (...names: (keyof typeof HEADERS)[]) =>
 interface Operation {
   readonly id: string;
   readonly route: Route;
-  /** Its query with the common parameters, converted by its identity. */
+  /** Query of the route with the common parameters. The schema registry identifies schemas by reference. */
   readonly query: Route['query'];
 }
 
@@ -246,7 +245,7 @@ function successResponse(method: Route['method'], success: Success, schemas: Sch
   };
 }
 
-/** Error codes of all routes, by status. */
+/** Error codes that every route may return, by status. */
 const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [400, ['MALFORMED_REQUEST']],
   [401, ['UNAUTHENTICATED']],
@@ -261,10 +260,10 @@ const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [503, ['NO_DATA_SOURCE', 'STORE_UNAVAILABLE', 'OVERLOADED', 'DRAINING', 'STORAGE_FULL']],
 ];
 
-/** Statuses for missing permissions; open routes never return them. */
+/** Statuses of missing permissions, which open routes never return. */
 const KEY_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
 
-/** All error codes of a route: the shared ones, those of its parts, and those that it declares. */
+/** Returns all error codes of a route: shared codes, codes of its parts, and declared codes. */
 export function errorCodesOf(route: Route): ErrorCode[] {
   const isOpen = route.scope === 'open';
   const hasBody = route.success.schema !== undefined || route.success.media !== undefined;
@@ -276,7 +275,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
       ...shared,
       ...(route.body === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
       ...(route.params === undefined ? [] : (['INVALID_IDENTIFIER'] as const)),
-      ...(isOpen ? [] : listMissingCodes(namesOf(route))), // also for a write to an id that the client may not use
+      ...(isOpen ? [] : listMissingCodes(namesOf(route))), // a write to an id that the caller may not use also returns these codes
       ...(route.onStore === undefined ? [] : STORE_ERRORS),
       ...(isWrite && route.params !== undefined ? (['PRECONDITION_FAILED'] as const) : []),
       ...route.errors,

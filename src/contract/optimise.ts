@@ -27,7 +27,10 @@ export const ConstraintTypes = defineObject(() => ({
 })).meta({ id: 'ConstraintTypes' });
 export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
 
-/** Returns the schema of rows by class, only for the documentation: the service words the findings itself. */
+/**
+ * Returns the schema of constraint rows by class for the documentation. The service validates rows with its own
+ * messages.
+ */
 const constraintRowBody = callOnce(() => {
   const [first, ...others] = CONSTRAINT_CLASSES.map(({ type, help, params }) =>
     ConstraintRow.extend({
@@ -45,14 +48,14 @@ const ConstraintSetBody = defineObject(() => ({
   description: 'A ConstraintSet with the parameters of every constraint class.',
 });
 
-/** Returns the schema of objectives by class, only for the documentation, like rows. */
+/** Returns the schema of objectives by class, which is also used only for the documentation. */
 function objectiveBody() {
   const [first, ...others] = OBJECTIVE_CLASSES.map(({ type, help, params }) =>
     params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Objective`, description: help }),
   );
   return z
     .union([
-      z.enum(OBJECTIVE_CLASSES.map(({ type }) => type) as [string, ...string[]]), // The catalogue is not empty.
+      z.enum(OBJECTIVE_CLASSES.map(({ type }) => type) as [string, ...string[]]), // the catalogue is not empty
       z.discriminatedUnion('type', [first!, ...others]),
     ])
     .meta({
@@ -61,7 +64,7 @@ function objectiveBody() {
     });
 }
 
-/** Returns the schema of expected returns by class, only for the documentation, like rows. */
+/** Returns the schema of expected returns by class, which is also used only for the documentation. */
 function returnsBody() {
   const [first, ...others] = RETURNS_CLASSES.map(({ type, help, params }) =>
     params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Returns`, description: help }),
@@ -71,12 +74,12 @@ function returnsBody() {
     .meta({ id: 'ExpectedReturns', description: 'Annualised expected returns of the securities.' });
 }
 
-/** Converts `max_sharpe` to `MaxSharpe`. */
+/** Converts snake case to Pascal case: `max_sharpe` becomes `MaxSharpe`. */
 function pascal(type: string): string {
   return type.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Returns a schema with the title and description of the one from which it is derived. */
+/** Copies the description of a schema to a schema derived from it. */
 function describe<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
   return description === undefined ? schema : schema.meta({ description });
 }

@@ -57,7 +57,7 @@ export const PluginCollection = defineObject(() => ({ plugins: z.array(Plugin), 
 });
 export type PluginCollection = z.infer<typeof PluginCollection>;
 
-/** Maximum number of values in a response. */
+/** Maximum number of values in a preview response. */
 const PREVIEWED_MAX = 1000;
 
 export const PluginPreviewRequest = defineObject(() => ({
@@ -85,7 +85,7 @@ export type PluginPreview = z.output<typeof PluginPreview>;
 
 const params = defineObject(() => ({ plugin_id: Id.meta({ description: 'Id of the plug-in.' }) }));
 
-/** The datapoint, the selection rule and the weighting of the guide. */
+/** Examples of the guide: a selection rule, a datapoint and a weighting. */
 export const PLUGIN_EXAMPLES = {
   'near-high': {
     name: 'Near its high',

@@ -8,7 +8,7 @@ import { skippedFields } from './common.js';
 import { routes } from './route.js';
 import { RunKey, StaleState, whichRun } from './run-state.js';
 
-/** Maximum length of the reason of a restatement, in characters: a paragraph. */
+/** Maximum length of the reason of a restatement in characters, about a paragraph. */
 const REASON_LENGTH_MAX = 2000;
 
 export const PublishRequest = defineObject(() => ({

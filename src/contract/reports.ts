@@ -8,7 +8,10 @@ import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
 import { RunKey } from './run-state.js';
 
-/** Maximum number of indices: the watchlist of one desk. At two pages each, it fits into a report. */
+/**
+ * Maximum number of indices in a report, the size of a desk's watchlist. At two pages per index, such a report stays
+ * below the maximum number of pages.
+ */
 const REPORT_INDICES_MAX = 50;
 
 export const RenderRequest = defineObject(() => ({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 
-/** Differences between a stored run and a new run of the same request. */
+/** State of a stored run compared with a new run of the same request. */
 export const StaleState = defineObject(() => ({
   definition: z.boolean().meta({ description: 'The index, or a document that it uses, has changed since the run.' }),
   data: z.boolean().meta({ description: 'The served data has changed since the run.' }),
@@ -14,12 +14,12 @@ export const StaleState = defineObject(() => ({
     .meta({ description: 'The store of the run, if another one is served; otherwise null.' }),
 })).meta({ id: 'StaleState' });
 
-/** Id of one run. */
+/** Id of a run. */
 export const RunKey = z
   .string()
   .regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits, as in the list of runs of an index');
 
-/** State of the run; part of every view of a run. */
+/** State of the run, a part of every view of a run. */
 export const runState = {
   index_version: z.int().min(1).nullable().meta({
     description: 'Version of the index or strategy; null for runs stored before versions existed.',
@@ -29,10 +29,10 @@ export const runState = {
   }),
 };
 
-/** A view as computed and cached; the response adds the state of its run. */
+/** A view as it is computed and cached; the response adds the state of its run. */
 export type Stateless<V extends { readonly stale: unknown }> = Omit<V, keyof typeof runState>;
 
-/** An index or strategy, or one of its runs. */
+/** Id of an index or strategy, or of one of its runs (`ID@RUN`). */
 export const RunOf = z
   .union([
     Id,
@@ -43,14 +43,14 @@ export const RunOf = z
     description: 'An index or strategy (its newest run), or one of its runs as ID@RUN.',
   });
 
-/** The run of a view. */
+/** Query parameter that selects the run of a view. */
 export const whichRun = {
   run_id: RunKey.optional().meta({
     description: 'Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.',
   }),
 };
 
-/** The run whose definition is used. */
+/** Query parameter that selects the run with the definition to be used. */
 export const definitionRun = RunKey.optional().meta({
   description:
     'Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition.',

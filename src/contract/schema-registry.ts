@@ -8,27 +8,27 @@ type Direction = 'input' | 'output';
 
 /** Converts the schemas of a document to JSON Schema. */
 export interface SchemaConversion {
-  /** Returns the schema of a body or parameter of a request; `resolve` sets its references. */
+  /** Returns the JSON Schema of a request body or parameter, with references that `resolve` completes. */
   request(schema: z.ZodType): JsonSchema;
   /** Returns the schema of a response body. */
   response(schema: z.ZodType): JsonSchema;
 }
 
 /**
- * Schemas of a document as components. A schema that differs between requests and responses (a field with a default is
- * optional in a request and always present in a response) has two components, `Name` and `NameInput`.
+ * Named schemas of a document as components. A schema has two components, `Name` and `NameInput`, if it differs between
+ * requests and responses, for example because a field with a default is optional only in requests.
  */
 export interface SchemaRegistry extends SchemaConversion {
-  /** Returns every named schema by component name. */
+  /** Returns all named schemas by component name. */
   components(): Record<string, JsonSchema>;
-  /** Returns a value with the references of its schemas pointing at the components. */
+  /** Returns a value in which all schema references point to components. */
   resolve<T>(value: T): T;
 }
 
 /**
- * Creates the registry of a document.
- * @param visit requests the conversion of every schema of the document; all are converted at once, because each
- * conversion renders every schema that it reaches
+ * Creates the schema registry of a document.
+ * @param visit requests the conversion of every schema in the document. All schemas are converted in one pass, because
+ * each conversion renders every schema that it reaches.
  */
 export function createSchemaRegistry(visit: (wanted: SchemaConversion) => unknown): SchemaRegistry {
   const wanted = { input: new Set<z.ZodType>(), output: new Set<z.ZodType>() };
@@ -61,7 +61,7 @@ export function createSchemaRegistry(visit: (wanted: SchemaConversion) => unknow
   };
 }
 
-/** Converts schemas, and the named ones that they refer to by id. */
+/** Converts schemas together with the named schemas that they reference. */
 function convert(wanted: ReadonlySet<z.ZodType>, io: Direction) {
   const schemas = [...wanted];
   if (schemas.length === 0) return { schemas: new Map<z.ZodType, JsonSchema>(), named: new Map<string, JsonSchema>() };
@@ -78,7 +78,7 @@ function convert(wanted: ReadonlySet<z.ZodType>, io: Direction) {
   };
 }
 
-/** Ids with different schemas in requests and responses, directly or through a reference. */
+/** Returns the ids of schemas that differ between requests and responses, directly or through a reference. */
 function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, JsonSchema>>): Set<string> {
   const removeDirection = (schema: JsonSchema | undefined) =>
     JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
@@ -94,7 +94,7 @@ function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, Jso
   return twofold;
 }
 
-/** Returns a named schema with a description of each field, from the field or from the glossary. */
+/** Adds a description to each field of a named schema, from the field or from the glossary. */
 function addMeanings(schema: unknown, id: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => addMeanings(item, id));
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -141,9 +141,7 @@ function inPlainWords(schema: JsonSchema): void {
   wordAsSchema(schema);
 }
 
-/**
- * Label and help of a catalogue parameter become its title and description; the schema itself has the reference.
- */
+/** Moves the label and help of a catalogue parameter to the title and description of its schema. */
 function wordAsSchema(schema: JsonSchema): void {
   const { label, help, unit } = schema;
   if (label !== undefined) schema['title'] = label;
@@ -152,7 +150,7 @@ function wordAsSchema(schema: JsonSchema): void {
   if (String(schema['format']) in FORMATS && schema['format'] !== 'date') delete schema['format'];
 }
 
-/** Removes the range of the integers that a double represents exactly, which does not inform a reader. */
+/** Removes the range of integers that a double represents exactly, because it is of no use to readers. */
 function dropSafeRange(schema: JsonSchema): void {
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];

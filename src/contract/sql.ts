@@ -5,7 +5,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { SQL_VIEWS } from '#domain/sql/views.js';
 import { routes } from './route.js';
 
-/** Formats of a result, the default one first. */
+/** Formats of a query result. The first format is the default. */
 export const SQL_FORMATS = ['json', 'csv', 'arrow', 'parquet'] as const;
 export type SqlFormat = (typeof SQL_FORMATS)[number];
 

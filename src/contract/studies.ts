@@ -18,7 +18,7 @@ export const StudyRunsRequest = defineObject(() => ({
 
 export const STUDY_OUTCOMES = ['solved', 'refused'] as const;
 
-/** Figures of an optimisation, as in the result. */
+/** Figures of an optimisation, as in its result. */
 const figures = {
   rebalance_date: z.string(),
   converged: z.boolean().meta({ description: 'True if the solver reached its tolerances.' }),

@@ -66,7 +66,7 @@ export const SweepOverfitting = defineObject(() => ({
   description: 'Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016).',
 });
 
-/** Metrics of a path, or their distribution over the paths. */
+/** Returns the schema of the metrics of a path, or of their distribution over all paths. */
 const pathMetrics = <Value extends z.ZodType>(value: Value) => ({
   annualised_return: value.meta({
     description: 'Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day.',

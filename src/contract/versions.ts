@@ -88,20 +88,20 @@ const VersionNumber = z
   .regex(/^[1-9]\d{0,8}$/, 'must be a whole number from 1')
   .meta({ description: 'Number of the version.', example: '1' });
 
-/** Versions of one family of documents. */
+/** Terms of the version routes of a document family. */
 interface Family<P extends z.ZodRawShape, S extends z.ZodType> {
-  /** Path of one document: `/indices/{index_id}`. */
+  /** Path of a document, for example `/indices/{index_id}`. */
   readonly path: string;
   readonly params: P;
   readonly tag: string;
-  /** Term for one of its documents in sentences. */
+  /** Noun for a document of the family. */
   readonly word: string;
-  /** Scope that a write needs. */
+  /** Scope required for a write. */
   readonly scope: Scope;
   readonly missing: ErrorCode;
-  /** Response to a restoration, as to a write of the family. */
+  /** Schema of the response to a restoration, which equals that of a write. */
   readonly saved: S;
-  /** Errors of a restoration, as of a write of the family. */
+  /** Error codes of a restoration, which equal those of a write. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -287,7 +287,7 @@ const store = {
   errors: ['STORE_LOADING', 'STORE_REFRESHING', 'FOLDER_REGISTERED', 'NOT_SUPPORTED'],
 } as const;
 
-/** Versions of every family whose documents have them (`VERSIONED_KINDS`). */
+/** Version routes of all document families with versions (`VERSIONED_KINDS`). */
 export const versionRoutes = routes({
   listIndexVersions: listOf(index),
   diffIndexVersions: differenceOf(index),

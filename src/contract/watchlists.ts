@@ -4,7 +4,7 @@ import { AssetIdentifier, Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
 import { routes } from './route.js';
 
-/** Maximum number of securities of one watchlist. */
+/** Maximum number of securities in a watchlist. */
 const IDENTIFIERS_MAX = 10_000;
 
 export const WatchlistUpsert = defineObject(() => ({

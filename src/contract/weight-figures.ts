@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 
-/** Weights in the figures of an optimisation: of the index or of the solution. */
+/** Figures of a weight vector in an optimisation, either the index weights or the solution. */
 export const WeightFigures = defineObject(() => ({
   objective_value: z
     .number()

@@ -17,15 +17,15 @@ import type {
   WeightsView,
 } from '#clients/typescript/contract.js';
 
-/** Table as the service imports it: `columns` by name, one array of cells per row. */
+/** Table in the format of a service import: names of the columns, and one array of cells per row. */
 export interface Table {
   readonly columns: readonly string[];
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Dense prices: T dates by N securities. */
+/** Dense prices of T dates and N securities. */
 export interface PriceArrays {
-  /** Ascending, each once: texts YYYY-MM-DD, or days since 1970-01-01, [T]. */
+  /** Distinct dates in ascending order: texts YYYY-MM-DD, or days since 1970-01-01, [T]. */
   readonly dates: readonly string[] | Int32Array;
   /** Identifiers in any order, without duplicates, [N]. */
   readonly identifiers: readonly string[];
@@ -33,9 +33,12 @@ export interface PriceArrays {
   readonly fields: Readonly<Record<string, Float64Array>>;
 }
 
-/** Market: prices and further tables, with the columns of an import of the service. */
+/** Market: prices and further tables, with the columns of a service import. */
 export interface MarketInput {
-  /** Arrays, a table, or an Arrow IPC stream or file, the latter two with columns `date`, `identifier`, `CLOSE`. */
+  /**
+   * Arrays, a table, or an Arrow IPC stream or file; a table and Arrow data have the columns `date`, `identifier` and
+   * `CLOSE`.
+   */
   readonly prices: PriceArrays | Table | Uint8Array;
   readonly reference?: Table;
   readonly corporate_actions?: Table;
@@ -47,7 +50,7 @@ export interface MarketInput {
   readonly currency?: string | null;
 }
 
-/** A market as it was known at the end of a day. */
+/** Market as it was known at the end of a day. */
 export interface EarlierMarket {
   readonly known_on: string;
   readonly market: MarketInput;
@@ -55,7 +58,10 @@ export interface EarlierMarket {
 
 export interface EngineOptions {
   readonly market: MarketInput;
-  /** Plug-ins by id, in the form of `PUT /plugins/{plugin_id}`. The sandbox is loaded for them: about 0.25 MB compressed. */
+  /**
+   * Plug-ins by id, in the form of `PUT /plugins/{plugin_id}`. They require the sandbox, which loads about 0.25 MB
+   * compressed.
+   */
   readonly plugins?: Readonly<Record<string, PluginUpsert>>;
   /** Day at whose end `market` was known; required by `earlier`. */
   readonly known_on?: string;
@@ -63,31 +69,31 @@ export interface EngineOptions {
   readonly earlier?: readonly EarlierMarket[];
 }
 
-/** A risk model that definitions and optimisations name by its id. */
+/** Risk model that definitions and optimisations name by its id. */
 export interface RiskModel {
   readonly model_id: string;
-  /** Identifiers, ascending, [N]; for an imported model those of its latest date. */
+  /** Identifiers, ascending, [N]; for an imported model, the identifiers of its latest date. */
   readonly asset_ids: readonly string[];
-  /** Annualised, [N x N], row after row. */
+  /** Annualised covariances, row-major, [N x N]. */
   readonly covariance: Float64Array;
-  /** Annualised, [N]. */
+  /** Annualised volatilities, [N]. */
   readonly volatilities: Float64Array;
   readonly diagnostics: RiskModelView['diagnostics'];
   /** Factors, for estimators with factors. */
   readonly factor_model?: NonNullable<RiskModelView['factor_model']>;
   /** Securities without an estimate, with the reason. */
   readonly excluded: Readonly<Record<string, string>>;
-  /** Dates of the first and last return, or of an imported model. */
+  /** Dates of the first and last return; for an imported model, its first and last dates. */
   readonly observed_start: string;
   readonly observed_end: string;
   readonly findings: readonly Finding[];
 }
 
-/** Request of an optimisation: that of `POST /optimise/runs`, with rows instead of a constraint set. */
+/** Request of an optimisation: the body of `POST /optimise/runs`, with constraint rows instead of a constraint set. */
 export type OptimisationRequest = Omit<OptimisationRunRequest, 'constraint_set_id'> &
   Pick<OptimisationPreviewRequest, 'constraints'>;
 
-/** The result of an optimisation, as `GET /optimise/runs/{run_id}` has it. */
+/** Result of an optimisation, in the form of `GET /optimise/runs/{run_id}`. */
 export type Optimisation = Omit<OptimisationRunResult, 'run_id' | 'constraint_set_id'>;
 
 /** Index points of one return variant, as arrays of equal length. */
@@ -110,25 +116,25 @@ export interface Closes {
   readonly composition_hash: readonly string[];
 }
 
-/** Weights on a date: the members of the service's view that need no other data than the run. */
+/** Weights on a date: the members of the service's view that are computed only from the run. */
 export type HeldWeights = Pick<
   WeightsView,
   'as_of' | 'rebalance_date' | 'cap' | 'weights' | 'concentration' | 'exposure' | 'drift'
 >;
 
-/** The result of a backtest. */
+/** Result of a backtest. */
 export interface Backtest {
   readonly index_id: string;
   /** YYYY-MM-DD, ascending, [T]. */
   readonly dates: readonly string[];
-  /** Portfolio that holds the index, 100 on the first date, [T]. */
+  /** Value of the portfolio that holds the index, 100 on the first date, [T]. */
   readonly level: Float64Array;
   readonly metrics: BacktestMetrics;
   readonly total_costs: number;
   readonly findings: readonly Finding[];
-  /** Effective dates of the rebalances, that in force at the start included. */
+  /** Effective dates of the rebalances, including the rebalance in force at the start. */
   readonly rebalances: readonly string[];
-  /** SHA-256 of the whole result, equal if all numbers have equal bits. */
+  /** SHA-256 of the whole result; equal hashes mean bit-identical numbers. */
   readonly hash: string;
   /** Levels and divisor of the index. Default: the variant of its definition. */
   levels(variant?: IndexLevels['variant']): IndexLevels;
@@ -139,9 +145,9 @@ export interface Backtest {
 
 /** The index engine on one market, without a service. Not safe for calls from several threads. */
 export interface Engine {
-  /** Version of the engine: equal versions give equal bits. */
+  /** Version of the engine; equal versions give bit-identical results. */
   readonly version: string;
-  /** SHA-256 of the market, as the service computes it. */
+  /** SHA-256 of the market, computed as in the service. */
   readonly content_hash: string;
   /** Warnings about the market. */
   readonly findings: readonly Finding[];
@@ -153,21 +159,21 @@ export interface Engine {
   define(document: IndexDocumentBody): { readonly index: IndexDocument; readonly findings: readonly Finding[] };
   /** Returns all findings about a definition, without storing it. */
   validate(document: IndexDocumentBody): readonly Finding[];
-  /** Composition on a day. Default: the base date. @throws EngineError */
+  /** Returns the composition on a day. Default: the base date. @throws EngineError */
   preview(index_id: string, as_of?: string): PreviewResponse;
   /** Returns the reasons for one weight. Default: on the last date of the market. @throws EngineError */
   explain(index_id: string, identifier: string, as_of?: string): IndexExplanation;
-  /** @throws EngineError */
+  /** Runs a backtest of a definition. @throws EngineError */
   backtest(index_id: string, request?: Omit<BacktestRequest, 'as_known_on' | 'if_stale'>): Backtest;
   /** Estimates a risk model and stores it under an id, replacing one with the same id. @throws EngineError */
   riskModel(model_id: string, request: Omit<RiskModelRequest, 'as_known_on'>): RiskModel;
-  /** Keeps a risk model from outside, in the form of `POST /risk-models/{model_id}/import`. @throws EngineError */
+  /** Stores a risk model from outside, in the form of `POST /risk-models/{model_id}/import`. @throws EngineError */
   importRiskModel(model_id: string, model: RiskModelImport): RiskModel;
-  /** Optimises the weights of an index. @throws EngineError INFEASIBLE with the conflicting rows, and others */
+  /** Optimises the weights of an index. @throws EngineError INFEASIBLE with the conflicting rows, and other codes */
   optimise(request: OptimisationRequest): Optimisation;
 }
 
-/** An error that the caller can correct, with code, message and detail of the service. */
+/** Error that the caller can correct, with code, message and detail of the service. */
 export interface EngineError extends Error {
   readonly name: 'Refusal';
   readonly code: string;
@@ -179,12 +185,12 @@ export declare function openEngine(options: EngineOptions): Promise<Engine>;
 
 /** Problem of a bundle. */
 export interface BundleFault {
-  /** A file, an input, an entry of the log, a signature, or a recomputed close. */
+  /** Part of the bundle with the problem: a file, an input, an entry of the log, a signature, or a recomputed close. */
   readonly kind: 'file' | 'input' | 'log' | 'signature' | 'close';
   readonly message: string;
   readonly date?: string;
   readonly identifier?: string;
-  /** Entry of the log. */
+  /** Sequence number of the log entry. */
   readonly seq?: number;
 }
 
@@ -193,27 +199,27 @@ export interface BundleVerdict {
   /** True if every hash, signature and close agrees; signatures count only if `signatures` is `verified`. */
   readonly ok: boolean;
   readonly index_id: string | null;
-  /** Versions of this engine and of the one that published the closes. */
+  /** Versions of this engine and of the engine that published the closes. */
   readonly engine: string;
   readonly published_by: string | null;
-  /** Published dates, the first and the last. */
+  /** First and last published date. */
   readonly closes: number;
   readonly first: string | null;
   readonly last: string | null;
   readonly entries: number;
-  /** Hash of the last entry: compare it with one from another source. */
+  /** Hash of the last entry; compare it with the hash from another source. */
   readonly head: string | null;
-  /** Keys that signed. Compare them with those of the publisher. */
+  /** Keys that signed the entries; compare them with the keys of the publisher. */
   readonly key_ids: readonly string[];
-  /** `unverified` where the platform has no Ed25519. */
+  /** State of the signatures; `unverified` if the platform has no Ed25519. */
   readonly signatures: 'verified' | 'unverified';
   readonly faults: readonly BundleFault[];
 }
 
 export interface VerifyOptions {
-  /** Body of `GET .../published/keys` from a source that is trusted. Default: the keys of the bundle. */
+  /** Body of `GET .../published/keys` from a trusted source. Default: the keys of the bundle. */
   readonly keys?: unknown;
-  /** Hash that the last entry must have. */
+  /** Required hash of the last entry. */
   readonly head?: string;
 }
 

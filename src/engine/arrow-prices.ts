@@ -9,9 +9,9 @@ export function readArrowPrices(bytes: Uint8Array, rows: ContentRows, problems: 
   if (table === undefined) return false;
   const names = table.schema.fields.map(({ name }) => name);
   const begun = rows.beginMarket('market', names);
-  if (begun === undefined) return true; // Its columns were reported.
+  if (begun === undefined) return true; // the finding about the columns is already recorded
   const { file, market } = begun;
-  const columns = names.map((_, i) => cellsOf(table.getChildAt(i)!)); // One for each field.
+  const columns = names.map((_, i) => cellsOf(table.getChildAt(i)!)); // the schema has one field per column
   for (let row = 0; row < table.numRows; row++)
     market.addCells(
       file,
@@ -34,13 +34,13 @@ function tableOf(bytes: Uint8Array, problems: Problems): Table | undefined {
   }
 }
 
-/** Milliseconds of a day. */
+/** Number of milliseconds per day. */
 const DAY_MS = 86_400_000;
 
-/** Returns the cells of a column; a date of any unit is a day. */
+/** Returns a function that reads the cells of a column; a date of any unit becomes a day. */
 function cellsOf(column: Vector): (row: number) => Cell {
   const values = column.memoize();
-  if (!DataType.isDate(column.type) && !DataType.isTimestamp(column.type)) return (row) => values.get(row) as Cell; // Others are texts and numbers; the rows report any other value.
+  if (!DataType.isDate(column.type) && !DataType.isTimestamp(column.type)) return (row) => values.get(row) as Cell; // other columns contain texts and numbers; the rows report any other value
   return (row) => {
     const at: unknown = values.get(row);
     return at === null ? null : new Date(Math.floor(Number(at) / DAY_MS) * DAY_MS);

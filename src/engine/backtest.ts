@@ -27,7 +27,7 @@ export interface PlanInput {
   readonly known: KnownMarkets | undefined;
 }
 
-/** Returns the files of the run of a plan, as the service stores them. @throws Refusal as a backtest does */
+/** Returns the files of a plan's run, as the service stores them. @throws Refusal for the same reasons as a backtest */
 function filesOfPlan({ engine, ...input }: PlanInput): RunFiles {
   const run = runBacktest({
     ...input,
@@ -41,7 +41,7 @@ function filesOfPlan({ engine, ...input }: PlanInput): RunFiles {
   return runToFiles(run, { contentHash: input.market.contentHash, inPlace: true });
 }
 
-/** Returns a digest of all bytes of a run, which is that of its file if the file contains the prices. */
+/** Returns a digest of all bytes of a run, equal to the digest of its file if the file contains the prices. */
 function digestOf({ columns, prices }: RunFiles): string {
   const hash = createHash('sha256').update(columns);
   for (const part of prices?.parts() ?? []) hash.update(part);
@@ -60,7 +60,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
     level: columns.f64('level'),
     metrics: parts.metrics(),
     total_costs: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
-    findings: parts.findings() as Api.Backtest['findings'], // The contract declares the same findings.
+    findings: parts.findings() as Api.Backtest['findings'], // the contract declares the same findings
     rebalances: header.rebalances.map(({ date }) => date),
     hash: digestOf(files),
     levels(variant) {
@@ -87,7 +87,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
         risk: null,
         activeRisk: null,
       });
-      return held as Api.HeldWeights; // Rows in the form of the contract.
+      return held as Api.HeldWeights; // the rows have the form of the contract
     },
     closes() {
       const { held: _held, without_bar: _absent, ...closes } = closesView(columns);

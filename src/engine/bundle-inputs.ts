@@ -21,8 +21,8 @@ export interface PlanInputs {
 }
 
 /**
- * Stored risk models and earlier contents of a bundle; the sandbox is loaded where the plan has plug-ins.
- * @throws Error where a file is missing or differs from the hash in the plan
+ * Opens the stored risk models and earlier contents of a bundle; loads the sandbox if the plan has plug-ins.
+ * @throws Error if a file is missing or differs from the hash in the plan
  */
 export async function openPlanInputs(plan: BacktestPlan, market: MarketData, files: Files): Promise<PlanInputs> {
   if (Object.values(plan.documents).some(({ plugins }) => plugins !== undefined)) await loadPluginSandbox();
@@ -55,7 +55,10 @@ function modelsOf({ models: planned = {} }: BacktestPlan, files: Files): StoredM
   };
 }
 
-/** Returns the hashes of a matrix that is stored in one file, and in a file for each part. */
+/**
+ * Returns the two valid hashes of a matrix: of a matrix stored in one file, and of a matrix stored in one file per
+ * part.
+ */
 function hashesOf(bytes: Uint8Array, assets: number): string[] {
   let at = 0;
   const files = fileBytesOf(assets).map((length) => bytes.subarray(at, (at += length)));

@@ -48,7 +48,10 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
     return { calendar, currency, treatment, held: listConstituents };
   }
 
-  /** Data and risk models that an index lacks are errors once it is computed. */
+  /**
+   * Returns the documents of an index. Data and risk models that they lack are errors, because the index is about to be
+   * computed.
+   */
   function computable(indexId: string): BacktestPlan['documents'] {
     const all = definitions.onMarket(indexId);
     assertNoErrors('index document', models.unknown(Object.values(all)));
@@ -119,12 +122,15 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   };
 }
 
-/** Converts results to the types of the client, which are generated from the same contract. */
+/** Converts results to the client's types, which are generated from the same contract. */
 const wire = <T>(value: unknown): T => value as T;
 
 type Terms = z.infer<typeof BacktestRequest>;
 
-/** A single market has no earlier versions. @throws Refusal VALIDATION_FAILED if one is requested */
+/**
+ * Removes data versions from a request, because a market without earlier contents has none. @throws Refusal
+ * VALIDATION_FAILED if the request names a version
+ */
 function removeVersions(given: Terms, hasEarlier: boolean): Terms {
   const named = {
     as_known: hasEarlier ? undefined : given.as_known,

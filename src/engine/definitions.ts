@@ -17,9 +17,9 @@ export interface DefinitionsDependencies {
   readonly pluginOf: (id: string) => StoredPluginCode | undefined;
 }
 
-/** Definitions in memory, as the service stores them. */
+/** Creates the store of definitions in memory, which validates them like the service. */
 export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDependencies) {
-  /** Documents with the code of their plug-ins. */
+  /** Documents by id, with the code of their plug-ins. */
   const documents = new Map<string, IndexDocument>();
   const indexOf = (id: string): IndexDocument | undefined => documents.get(id);
 
@@ -73,7 +73,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       documents.set(document.id, document);
       return { index: removeComputedParts(document), findings };
     },
-    /** Returns an index with everything that it refers to. Data that the market lacks is an error. */
+    /** Returns an index with everything that it refers to. Data that is missing in the market is an error. */
     onMarket(indexId: string): BacktestPlan['documents'] {
       const all = findReached(indexId);
       for (const document of Object.values(all))
@@ -89,11 +89,11 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       const { kind, id } = parseBenchmark(given);
       return { id, kind: kind ?? (documents.has(id) ? 'index' : 'identifier'), price_column: 'CLOSE' };
     },
-    /** Calendar, currency and treatment of an index; a derived one is treated as its source. */
+    /** Returns the calendar, currency and treatment of an index; a derived index has the treatment of its source. */
     termsOf(indexId: string) {
       const { calendar, currency } = require(indexId);
       let document = require(indexId);
-      // An index without rules names a source.
+      // an index without rules names a source
       while (document.pipeline === null) document = require(listReferences(document)[0]!);
       return { calendar, currency, treatment: document.pipeline.treatment };
     },

@@ -63,7 +63,7 @@ interface Cells {
   readonly written: string;
   readonly days: Int32Array;
   readonly identifiers: readonly string[];
-  /** Position in the input of each column. */
+  /** Position of each column in the input. */
   readonly order: readonly number[];
 }
 

@@ -5,7 +5,7 @@ import { isSignedByPlatform } from './web-signature.js';
 /** Opens the engine on a market: see `api.ts`, whose types are published. */
 export const openEngine: typeof Api.openEngine = createEngine;
 
-/** Loads the reader of Arrow, which only bundles need. */
+/** Loads the Arrow reader, which only bundles need, then verifies a bundle. */
 export const verifyBundle: typeof Api.verifyBundle = async (bundle, options = {}) => {
   const { verifyBundleWith } = await import('./verify-bundle.js');
   return verifyBundleWith(bundle, { ...options, isSigned: isSignedByPlatform });

@@ -11,10 +11,10 @@ import { createProblems, type Problems } from '#market/tables/problems.js';
 import type * as Api from './api.js';
 import { densePanels } from './dense-panels.js';
 
-/** Name of the market in results: the engine has one. */
+/** Name of the market in results; an engine has only one market. */
 const DATASET_ID = 'market';
 
-/** A market with the warnings about it. */
+/** Market with the warnings about it. */
 export interface ReadMarket {
   readonly market: MarketData;
   readonly findings: readonly Finding[];
@@ -23,7 +23,7 @@ export interface ReadMarket {
 /** Tables other than the prices, by their names in the service. */
 const TABLES = ['reference', 'corporate_actions', 'universes', 'series'] as const;
 
-/** Reads a market as the service reads an import. @throws Refusal VALIDATION_FAILED */
+/** Reads a market by the rules of a service import. @throws Refusal VALIDATION_FAILED */
 export async function readMarket(input: Api.MarketInput): Promise<ReadMarket> {
   const problems = createProblems();
   const content = await contentOf(input, problems);
@@ -64,7 +64,7 @@ function framesOf(input: Api.MarketInput): Record<string, Frame> {
   return Object.fromEntries(TABLES.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]])));
 }
 
-/** Reads all tables except that of the market. */
+/** Reads all tables except the market table. */
 function readTables(
   frames: Readonly<Record<string, Frame>>,
   problems: Problems,

@@ -15,7 +15,7 @@ import { toOptimisationResult } from '#views/optimisation.js';
 import type * as Api from './api.js';
 import type { EngineModels } from './risk-models.js';
 
-/** Id that a request has in place of a stored constraint set. */
+/** Id of a request's constraints, which take the place of a stored constraint set. */
 const OF_REQUEST = 'request';
 
 export interface OptimiseDependencies {
@@ -30,7 +30,10 @@ export interface OptimiseDependencies {
   composerOf(documents: Readonly<Record<string, IndexDocument>>, until: Day): Composer;
 }
 
-/** Optimises an index under the rows of a request, as a run of the service does. @throws Refusal as that run */
+/**
+ * Optimises an index under the constraint rows of a request, like a run of the service. @throws Refusal for the same
+ * reasons as that run
+ */
 export function optimiseIndex(asked: object, dependencies: OptimiseDependencies): Api.Optimisation {
   const { market, engine, models, reached, composerOf } = dependencies;
   const { constraints: rows = [], ...rest } = asked as { readonly constraints?: unknown };
@@ -68,5 +71,5 @@ export function optimiseIndex(asked: object, dependencies: OptimiseDependencies)
     measuredBy,
     asked: request.risk_model,
   });
-  return result as unknown as Api.Optimisation; // The contract declares it so.
+  return result as unknown as Api.Optimisation; // the contract declares this type
 }

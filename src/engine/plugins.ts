@@ -11,7 +11,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type * as Api from './api.js';
 
-/** Plug-ins by id, as the service stores them. Loads the sandbox. @throws Refusal VALIDATION_FAILED */
+/** Reads plug-ins by id, as the service stores them. Loads the sandbox. @throws Refusal VALIDATION_FAILED */
 export async function readPlugins(
   given: NonNullable<Api.EngineOptions['plugins']>,
 ): Promise<ReadonlyMap<string, StoredPluginCode>> {

@@ -20,7 +20,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { prepareEstimate, type EstimateUniverse } from '#views/risk-estimate.js';
 import type * as Api from './api.js';
 
-/** Terms on which an index is estimated. */
+/** Terms of an index that risk estimates use. */
 export interface IndexTerms {
   readonly calendar: string;
   readonly currency: string;
@@ -42,7 +42,7 @@ export interface EngineModels {
   readonly stored: StoredModels;
   /** Returns errors for definitions that name a missing model. */
   unknown(documents: Iterable<IndexDocument>): Finding[];
-  /** Returns the models that documents use, as a plan has them. */
+  /** Returns the models that documents use, in the form of a plan. */
   planned(documents: BacktestPlan['documents']): Pick<BacktestPlan, 'models'>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND */
   measuring(modelId: string): MeasuringModel;
@@ -124,7 +124,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
       const packed = read && problems.errors === 0 ? engine.scope(() => packModel(engine, read, problems)) : undefined;
       if (packed === undefined || problems.errors > 0) throw refuseWithFindings('risk model', problems.findings());
       const { assetIds: names, dates, covariance } = packed;
-      const [first, last] = [dates[0]!.date, dates.at(-1)!.date]; // A model has a date.
+      const [first, last] = [dates[0]!.date, dates.at(-1)!.date]; // a model has at least one date
       const content = { names, observedEnd: last, dates, numbers: () => covariance };
       const stored = openStoredModel(modelId, { ...content, matrix: () => openPackedMatrix(covariance, names.length) });
       const imported = { ...packed.terms, dates: [...dates] };
@@ -134,7 +134,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
           observed_end: last,
           covariance: { name: '', bytes: covariance.byteLength, sha256: sha256(covariance) },
           imported,
-        } as unknown as Parameters<typeof toPlannedModel>[0]), // The members that it reads.
+        } as unknown as Parameters<typeof toPlannedModel>[0]), // toPlannedModel reads only these members
         stored,
         measuring: { modelId, estimator: 'imported', settings: {}, start: first, end: last, sessions: 0 },
       });

@@ -22,7 +22,7 @@ import type * as Api from './api.js';
 import { openPlanInputs } from './bundle-inputs.js';
 import { packageVersion } from './version.js';
 
-/** Returns true if a key signed the 32 bytes of a hash; null if this platform cannot verify it. */
+/** Returns true if a key signed the 32 bytes of a hash; null if this platform cannot verify signatures. */
 export type SignatureCheck = (
   signed: Pick<PublicationEntry, 'hash' | 'signature'>,
   key: PublicKey,
@@ -77,13 +77,13 @@ export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): P
   };
 }
 
-/** Hash of a file by the manifest. */
+/** Returns the hash of a file in the manifest. */
 const stated = ({ files }: BundleManifest, name: string): string | undefined =>
   (files as Readonly<Record<string, string>>)[name];
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Files whose parts have digests. */
+/** Files with a digest for each part. */
 const INPUTS: ReadonlySet<string> = new Set(['market.arrow', 'tables.json'] satisfies BundleFile[]);
 
 type Files = ReadonlyMap<string, Uint8Array>;
@@ -141,7 +141,7 @@ function readLog(
         entries,
         fault: { kind: 'log', seq: wrong.seq, message: `Entry ${wrong.seq} of the log: ${wrong.reason}.` },
       };
-    entries.push(entry as PublicationEntry); // The check has looked at its shape.
+    entries.push(entry as PublicationEntry); // the check has validated the shape of the entry
   }
   const { hash } = check.last();
   const isWhole = hash === manifest.head && entries[0]?.index_id === manifest.index_id;
@@ -153,11 +153,11 @@ function parseText(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    return undefined; // Reported as no entry of a log.
+    return undefined; // the check reports it as an invalid entry
   }
 }
 
-/** Returns the keys to verify signatures: those given, otherwise those of the bundle. */
+/** Returns the keys for the verification of signatures: the given keys, otherwise those of the bundle. */
 function keysOf(bytes: Uint8Array, given: VerifyTerms['keys']): ReadonlyMap<string, PublicKey> {
   const body = given === undefined ? parseText(new TextDecoder().decode(bytes.slice())) : given;
   return new Map((BundleKeys.safeParse(body).data?.keys ?? []).map((key) => [key.key_id, key]));
@@ -202,11 +202,14 @@ function marketOf(files: Files): MarketData | undefined {
       'tables.json': files.get('tables.json')!,
     });
   } catch {
-    return undefined; // Its file is reported as changed.
+    return undefined; // the fault of the changed file is reported separately
   }
 }
 
-/** Returns changed inputs by security and date, if only one security or one day changed; otherwise those affected. */
+/**
+ * Returns one fault per changed input if only one security or only one day changed; otherwise one fault that lists the
+ * affected securities and dates.
+ */
 function inputFaults(market: MarketData | undefined, manifest: BundleManifest): Fault[] {
   if (market === undefined) return [];
   const result = inputDigests(market);
@@ -241,7 +244,7 @@ function fileFaults(changed: readonly string[], areInputsNamed: boolean): Fault[
 
 async function closeFaults(market: MarketData, files: Files, entries: readonly PublicationEntry[]): Promise<Fault[]> {
   try {
-    const plan = jsonOf(files.get('plan.json')!) as BacktestPlan; // Its hash was compared; a changed one fails to run, or to agree.
+    const plan = jsonOf(files.get('plan.json')!) as BacktestPlan; // its hash was compared; a changed plan fails to run, or its closes differ
     const calendars = calendarsOf(files.get('calendars.json')!);
     const inputs = await openPlanInputs(plan, market, files);
     const { closes } = recomputeCloses({ market, calendars, plan, engine: openWasmEngine(), ...inputs });

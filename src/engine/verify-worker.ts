@@ -1,12 +1,12 @@
 import { verifyBundle } from './main.js';
 
-/** The worker of the page `/verify`: the tab sends a bundle and receives the verdict. */
+/** Worker of the page `/verify`: the tab sends a bundle and receives the verdict. */
 interface WorkerScope {
   addEventListener(type: 'message', listen: (event: { readonly data: Uint8Array }) => void): void;
   postMessage(verdict: object, transfer: readonly []): void;
 }
 
-const scope = globalThis as unknown as WorkerScope; // It runs in a worker of a browser.
+const scope = globalThis as unknown as WorkerScope; // this module runs in a web worker
 
 scope.addEventListener('message', ({ data }) => {
   const from = performance.now();

@@ -3,7 +3,10 @@ export type Headers = Record<string, string>;
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Headers of one response: its request id, the common ones, its specific ones, and those that describe its body. */
+/**
+ * Headers of one response: its request id, the common headers, its specific headers, and headers that describe its
+ * body.
+ */
 export class AnswerHeaders {
   readonly #byName: Headers;
   #length: number | undefined;
@@ -19,7 +22,7 @@ export class AnswerHeaders {
     return this.#length;
   }
 
-  /** Sets a header; replaces a common one of the same name. */
+  /** Sets a header; replaces a common header of the same name. */
   set(name: string, value: string): void {
     this.#byName[name] = value;
   }

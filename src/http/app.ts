@@ -26,19 +26,21 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly authenticate: Authenticate;
   readonly version: string;
   readonly log: Logger;
-  /** Delays the response to a guessed key by milliseconds. Default: by the clock. */
+  /** Waits the given milliseconds before the response to a guessed key. Default: by the clock. */
   readonly delay?: (ms: number) => Promise<void>;
-  /** Rate limits of keys. Default: those of the service. */
+  /** Rate limits of keys. Default: the limits of the service. */
   readonly keyRates?: KeyRates;
   /** Ends requests that take too long. Default: the limits of the service. */
   readonly deadlines?: Deadlines;
-  /** Resolves once the data of before a restart is served or has failed to load. Default: at once. */
+  /**
+   * Resolves once the data that was served before a restart is served again or has failed to load. Default: at once.
+   */
   readonly dataSettled?: () => Promise<void>;
-  /** Default: every store is the active one. */
+  /** Runs work on a named store. Default: on the active store. */
   readonly withinStore?: OperationOptions['withinStore'];
-  /** Makes this process see the writes of others before it handles a request. */
+  /** Makes the writes of other processes visible to this process before it handles a request. */
   readonly follow?: () => Promise<void>;
-  /** Maximum time that a request waits for that data; then it is refused. */
+  /** Maximum time in ms that a request waits for `dataSettled`; afterwards the request is refused. */
   readonly dataWaitMs?: number;
   /** Addresses whose `X-Forwarded-For` is trusted. Default: none. */
   readonly isTrustedProxy?: IsAddressOf;
@@ -50,7 +52,7 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly assertCallback?: AssertCallback;
   /** Receives refused keys and reads for the audit log. Default: none. */
   readonly notes?: Pick<AuditNotes, 'refusedKey' | 'read'>;
-  /** Refuses requests that write or start jobs. Default: false. */
+  /** True to refuse requests that write or start jobs. Default: false. */
   readonly isReadOnly?: boolean;
   /** Called with every response, for the metrics. */
   readonly observe?: (answer: Answered) => void;
@@ -75,7 +77,7 @@ export interface App {
   fetch(request: Request, address?: string): Response | Promise<Response>;
   /** Makes every later response ask its client to close the connection. */
   drain(): void;
-  /** Headers that every response carries, including responses of the HTTP parser. */
+  /** Returns the headers of every response, including responses of the HTTP parser. */
   headersFor(requestId: string): AnswerHeaders;
 }
 
@@ -211,7 +213,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 }
 
-/** Applies the deadline, except to uploads, which take as long as their bytes. */
+/** Applies the deadline, except to uploads, whose duration depends on their size. */
 const applyDeadline = ({ route }: Operation, reply: Promise<Reply>, { within }: Deadlines): Promise<Reply> =>
   route.body?.upload === undefined ? within(reply) : reply;
 

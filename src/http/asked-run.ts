@@ -6,7 +6,7 @@ export interface RunParameters {
   readonly query: { readonly run_id?: string | undefined };
 }
 
-/** Run that a request names. */
+/** Reads the run that a request names. */
 export function readAskedRun({ params, query }: RunParameters): AskedRun {
   return { subject: params.index_id, id: query.run_id };
 }

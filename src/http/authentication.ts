@@ -16,7 +16,7 @@ export type Authenticate = (sender: Sender) => Principal | Promise<Principal>;
 
 const ANYBODY: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
 
-/** Clients without keys that the service authenticates. */
+/** Authentication of clients without keys. */
 export interface SignedIn {
   /** Tokens of an OpenID provider; undefined if none is configured. */
   readonly tokens: Tokens | undefined;
@@ -81,8 +81,8 @@ function assertOwnTarget(url: string): void {
 }
 
 /**
- * Refuses requests of foreign web pages, which may reach this machine from their origin or by a host name that
- * points here, and requests that a proxy forwards; headers that a page cannot forge reveal them.
+ * Refuses requests of foreign web pages and requests that a proxy forwards. A page may reach this machine from its own
+ * origin or by a host name that points here; headers that a page cannot forge reveal such requests.
  */
 function assertOwnClient(method: string, headers: Headers): void {
   const host = headers.get('host');

@@ -4,7 +4,7 @@ import { parseJson, type ParsedJson } from '#domain/json/parse-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Upload } from './handler.js';
 
-/** Time limit for the arrival of a body; large uploads with a declared limit have more. */
+/** Time limit for the arrival of a body; large uploads with a declared limit have more time. */
 const ARRIVAL_MS = 30_000;
 const ARRIVAL_LARGE_MS = 300_000;
 

@@ -59,7 +59,7 @@ function startTrace(): TraceContext | null {
   return begun && { ...begun, parentId: null, flags: begun.isSampled ? '01' : '00' };
 }
 
-/** Parent span for the jobs of a request: the service's span if it is recorded, else the client's. */
+/** Returns the parent span for the jobs of a request: the service's span if it is recorded, else the client's. */
 const parentOfJobs = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
   `00-${traceId}-${isTracing() ? spanId : (parentId ?? spanId)}-${flags}`;
 
@@ -97,7 +97,7 @@ export function endRequest({ trace, request, operation, path, startedMs, request
   });
 }
 
-/** Trace fields of a log line. */
+/** Returns the trace fields of a log line. */
 export function spanOf(trace: TraceContext | null): object {
   return trace === null ? {} : { trace_id: trace.traceId, span_id: trace.spanId, parent_id: trace.parentId };
 }

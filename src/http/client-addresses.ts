@@ -3,7 +3,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 
 /**
- * Returns the address of a client: that of the connection, or behind trusted proxies the last untrusted one in
+ * Returns the address of a client: the peer address, or behind trusted proxies the last untrusted address in
  * `X-Forwarded-For`.
  */
 export function clientAddress(
@@ -51,7 +51,7 @@ export function limitConnections(
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
-/** Returns the name for counting a client's connections and wrong keys: its address, or its IPv6 network of 64 bits. */
+/** Returns the key for counting a client's connections and wrong keys: its address, or its IPv6 network of 64 bits. */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;
   const canonical = new URL(`http://[${address.replace(/%.*/, '')}]`).hostname.slice(1, -1);

@@ -5,7 +5,7 @@ import { JSON_TYPE } from './answer-headers.js';
 import { codingFor } from './content-coding.js';
 import type { Answer } from './reply.js';
 
-/** Shorter answers fit into one or two packets in any case. */
+/** Minimum size of an answer to compress; a shorter answer fits into one or two packets in any case. */
 const COMPRESSED_MIN_BYTES = 16_384;
 
 /** Quality from 0 to 11: at 4, series of numbers shrink to 37 % at about 100 MB/s. */
@@ -16,7 +16,7 @@ const toBrotli = promisify(brotliCompress);
 const toGzip = promisify(gzip);
 
 /**
- * Returns a long answer in JSON for a browser, compressed in another thread; undefined for other answers. Programs that
+ * Returns a long JSON answer for a browser, compressed on another thread; undefined for other answers. Programs that
  * call the API are near the service and receive the stored bytes. The ETag identifies the content in any coding, as
  * `If-Match` requires.
  */

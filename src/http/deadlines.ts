@@ -1,13 +1,13 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Deadline for requests, after which they are refused. */
+/** Deadline of requests, after which they are refused. */
 export interface Deadlines {
   /** @throws Refusal OVERLOADED if the work has not ended by the deadline */
   within<T>(work: Promise<T>): Promise<T>;
 }
 
-/** Interval of the one timer for all requests, which costs a request less than a separate timer. */
+/** Interval of the single timer for all requests, which costs less than one timer per request. */
 const LOOK_MS = 1000;
 
 export function createDeadlines(seconds: number = LIMITS.MAX_REQUEST_SECONDS): Deadlines {

@@ -2,7 +2,7 @@ import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports
 
 /** Returns the export format of a media type. */
 export function exportFormat(media: string): ExportFormat {
-  return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // The routes offer only these.
+  return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // the routes offer only these media types
 }
 
 /** Returns the `Content-Type` of a format; text formats name their encoding. */

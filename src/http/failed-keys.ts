@@ -1,4 +1,4 @@
-/** Refused keys by address, so that guessing and misconfigured clients cost the service little. */
+/** Counter of refused keys by address, which limits the cost of guessing and misconfigured clients. */
 export interface FailedKeys {
   /**
    * Records a refused key.

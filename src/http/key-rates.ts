@@ -19,7 +19,7 @@ export function createKeyRates({
   perSecond = LIMITS.MAX_KEY_REQUESTS_PER_SECOND,
   burst = LIMITS.MAX_KEY_REQUEST_BURST,
 }: RateOptions): KeyRates {
-  /** One bucket per key; the number of keys bounds the map, because only authenticated keys get here. */
+  /** One bucket per key; the number of keys bounds the map, because only authenticated keys have a bucket. */
   const buckets = new Map<string, { left: number; atMs: number }>();
   return {
     take(keyId) {

@@ -34,7 +34,7 @@ function textStream(pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> 
     type: 'bytes',
     async pull(controller) {
       let piece = await pieces.next();
-      while (piece.value === '') piece = await pieces.next(); // A byte stream has no empty chunk.
+      while (piece.value === '') piece = await pieces.next(); // A byte stream refuses empty chunks.
       if (piece.done !== true) return controller.enqueue(encoder.encode(piece.value));
       controller.close();
       controller.byobRequest?.respond(0); // Releases the buffer of a pending read.

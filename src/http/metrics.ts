@@ -22,28 +22,28 @@ export interface Metrics {
 /** Sources of the metrics, read on request. */
 export interface MetricsSources {
   readonly version: string;
-  /** Empty if unknown. */
+  /** Commit of the build; empty if unknown. */
   readonly commit: string;
-  /** Counts of unfinished jobs. */
+  /** Counts the unfinished jobs. */
   readonly jobs: () => Promise<JobCounts>;
   readonly lanes: () => Promise<LaneLoads>;
-  /** Number of tasks that wait for a thread or run on one. */
+  /** Counts the tasks that wait for a thread or run on one. */
   readonly tasks: (lane: Lane) => number;
-  /** Bytes of the home by part. */
+  /** Returns the bytes of the home by part. */
   readonly homeBytes: () => Promise<Readonly<Record<string, number>>>;
-  /** Free bytes of its volume. */
+  /** Returns the free bytes of the home's volume. */
   readonly freeBytes: () => Promise<number>;
-  /** Age of the newest backup in seconds; undefined if there is none. */
+  /** Returns the age of the newest backup in seconds; undefined without a backup. */
   readonly backupAge?: (() => Promise<number | undefined>) | undefined;
-  /** Calls for each request to the object store of the results. */
+  /** Subscribes to the requests to the object store with the results. */
   readonly objectRequests?: ObjectRequests | undefined;
   /** Figures of the database. */
   readonly database?: DatabaseFigures | undefined;
-  /** Latest sizes of the shared storage of a cluster. */
+  /** Returns the latest sizes of the shared storage of a cluster. */
   readonly shared?: (() => SharedSizes | undefined) | undefined;
 }
 
-/** Buckets from a cached response to the longest poll. */
+/** Histogram buckets for the duration of requests, from a cached response to the longest poll. */
 const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Histogram buckets for the duration of jobs, from a render to the longest job. */
 const JOB_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
@@ -119,20 +119,20 @@ export function createMetrics(sources: MetricsSources): Metrics {
   };
 }
 
-/** Figures of a database. */
+/** Figures of a database, for its metrics. */
 interface DatabaseFigures {
-  /** Calls for each statement. */
+  /** Subscribes to the statements; `call` receives each one. */
   onStatement(call: (seconds: number, isAnswered: boolean) => void): void;
   connections(): Readonly<Record<'open' | 'idle' | 'waiting', number>>;
   /** Returns true if the database does not answer. */
   isSilent(): boolean;
   /** Returns the seconds by which the clock of this machine is ahead of the database's. */
   clockOffset(): number;
-  /** Counts the live nodes, and those lost within a day. */
+  /** Counts the live nodes, and the nodes lost within a day. */
   nodes(): Promise<Readonly<Record<'live' | 'lost', number>>>;
 }
 
-/** Buckets from a statement of one row to its deadline. */
+/** Histogram buckets for the duration of statements, from a statement of one row to its deadline. */
 const STATEMENT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 18];
 
 function addDatabaseMetrics(
@@ -171,12 +171,12 @@ function addDatabaseMetrics(
   gauge('divisor_nodes', 'Processes that use the database, and those lost within a day.', 'state', nodes);
 }
 
-/** Calls for each request to an object store. */
+/** Subscribes to the requests to an object store; `call` receives each one. */
 type ObjectRequests = (
   call: (request: { readonly method: string; readonly seconds: number; readonly isAnswered: boolean }) => void,
 ) => void;
 
-/** Buckets from a lookup in the same data centre to the timeout of a request. */
+/** Histogram buckets for the duration of object requests, from a lookup in the same data centre to the timeout. */
 const OBJECT_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 function addObjectTimes(registers: Registry[], objectRequests: ObjectRequests): void {
@@ -223,7 +223,7 @@ function addBuildInfo(registers: Registry[], build: Pick<MetricsSources, 'versio
   instrument.set({ ...build }, 1);
 }
 
-/** Counters of attempts that their node lost. */
+/** Creates the counters of attempts that their node abandoned. */
 function attemptCounters(registers: Registry[]) {
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
   return {
@@ -277,7 +277,7 @@ function addSharedGauges(gauge: ReturnType<typeof gaugesOf>, shared: () => Share
   });
 }
 
-/** Gauges for an autoscaler. */
+/** Adds the gauges of the lanes, for an autoscaler. */
 function addLaneGauges(gauge: ReturnType<typeof gaugesOf>, lanes: MetricsSources['lanes']): void {
   const perLane = (of: (load: LaneLoad) => number) => async () => {
     const { heavy, huge, light } = await lanes();
@@ -304,6 +304,6 @@ function addLaneGauges(gauge: ReturnType<typeof gaugesOf>, lanes: MetricsSources
   );
 }
 
-/** @param others jobs of another class in the same places */
+/** @param others number of jobs of another class in the same slots */
 const busyRatio = ({ running, helping = 0, places }: LaneLoad, others = 0): number =>
   places === 0 ? 0 : (running + helping + others) / places;

@@ -7,7 +7,7 @@ interface Range {
 
 /**
  * Returns the preferred media type among those offered: by quality, then in the offered order. Without `Accept`,
- * the first.
+ * returns the first type.
  * @throws Refusal NOT_ACCEPTABLE if no type matches
  */
 export function negotiate<T extends string>(accept: string | undefined, offered: readonly T[]): T {

@@ -8,11 +8,11 @@ import { createOperation, type Operation, type OperationOptions } from './pipeli
 export interface PathOperations {
   readonly byMethod: ReadonlyMap<string, Operation>;
   readonly allowed: readonly string[];
-  /** True if every method of the path is open without a key. */
+  /** True if every method of the path is available without a key. */
   readonly isOpen: boolean;
 }
 
-/** A matched path. */
+/** Path that matches a request. */
 export interface FoundPath {
   readonly operations: PathOperations;
   /** Returns a path parameter by name, percent-decoded. */
@@ -20,8 +20,8 @@ export interface FoundPath {
 }
 
 /**
- * Finds the operations of a raw path. Each path is registered once and chooses among its methods itself, so that
- * a wrong method differs from a missing path; fixed words precede parameters.
+ * Finds the operations of a raw path. Each path is registered once and selects its method itself, so that a wrong
+ * method differs from a missing path. Fixed words precede parameters.
  */
 export function createPaths<T extends Record<string, Route>>(
   api: T,
@@ -66,8 +66,8 @@ function byPath<T extends Record<string, Route>>(
   for (const [id, route] of Object.entries(api)) {
     const methods = paths.get(route.path) ?? new Map<string, Operation>();
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
-    // The types of a table key handlers by route; the pipeline passes each handler the values that its own
-    // schemas parsed.
+    // The types of a table pair each route with its handler; the pipeline passes the values that the schemas of the
+    // route parsed.
     methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, options));
     paths.set(route.path, methods);
   }

@@ -20,10 +20,10 @@ import { negotiate } from './negotiate.js';
 import { assertReach } from './route-access.js';
 import { queryReader, type QueryReader } from './query.js';
 
-/** An HTTP request before any check, for an operation. */
+/** HTTP request to an operation, before any check. */
 export interface Exchange {
   readonly request: Request;
-  /** Query string after the question mark. */
+  /** Query string without the question mark. */
   readonly search: string;
   readonly requestId: string;
   /** Trace id from the client. */
@@ -38,7 +38,7 @@ export interface Exchange {
   readonly isClientAllowed?: (() => Promise<boolean>) | undefined;
 }
 
-/** One route with its handler; the application calls it once the client is authenticated. */
+/** Route with its handler; the application calls it once the client is authenticated. */
 export interface Operation {
   readonly id: string;
   readonly route: Route;
@@ -47,14 +47,14 @@ export interface Operation {
 }
 
 export interface OperationOptions {
-  /** Runs a request on the market of a data store. @throws Refusal if it cannot be read */
+  /** Runs a request on the market of a data store. @throws Refusal if the store cannot be read */
   readonly withinStore: <T>(storeId: string, work: () => T | Promise<T>) => Promise<T>;
-  /** Resolves when a request that arrived before its data may be retried. */
+  /** Resolves when a request may be retried that arrived before its data was loaded. */
   readonly dataSettled: () => Promise<void>;
-  /** Makes this process see the writes of others; undefined if no other process writes. */
+  /** Makes the writes of other processes visible to this process; undefined if no other process writes. */
   readonly follow: (() => Promise<void>) | undefined;
   readonly assertCallback: AssertCallback;
-  /** Returns the documents that a client may access; undefined if all. */
+  /** Returns the documents that a client may access; undefined if it may access all. */
   readonly reachOf: (principal: Principal) => Promise<Reach | undefined>;
   /** Authenticates the client again during a long response. @throws Refusal */
   readonly authenticate: Authenticate;
@@ -63,8 +63,8 @@ export interface OperationOptions {
 }
 
 /**
- * Runs the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids
- * and query. The handler then finds the resource and requests the body, whose errors are reported only then.
+ * Runs the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids and
+ * query. The handler then finds the resource and parses the body, whose errors are reported only afterwards.
  */
 export function createOperation(
   id: string,
@@ -87,7 +87,7 @@ export function createOperation(
       assertScope(route, principal);
       return isSameReach(reach, principal.prefixes === undefined ? undefined : await reachOf(principal));
     } catch {
-      return false; // whatever the reason; the client's next request reports it
+      return false; // the client's next request reports the reason
     }
   };
 
@@ -216,8 +216,8 @@ interface Received {
 }
 
 /**
- * The request as handlers see it. A class, because getters in a literal cost more than all other members
- * together; the values are computed on demand.
+ * Request in the form for handlers. A class, because getters in a literal cost more than all other members together;
+ * the values are computed on demand.
  */
 class ParsedRequest implements RouteRequest<Route> {
   readonly #exchange: Exchange;
@@ -240,7 +240,7 @@ class ParsedRequest implements RouteRequest<Route> {
     this.#declared = declared;
     this.#sent = sent;
     this.principal = principal;
-    // The schemas of the route parsed both; the generic type knows them only as objects.
+    // The schemas of the route parsed params and query; the generic type declares them only as objects.
     this.params = params as RouteRequest<Route>['params'];
     this.query = query as RouteRequest<Route>['query'];
     this.media = media;
@@ -284,7 +284,7 @@ class ParsedRequest implements RouteRequest<Route> {
 
   get origin() {
     const { requestId, traceId, traceParent } = this.#exchange;
-    const { callback, priority } = this.query as StartQuery; // by the schema of every such query
+    const { callback, priority } = this.query as StartQuery; // the schema of each route with callbacks or priorities has these members
     return {
       owner: this.principal.keyId,
       author: this.principal.name,
@@ -302,7 +302,7 @@ class ParsedRequest implements RouteRequest<Route> {
   }
 }
 
-/** Members of the query of each route that starts jobs. */
+/** Query members of the routes that start jobs. */
 interface StartQuery {
   readonly callback?: string;
   readonly priority?: JobPriority;
@@ -342,7 +342,7 @@ function utf8Of(header: string): string {
   }
 }
 
-/** Parses etags without their quotes. A weak one never matches, because preconditions compare strongly. */
+/** Parses etags without their quotes. A weak etag never matches, because preconditions compare strongly. */
 function parseIfMatch(header: string | undefined): Precondition | undefined {
   if (header === undefined) return undefined;
   if (header.trim() === '*') return '*';

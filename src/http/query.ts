@@ -13,8 +13,8 @@ type Kind = 'text' | 'number' | 'boolean' | 'list';
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /**
- * Creates the query reader of a route: it converts text to numbers, booleans and lists by the schema, which then
- * validates them. Unknown parameters are refused. The schema is read at the first query.
+ * Creates the query reader of a route, which converts text to numbers, booleans and lists by the schema and then
+ * validates them. Refuses unknown parameters. Reads the schema at the first query.
  * @throws Refusal VALIDATION_FAILED with one finding per invalid parameter
  */
 export function queryReader(schemaOf: () => z.ZodObject | undefined): QueryReader {
@@ -83,7 +83,7 @@ function unknownParameter(name: string, accepted: readonly string[]): Finding {
   };
 }
 
-/** Matches brackets and strings, within which a comma does not separate items. */
+/** Matches brackets and strings; a comma inside them does not separate items. */
 const ENCLOSED = /"(?:[^"\\]|\\.)*"|`[^`]*`|[()[\],]/g;
 
 /** Splits a list at commas outside the brackets and strings of expressions. */

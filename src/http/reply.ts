@@ -3,7 +3,7 @@ import { ERRORS, Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import { JSON_TYPE, type AnswerHeaders } from './answer-headers.js';
 import type { Reply } from './handler.js';
 
-/** Seconds until a client may retry, for codes of a 503 or 429 and for other temporary conditions. */
+/** Seconds until a client may retry, for error codes with status 503 or 429 and for other temporary conditions. */
 const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = {
   OVERLOADED: 2,
   RATE_LIMITED: 2,
@@ -17,7 +17,7 @@ export interface ReplyContext {
   readonly method: string;
   /** Success status that the route declares. */
   readonly status: number;
-  /** Receives the further headers of this response; not shared. */
+  /** Receives the further headers of this response; no other response shares the object. */
   readonly headers: AnswerHeaders;
   /** `If-None-Match` of the request. */
   readonly ifNoneMatch: string | undefined;
@@ -91,7 +91,7 @@ export function errorAnswer(refusal: Refusal, method: string, headers: AnswerHea
   return { status, headers, body: method === 'HEAD' ? null : text };
 }
 
-/** The application converts codes without a status to INTERNAL before this point. */
+/** Returns the status of a refusal. The application has already converted codes without a status to INTERNAL. */
 function statusOf(refusal: Refusal): number {
   return ERRORS[refusal.code].status ?? 500;
 }

@@ -32,7 +32,7 @@ interface Exchange {
   readonly outgoing: ServerResponse;
 }
 
-/** Sends a response without the adapter. */
+/** Sends a response without the `Request` adapter. */
 async function sendDirectly(answered: Answer | Promise<Answer>, { incoming, outgoing }: Exchange): Promise<Response> {
   const answer = await answered;
   await sendAnswer((await compressedFor(answer, incoming.headers)) ?? answer, outgoing);

@@ -3,14 +3,14 @@ import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
 import { endRequest, spanOf, type Call } from './call.js';
 import type { Answer } from './reply.js';
 
-/** One answered request. */
+/** Data about an answered request, for the log and the metrics. */
 export interface Answered {
   /** Undefined if no route was found. */
   readonly operation: string | undefined;
   readonly method: string;
   readonly status: number;
   readonly seconds: number;
-  /** Id of the key of the request; null without a key. */
+  /** Id of the key that sent the request; null without a key. */
   readonly keyId: string | null;
 }
 
@@ -18,7 +18,10 @@ export interface Answered {
 export interface RequestLog {
   /** Writes one log line and one observation for a response, and returns the response. */
   record(call: Call, answered: Answer): Answer;
-  /** Converts a defect to INTERNAL, and also a code that only jobs use, because no route declares it. */
+  /**
+   * Converts a failure to a refusal: defects, and codes that no route declares because only jobs use them, become
+   * INTERNAL.
+   */
   refusalOf(call: Call, failure: unknown): Refusal;
 }
 
@@ -27,10 +30,10 @@ const listLoggedLevels = (log: Logger) =>
   Object.fromEntries(LEVELS.map((level) => [level, log.isLevelEnabled(level)])) as Record<
     (typeof LEVELS)[number],
     boolean
-  >; // each of the levels
+  >; // the entries cover each of the levels
 
 export function createRequestLog(log: Logger, observe?: (answer: Answered) => void): RequestLog {
-  // Its fields are not in `redact`; keys and passwords in their values are still removed.
+  // The error's fields are not in `redact`; keys and passwords in their values are still removed.
   const requestLog = log.child({}, { redact: [] });
   const isLogged = listLoggedLevels(log);
   return { record, refusalOf };

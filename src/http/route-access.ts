@@ -31,9 +31,9 @@ const SHARED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Operations without a parameter that names a document: shared data and catalogues, and operations whose
- * documents the guarded store limits to the client's access. All others, including new ones, are refused to
- * clients with prefixes.
+ * Operations without a parameter that names a document: shared data and catalogues, and operations whose documents the
+ * guarded store limits to the client's access. Other operations, including new ones, are refused to clients with
+ * prefixes.
  */
 const OPEN: ReadonlySet<string> = new Set(
   `callMcp getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
@@ -59,9 +59,9 @@ export function knowsPrefixes(id: string, { path }: Route): boolean {
 }
 
 /**
- * Refuses requests outside the access of a client with prefixes: the documents in path and query must be
- * readable, and its own if the operation writes or runs.
- * @throws Refusal FORBIDDEN_ID, or that of an absent document
+ * Refuses requests outside the access of a client with prefixes: it must be allowed to read the documents in path and
+ * query, and must own them if the operation writes or runs.
+ * @throws Refusal FORBIDDEN_ID, or the refusal of an absent document
  */
 export function assertReach(
   { id, route }: { readonly id: string; readonly route: Route },
@@ -80,7 +80,7 @@ export function assertReach(
   };
   for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) assertNamed(kind, named(name));
   assertNamed(named('kind') ?? '', named('document_id'));
-  const given = query(); // checked after the path, like everywhere
+  const given = query(); // the query is checked after the path, as in all routes
   for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) {
     const subject = given[name];
     if (typeof subject !== 'string') continue;

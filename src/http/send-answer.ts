@@ -2,7 +2,10 @@ import type { ServerResponse } from 'node:http';
 import type { Answer } from './reply.js';
 import { sendStream } from './send-stream.js';
 
-/** Idle time after which a connection is closed: a client that polls keeps its connection, one that left frees it. */
+/**
+ * Idle time after which a connection is closed: a client that polls keeps its connection, and a client that left
+ * releases it.
+ */
 export const KEEP_ALIVE_MS = 20_000;
 
 /**
@@ -14,11 +17,11 @@ export function sendAnswer(answer: Answer, outgoing: ServerResponse): Promise<vo
   if (body instanceof ReadableStream) return sendStream({ status, headers: headers.byName(), stream: body }, outgoing);
   try {
     outgoing.writeHead(status, headers.byName());
-    // ASCII text, recognised by its length, has the same bytes in Latin-1, which needs no counting and no encoding.
+    // Text with one byte per character is ASCII: its Latin-1 bytes are identical, and need no counting and no encoding.
     if (typeof body === 'string') outgoing.end(body, headers.length === body.length ? 'latin1' : 'utf8');
     else outgoing.end(body ?? undefined);
   } catch (failure) {
-    outgoing.destroy(failure as Error); // the error that `node:http` throws
+    outgoing.destroy(failure as Error); // `node:http` throws this error
   }
   return undefined;
 }

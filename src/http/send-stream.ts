@@ -5,7 +5,7 @@ import type { Headers } from './answer-headers.js';
 /** Buffer size of one response: 20 MB take 80 reads, and 1,000 slow readers fit in memory. */
 const ROOM_BYTES = 256 * 1024;
 
-/** A response with a streamed body. */
+/** Response with a streamed body. */
 export interface StreamedAnswer {
   readonly status: number;
   readonly headers: Headers;
@@ -13,7 +13,7 @@ export interface StreamedAnswer {
 }
 
 /**
- * Sends a stream. A byte stream uses one buffer, which is refilled when all of it has gone to the system:
+ * Sends a stream. A byte stream uses one buffer, which is refilled after the operating system has accepted all of it:
  * separate chunks would accumulate up to the 32 MiB of buffers at which V8 collects garbage.
  */
 export async function sendStream({ status, headers, stream }: StreamedAnswer, outgoing: ServerResponse): Promise<void> {
@@ -29,7 +29,7 @@ export async function sendStream({ status, headers, stream }: StreamedAnswer, ou
       const part = await next();
       if (outgoing.closed) return;
       if (part === undefined) break;
-      await Promise.race([writePart(outgoing, part), closed]); // bytes that can no longer be sent are never reported as written
+      await Promise.race([writePart(outgoing, part), closed]); // the write of bytes to a closed connection never completes
       if (outgoing.closed) return;
     }
     outgoing.end();

@@ -11,7 +11,7 @@ import { formatRawErrorResponse } from './reply.js';
 import { KEEP_ALIVE_MS } from './send-answer.js';
 import { followTls, readTls, type TlsFiles } from './tls.js';
 
-/** Time limit for the headers of a request; a slower client holds a socket open on purpose. */
+/** Time limit for the headers of a request, after which a client is assumed to hold the socket open on purpose. */
 const HEADERS_TIMEOUT_MS = 5_000;
 /** Time limit for a whole request; the limit of its body is shorter and enforced where the body is read. */
 const REQUEST_TIMEOUT_MS = UPLOAD_MS;
@@ -19,12 +19,12 @@ const CONNECTIONS_CHECK_MS = 1_000;
 const REQUESTS_PER_SOCKET_MAX = 1_000;
 const CONNECTIONS_MAX = 2_000;
 
-/** Delay after the start of a server, when no request waits for the load. */
+/** Delay after the start of a server until it loads the full reader, when no request waits for it. */
 const READER_LOADED_MS = 500;
 
 const REQUESTS = Symbol('requests');
 
-/** A socket with the number of its requests. */
+/** Socket with the number of its requests. */
 interface Counted extends Socket {
   [REQUESTS]?: number;
 }
@@ -66,7 +66,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: Math.min(CONNECTIONS_CHECK_MS, headersTimeoutMs),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // The listener reports a missing Host in the service's error body; Node's response has none.
+    // The listener reports a missing Host header with the service's error body; Node's response has no body.
     requireHostHeader: false,
   };
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
@@ -132,7 +132,7 @@ function fullReader(app: App): Reader {
     reader === undefined ? load().then((loaded) => loaded(incoming, outgoing)) : reader(incoming, outgoing);
 }
 
-/** Returns true for a request with two Host headers: a proxy in front may have read the other one. */
+/** Returns true for a request with two Host headers, of which a proxy in front may have read the other. */
 function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -152,8 +152,8 @@ const PARSER_FAULTS = {
 } as const;
 
 /**
- * Answers a request that the HTTP parser refused, if the socket still accepts data. A connection without data is
- * closed silently: browsers open some in advance, and would take a response for that of their next request.
+ * Answers a request that the HTTP parser refused, if the socket still accepts data. A connection without data is closed
+ * without a response: browsers open some in advance, and would mistake the response for that of their next request.
  */
 function refuse(app: App, failure: NodeJS.ErrnoException, socket: Socket | null): void {
   if (socket === null || !socket.writable || failure.code === 'ECONNRESET' || socket.bytesRead === 0) {

@@ -8,7 +8,7 @@ import { createSecureContext, type TLSSocket } from 'node:tls';
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
-  /** Authorities of client certificates; if set, every connection needs a certificate. */
+  /** TLS options of the server; with `ca`, every connection needs a client certificate. */
   readonly clientCa?: string | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface TlsOptions {
   readonly handshakeTimeout: number;
 }
 
-/** Time limit for a handshake; a slower client holds a socket open on purpose. */
+/** Time limit for a handshake, after which a client is assumed to hold the socket open on purpose. */
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 /** Interval between checks of the files: certificates are renewed days before they expire. */
 const WATCH_MS = 5_000;
@@ -29,7 +29,7 @@ const WATCH_MS = 5_000;
 const LEAVE_MS = 15_000;
 
 export interface FollowTerms {
-  /** Authorities whose clients the server accepts. */
+  /** Authorities of the client certificates that the server accepts. */
   readonly ca?: Buffer | undefined;
   readonly onReload: (failure?: unknown) => void;
   readonly watchMs?: number;
@@ -44,12 +44,12 @@ export async function readTls({ cert, key, clientCa }: TlsFiles): Promise<TlsOpt
   const [certificate, secret, ca] = await Promise.all([cert, key, clientCa].map((path) => path && readFile(path)));
   if (ca) assertCertificates(ca as Buffer, clientCa!);
   const options = {
-    cert: certificate as Buffer, // named above
+    cert: certificate as Buffer, // `files` names a certificate and a key
     key: secret as Buffer,
     ...(ca && { ca, requestCert: true as const, rejectUnauthorized: true as const }),
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
   };
-  createSecureContext(options); // compares certificate and key
+  createSecureContext(options); // throws if the certificate does not match the key
   return options;
 }
 

@@ -4,11 +4,11 @@ import { randomBytes } from 'node:crypto';
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** Span of the client, 16 hexadecimal digits; null if the trace begins here. */
+  /** Span of the client, 16 hexadecimal digits; null if the trace begins at this service. */
   readonly parentId: string | null;
   /** Span of this service. */
   readonly spanId: string;
-  /** Two hexadecimal digits from the client. */
+  /** Trace flags: two hexadecimal digits from the client. */
   readonly flags: string;
 }
 

@@ -8,7 +8,7 @@ export interface Waiting {
   readonly queuedOfOwner: number;
 }
 
-/** Properties of a submission that its limits concern. */
+/** Properties of a submission that the limits concern. */
 export interface Admission {
   readonly estimatedBytes: number;
   /** Key of the client; empty for the service itself. */

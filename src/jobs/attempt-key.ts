@@ -1,4 +1,4 @@
-/** One attempt of one submission. */
+/** Key of one attempt of one submission. */
 export interface AttemptKey {
   readonly jobId: string;
   /** Sequence number of the submission: an ended job may be submitted again under its id. */

@@ -13,14 +13,16 @@ import type { Lease } from './queue.js';
 /** One run of a job's work. */
 export interface RunningAttempt {
   readonly completion: Promise<Completion>;
-  /** Names of the artifacts that it wrote or may have written, except those kept for the next attempt. */
+  /**
+   * Names of the artifacts that the attempt has written or may have written, except those kept for the next attempt.
+   */
   readonly written: readonly string[];
-  /** Outputs of its parts, which are obsolete once it has completed. */
+  /** Names of the outputs of the job's parts, which are obsolete once the attempt has completed. */
   readonly spent: readonly string[];
   progress(): TaskProgress;
-  /** Returns true if each of its tasks waits or has a live thread. */
+  /** Returns true if each task of the attempt waits or has a live thread. */
   isAlive(): boolean;
-  /** Asks all of its tasks to stop; later results are ignored. */
+  /** Asks all tasks of the attempt to stop, and ignores later results. */
   end(): void;
   readonly isEnded: boolean;
   /** Registers a callback for the end of the attempt. */
@@ -31,11 +33,11 @@ export interface AttemptOrder {
   readonly kind: JobKind<unknown>;
   readonly lease: Lease;
   readonly payload: unknown;
-  /** Parts to compute of a job that runs on another node. Default: the whole job. */
+  /** Parts to compute for a job that runs on another node. Default: the whole job. */
   readonly parts?: readonly number[] | undefined;
-  /** Storage for outputs of its parts across attempts. Default: none. */
+  /** Storage for outputs of the job's parts across attempts. Default: none. */
   readonly kept?: KeptParts | undefined;
-  /** Called when its work reports that it computes no more. */
+  /** Called when the work reports that it computes no more. */
   readonly onComputed: () => void;
 }
 
@@ -54,7 +56,7 @@ export function startAttempt(
 ): RunningAttempt {
   const ending = new AbortController();
   const { signal } = ending;
-  setMaxListeners(0, signal); // a sweep has one listener for each of its tasks
+  setMaxListeners(0, signal); // a sweep has one listener per task
   const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
   const written = new Set<string>();
   const spent = new Set<string>();
@@ -93,7 +95,7 @@ export function startAttempt(
     outputs(files) {
       const names = files.map((file) => [file, artifacts.newName()] as const);
       for (const [, name] of names) written.add(name);
-      return Object.fromEntries(names) as never; // one for each of the files
+      return Object.fromEntries(names) as never; // one name per file
     },
     async write(bytes) {
       const ref = await artifacts.write(bytes, createHash('sha256').update(bytes).digest('hex'));
@@ -110,7 +112,7 @@ export function startAttempt(
       ),
   };
   const completion = (async () =>
-    parts === undefined ? kind.run(payload, attempt) : kind.runParts!(payload, parts, attempt))(); // offered by this kind
+    parts === undefined ? kind.run(payload, attempt) : kind.runParts!(payload, parts, attempt))(); // a job offers parts only if its kind has `runParts`
 
   return {
     completion,
@@ -118,7 +120,7 @@ export function startAttempt(
       return [...written];
     },
     get spent() {
-      return [...spent].filter((name) => written.has(name)); // the store removes the others with the input of the job
+      return [...spent].filter((name) => written.has(name)); // the store removes other outputs together with the input of the job
     },
     progress() {
       let fraction = reported + elsewhere;
@@ -140,8 +142,8 @@ export function startAttempt(
 }
 
 /**
- * Handles rejections that no caller reads: work that stops at the first of several failures must not end the process
- * with the others.
+ * Marks a rejection as handled: work that stops at the first of several failures must not end the process with the
+ * other failures.
  */
 function addHandledRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);

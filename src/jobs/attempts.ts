@@ -1,7 +1,7 @@
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { AttemptEnd, JobAttempt, JobState } from './status.js';
 
-/** Members of a job's life about its attempts. */
+/** Members of a job's life that concern its attempts. */
 interface AttemptLife {
   readonly status: JobState;
   readonly attempt: number;
@@ -13,7 +13,7 @@ interface AttemptLife {
   readonly earlier: readonly JobAttempt[];
 }
 
-/** An end of an attempt after which the job waits again. */
+/** End of an attempt after which the job waits again. */
 interface EarlyEnd {
   readonly end: Extract<AttemptEnd, 'crashed' | 'lost' | 'released'>;
   readonly reason: string;

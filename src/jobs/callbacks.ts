@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { BodyReader, DocumentTransaction } from '#store/port.js';
 import type { JobCallback, JobStatus } from './status.js';
 
-/** A pending message, stored as a separate document so that it survives the job and the process. */
+/** Pending message, stored as a separate document so that it survives the job and the process. */
 export interface Delivery {
   readonly delivery_id: string;
   readonly job_id: string;
@@ -67,7 +67,7 @@ export async function putDeliveries(
 /** Parses a stored body as a delivery; undefined if it is invalid. */
 export const readDelivery: BodyReader<Delivery> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
-  const delivery: Partial<Record<keyof Delivery, unknown>> = body; // its members are checked next
+  const delivery: Partial<Record<keyof Delivery, unknown>> = body; // the members are checked next
   const isDelivery =
     delivery.delivery_id === id &&
     Number.isInteger(delivery.attempts) &&

@@ -1,10 +1,10 @@
-/** Clock of the engine; simulations replace it. */
+/** Clock of the job engine; simulations replace it. */
 export interface Clock {
-  /** Wall time in ms since 1970, for times that a client reads. */
+  /** Returns the wall time in ms since 1970, for times that a client reads. */
   now(): number;
-  /** Monotonic time, for every duration. */
+  /** Returns the monotonic time in ms, for all durations. */
   monotonicMs(): number;
-  /** Calls once after a delay; the returned function cancels it. Does not keep the process alive. */
+  /** Calls `call` once after a delay; the returned function cancels it. Does not keep the process alive. */
   after(ms: number, call: () => void): () => void;
 }
 

@@ -2,14 +2,14 @@ import type { TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
 
 export type Lane = 'heavy' | 'light';
 
-/** Threads that run tasks, as the engine uses them. */
+/** Threads that run tasks, in the form that the job engine uses. */
 export interface ComputePool {
   /**
    * Runs one task as soon as its lane has a thread. An aborted signal removes a waiting task from the queue at once. A
    * running task is asked to stop; its thread is ended if the task does not stop within the pool's patience.
    */
   run<N extends TaskName>(order: TaskOrder<N>): TaskRun<TaskOutput<N>>;
-  /** Number of tasks that wait or run in a lane. */
+  /** Counts the tasks that wait or run in a lane. */
   load(lane: Lane): number;
   /** Ends every thread. */
   close(): Promise<void>;
@@ -34,15 +34,16 @@ export interface TaskOrder<N extends TaskName> {
   readonly input: TaskInput<N>;
   readonly signal?: AbortSignal;
   /**
-   * Asks the task to stop as soon as another waits for its thread or its lane; in the light lane as soon as one that
-   * does not yield is given to any lane. Its thread is not ended if it continues.
+   * Asks the task to stop as soon as another task waits for its thread or its lane; in the light lane, as soon as any
+   * lane receives a task that does not yield. The thread is not ended if the task continues.
    */
   readonly yields?: boolean;
 }
 
 export interface TaskRun<T> {
   /**
-   * @throws Refusal of the task, WORKER_OUT_OF_MEMORY if its heap was full, OVERLOADED if its lane is full
+   * @throws Refusal of the task, WORKER_OUT_OF_MEMORY if the heap of its thread was full, OVERLOADED if its lane is
+   * full
    * @throws TaskStopped after an abort
    * @throws WorkerLost if the thread died
    */
@@ -57,7 +58,7 @@ export interface TaskProgress {
   readonly message: string | undefined;
 }
 
-/** Thrown for a task that was stopped by its signal, or for another task that it yields to. */
+/** Thrown for a task that its signal stopped, or that yielded to another task. */
 export class TaskStopped extends Error {
   override readonly name = 'TaskStopped';
 }

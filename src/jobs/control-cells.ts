@@ -3,7 +3,9 @@ import type { ControlCells } from './thread-messages.js';
 
 /** Size of a message in bytes: 200 characters of any script. */
 const MESSAGE_BYTES = 800;
-/** Maximum number of reads of a message: a writer that died while writing leaves the version odd for good. */
+/**
+ * Maximum number of attempts to read a message: a writer that died while writing leaves the version odd permanently.
+ */
 const READ_TRIES = 3;
 
 /** Creates the cells of a task in separate shared memory. */
@@ -23,7 +25,7 @@ export function askToStop(cells: ControlCells): void {
   Atomics.store(cells.cancelled, 0, 1);
 }
 
-/** Returns the thread that runs the task, 0 before it starts. */
+/** Returns the id of the thread that runs the task; 0 before the task starts. */
 export function threadOf(cells: ControlCells): number {
   return Atomics.load(cells.thread, 0);
 }

@@ -29,7 +29,7 @@ export interface JobSystemDependencies {
 /** Maximum time that a stop waits for running jobs to return to the queue. */
 const STOP_MS = 5000;
 
-/** Interval at which deferred work checks whether all other work has ended. */
+/** Interval in ms at which deferred work checks whether all other work has ended. */
 const CALM_LOOK_MS = 100;
 
 /** Creates the job system: submissions go to the queue, and this node runs the jobs of the queue. */
@@ -82,7 +82,7 @@ export function createJobSystem({
 
   return {
     register(handlers) {
-      // A handler receives only payloads of its kind.
+      // a handler receives only payloads of its kind
       for (const kind of Object.values(handlers as Record<string, JobKind<unknown>>)) kinds.set(kind.kind, kind);
     },
     async start() {

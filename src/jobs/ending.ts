@@ -2,7 +2,7 @@ import type { JobIdentity } from './job-record.js';
 import type { Life, LifeEvent } from './life-cycle.js';
 import type { EndedJob, Ending } from './queue.js';
 
-/** Returns the event that ends an attempt. @param at time in the format of the wire */
+/** Returns the event that ends an attempt. @param at time in the wire format */
 export function eventOf(ending: Ending, attempt: number, at: string): LifeEvent {
   switch (ending.type) {
     case 'succeed': {

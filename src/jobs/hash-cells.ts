@@ -3,7 +3,7 @@ import type { HashCells } from './thread-messages.js';
 /** Size of a SHA-256 in bytes. */
 const DIGEST_BYTES = 32;
 
-/** Creates cells for the hashes of files, none of which is taken yet. */
+/** Creates cells for the hashes of files; no cell has been claimed yet. */
 export function newHashCells(files: number): HashCells {
   const shared = new SharedArrayBuffer(files * (Int32Array.BYTES_PER_ELEMENT + DIGEST_BYTES));
   const digestsAt = files * Int32Array.BYTES_PER_ELEMENT;

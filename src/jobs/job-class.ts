@@ -2,13 +2,14 @@ import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/jobs/job-kinds.js'
 import type { Lane } from './compute-pool.js';
 
 /**
- * Queue classes for operators: the two lanes, and separately the heavy jobs for which few machines have enough memory.
+ * Classes of jobs in queue reports: the two lanes, and separately the heavy jobs for which few machines have enough
+ * memory.
  */
 export type JobClass = Lane | 'huge';
 
 export const JOB_CLASSES: readonly JobClass[] = ['heavy', 'huge', 'light'];
 
-/** Memory above which a heavy job is huge: nearly all that a machine of 4 GiB has for its jobs. */
+/** Expected memory in bytes above which a heavy job is huge: nearly all that a machine of 4 GiB has for its jobs. */
 export const HUGE_BYTES = 2 * 2 ** 30;
 
 export function jobClassOf(job: { readonly kind: JobKindName; readonly estimated_bytes: number }): JobClass {
@@ -17,7 +18,8 @@ export function jobClassOf(job: { readonly kind: JobKindName; readonly estimated
 }
 
 /**
- * Returns the places of a node by class: those of the heavy lane also count for huge jobs if the node has the memory.
+ * Returns the job slots of a node by class: slots of the heavy lane also count for huge jobs if the node has enough
+ * memory.
  */
 export function placesByClass({ heavy, light }: Readonly<Record<Lane, number>>, memoryBytes: number) {
   return { heavy, huge: memoryBytes > HUGE_BYTES ? heavy : 0, light } satisfies Record<JobClass, number>;

@@ -8,9 +8,9 @@ import type { JobStatus } from './status.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput } from './tasks.js';
 
 /**
- * Everything that the engine needs to run one kind of job, before and after a restart. Services declare their kinds;
- * the engine runs them. `P` is the payload: JSON, stored with the job, with all inputs of an attempt except the
- * market.
+ * Definition of one kind of job: everything that the engine needs to run it, before and after a restart. Services
+ * declare their kinds; the engine runs them. `P` is the payload: JSON, stored with the job, with all inputs of an
+ * attempt except the market.
  */
 export interface JobKind<P> {
   readonly kind: JobKindName;
@@ -45,7 +45,7 @@ export function jobKind<K extends JobKindName>(
   run: (payload: JobPayload<K>, attempt: Attempt<TasksOf<K>>) => Promise<Completion>,
   runParts?: (payload: JobPayload<K>, parts: readonly number[], attempt: Attempt<TasksOf<K>>) => Promise<Completion>,
 ): JobKind<JobPayload<K>> {
-  // The entry of a kind has the type of its payload; the compiler does not infer this for a generic name.
+  // The catalogue entry of a kind has the type of its payload; the compiler does not infer this for a generic name.
   const { key, payload } = JOB_KIND_CATALOGUE[kind] as unknown as {
     key(payload: JobPayload<K>): string;
     readonly payload: { safeParse(stored: unknown): { readonly data?: JobPayload<K> } };
@@ -62,10 +62,10 @@ export interface Attempt<T extends TaskName = TaskName> {
    */
   compute<N extends T>(task: N, input: TaskInput<N>, share?: number): Promise<TaskOutput<N>>;
   /**
-   * Runs work in parts; other nodes with a free place compute some of them with the kind's `runParts`. Outputs are
+   * Runs work in parts; other nodes with a free slot compute some of the parts with the kind's `runParts`. Outputs are
    * kept, so that the next attempt resumes from them.
-   * @returns artifacts with the outputs, and the files that belong to them; each part is in at least one, and in more
-   * than one if two nodes computed it
+   * @returns artifacts with the outputs, and the files that belong to them; each part is in at least one artifact, and
+   * in more than one if two nodes computed it
    */
   inParts(parts: Parts): Promise<readonly WrittenParts[]>;
   /**
@@ -74,25 +74,25 @@ export interface Attempt<T extends TaskName = TaskName> {
    */
   report(fraction: number, message?: string): void;
   /**
-   * Reports that the computation is complete: another job may take its place while files and documents are written. A
-   * later task waits for a thread like any other.
+   * Reports that the computation is complete, so that another job may use the slot while files and documents are
+   * written. A later task waits for a thread like any other.
    */
   computed(): void;
   /** Aborts when the job is cancelled, times out or the service stops. */
   readonly signal: AbortSignal;
   /**
    * Names artifacts that a task of this attempt writes; they are removed if the attempt does not complete. The
-   * completion owns all that are written, or drops them.
+   * completion owns all written artifacts, or drops them.
    */
   outputs<K extends string>(files: readonly K[]): Readonly<Record<K, string>>;
   /** Writes bytes as an artifact of this attempt, like the outputs of its tasks. */
   write(bytes: Uint8Array): Promise<ArtifactRef>;
-  /** Removes artifacts that tasks wrote and the completion will not own. */
+  /** Removes artifacts that tasks wrote and that the completion will not own. */
   drop(names: readonly string[]): Promise<void>;
   /**
-   * Links existing artifacts under names that the completion owns. The names are on disk before its effect is written,
-   * like those of its outputs.
-   * @throws Refusal DOCUMENT_UNREADABLE if some no longer exist
+   * Links existing artifacts under names that the completion owns. The names are on disk before the effect is written,
+   * like the names of the outputs.
+   * @throws Refusal DOCUMENT_UNREADABLE if some artifacts no longer exist
    */
   share(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
 }
@@ -125,7 +125,8 @@ export interface Submission<P> {
 /** Life cycle of jobs, as services use it. */
 export interface Jobs {
   /**
-   * Queues work durably. Returns an existing live job with the same id and input instead of a second one.
+   * Queues work durably. Returns the existing live job, instead of adding a second one, if it has the same id and
+   * input.
    * @returns the status once it is on disk.
    * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL; VALIDATION_FAILED if the job needs
    * more memory than all jobs may use
@@ -133,14 +134,14 @@ export interface Jobs {
   submit<P>(submission: Submission<P>): Promise<JobStatus>;
   /** Returns the current status; `result` is null if the result is an artifact. */
   get(jobId: string): Promise<JobStatus | undefined>;
-  /** Cancels a job; a finished one is unchanged. @throws Refusal JOB_NOT_FOUND */
+  /** Cancels a job; a finished job stays unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;
   /** Lists the stored jobs of a kind, oldest first. @cost one pass over all jobs */
   ids(kind: JobKindName): Promise<readonly string[]>;
   /** Returns true if a job with this id is pending or running. */
   isLive(jobId: string): Promise<boolean>;
   /**
-   * Runs interactive work in the light lane: nothing is stored; rejects when the client disconnects.
+   * Runs interactive work in the light lane without storing anything; rejects when the client disconnects.
    * @throws Refusal OVERLOADED
    */
   query<N extends TaskName>(task: N, input: TaskInput<N>, signal?: AbortSignal): Promise<TaskOutput<N>>;

@@ -4,15 +4,15 @@ export interface JobListeners {
   readonly jobIds: () => readonly string[];
   readonly hasListenersOfAll: () => boolean;
   readonly isEmpty: () => boolean;
-  /** Listens to one job; the returned function stops listening. */
+  /** Adds a listener to one job; the returned function removes it. */
   watch(jobId: string, listener: () => void): () => void;
-  /** Listens to every job; see `watch`. */
+  /** Adds a listener to every job; see `watch`. */
   watchAll(listener: (jobId: string) => void): () => void;
   /** Calls the listeners of a job. */
   call(jobId: string): void;
 }
 
-/** Creates the listeners of this process; calls `onWatched` for each new one. */
+/** Creates the listeners of this process; calls `onWatched` for each new listener. */
 export function createJobListeners(onWatched: () => void): JobListeners {
   const ofJobs = new Map<string, Set<() => void>>();
   const ofAll = new Set<(jobId: string) => void>();

@@ -32,11 +32,13 @@ export function newListing(): ListedJobs {
 
 /** Stored jobs that were unreadable at the start of a process; only their ids are known. */
 export interface LostJobs {
-  /** Returns the causes for the kinds; a job that was replaced is no longer counted. */
+  /** Returns the causes for the kinds; jobs replaced since are not counted. */
   causes(kinds: readonly JobKindName[] | undefined): Promise<readonly UnreadableCause[]>;
 }
 
-/** @param records readable jobs @cost a listing of ids */
+/**
+ * Finds the stored jobs that are not among the readable records. @param records readable jobs @cost a listing of ids
+ */
 export async function readLostJobs(
   store: Pick<DocumentReader, 'get' | 'ids'>,
   records: readonly JobRecord[],

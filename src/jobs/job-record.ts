@@ -13,7 +13,7 @@ export interface JobIdentity {
   readonly kind: JobKindName;
   readonly created_at: string;
   readonly input_hash: string;
-  /** Order of submission, across restarts. */
+  /** Number of the submission, which increases across restarts. */
   readonly sequence: number;
   readonly estimated_bytes: number;
   /** Key that owns the job, for fair scheduling; empty for a job of the service itself. */
@@ -24,20 +24,20 @@ export interface JobIdentity {
   readonly note: string | null;
   /** Id of the request; null for a job of the service itself. */
   readonly request_id: string | null;
-  /** Trace of the request. */
+  /** Id of the trace of the request; null without a trace. */
   readonly trace_id: string | null;
   /** Span of the request, as a `traceparent`; absent without a trace, and in records of earlier versions. */
   readonly trace_parent?: string;
-  /** Absent for normal ones. */
+  /** Priority of the job; absent if normal. */
   readonly priority?: JobPriority;
 }
 
-/** Log fields that identify a job: its id, its request and its trace. */
+/** Returns the log fields that identify a job: its id, its request and its trace. */
 export function logFields({ job_id, request_id, trace_id }: JobIdentity): object {
   return { job_id, ...(request_id !== null && { request_id }), ...(trace_id !== null && { trace_id }) };
 }
 
-/** Author of the documents that a job writes: the key that submitted it. */
+/** Returns the author of the documents that a job writes: the key that submitted the job. */
 export function authorOf({
   owner,
   author,
@@ -52,7 +52,7 @@ export function authorOf({
   };
 }
 
-/** A stored job: identity, life and request. The payload is a separate document that is deleted at the end. */
+/** Stored job: identity, life and request. The payload is a separate document that is deleted at the end. */
 export interface JobRecord extends JobIdentity, Life, Submitted {}
 
 /** Members that are read from disk with every status. */
@@ -173,7 +173,8 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
 };
 
 /**
- * Returns true if the document of a job is pending or running; for transactions, which read all that they decide on.
+ * Returns true if the document of a job is pending or running; for transactions, which must read all data that they
+ * depend on.
  */
 export async function isLiveIn(reader: Pick<DocumentReader, 'get'>, jobId: string): Promise<boolean> {
   const stored = await reader.get('job', jobId);

@@ -8,13 +8,13 @@ import type { WrittenParts } from './offered-parts.js';
 export interface StoredInput {
   readonly payload: unknown;
   readonly kept?: {
-    /** Program version: the parts of one result are computed by one version. */
+    /** Program version: all parts of one result are computed by the same version. */
     readonly version: string;
     readonly parts: readonly WrittenParts[];
   };
 }
 
-/** Outputs of parts that survive an attempt: the next one resumes from them on any node. */
+/** Outputs of parts that survive an attempt: the next attempt resumes from them on any node. */
 export interface KeptParts {
   /** Outputs of earlier attempts by a program of this version. */
   readonly earlier: readonly WrittenParts[];
@@ -41,7 +41,7 @@ export function createPartsKeeper({ documents, version }: PartsKeeperDependencie
           if (job === undefined || 'unreadable' in job || input === undefined || 'unreadable' in input) return false;
           const record = readJobRecord(job.body, jobId);
           if (record?.sequence !== sequence || record.attempt !== attempt || isTerminal(record.status)) return false;
-          const { payload } = input.body as StoredInput; // A submission wrote it and the store checked it.
+          const { payload } = input.body as StoredInput; // a submission wrote the input and the store checked its seal
           await tx.put('job-input', jobId, { payload, kept: { version, parts: [...parts] } } satisfies StoredInput);
           return true;
         }),

@@ -7,7 +7,7 @@ import type { TaskMessage, TaskOutcome, ThreadData } from './thread-messages.js'
 const NICE: Record<Lane, number> = { heavy: 19, light: 5 };
 /** Idle time after which a thread ends; threads stay warm between the requests of a person. */
 const IDLE_MS = 300_000;
-/** Maximum number of kept lanes of one kind: those of a service that was restarted a few times. */
+/** Maximum number of kept lanes with equal options: those of a service that was restarted a few times. */
 const KEPT_MAX = 3;
 /**
  * Growth of a heap, in percent of its live data, before V8 marks it, up to the limit of the thread. By default V8
@@ -24,24 +24,24 @@ export interface LaneThreadsOptions {
   /** True if a thread starts before the first task. */
   readonly startsAhead: boolean;
   readonly heapMegabytes: number;
-  /** Module of the threads' entry function. Default: that of the program. */
+  /** Module of the threads' entry function. Default: the program's module. */
   readonly entry?: URL | undefined;
   readonly onFault: (fault: Error) => void;
 }
 
-/** The threads of a lane. */
+/** Threads of a lane. */
 export interface LaneThreads {
   readonly piscina: Piscina<TaskMessage, TaskOutcome>;
-  /** [tasks that run], shared with the threads. */
+  /** Number of running tasks, as an array of one element that the threads share. */
   readonly running: Int32Array;
-  /** Thread to which the next task goes if it is idle. */
+  /** Thread that receives the next task if it is idle. */
   readonly preferred: { thread: number };
   close(): Promise<void>;
 }
 
 type Threads = Pick<LaneThreads, 'piscina' | 'running' | 'preferred'>;
 
-/** By options: lanes that wait for the next pool, and lanes of pools that closed since. */
+/** Lanes by their options: lanes that wait for the next pool, and lanes of pools that closed since. */
 interface Kept {
   readonly handedOn: Map<string, Threads[]>;
   readonly left: Map<string, Threads[]>;
@@ -50,9 +50,9 @@ interface Kept {
 let kept: Kept | undefined;
 
 /**
- * Keeps the idle threads of pools that close, with their loaded and compiled code; the next call passes them to pools
- * with the same options. For a process that opens one service after another, such as tests: between two calls no pool
- * gets the threads of another.
+ * Keeps the idle threads of closing pools, with their loaded and compiled code; the next call passes them to pools with
+ * the same options. For a process that opens one service after another, such as tests: between two calls no pool
+ * receives the threads of another.
  */
 export function keepThreads(): void {
   const { handedOn, left } = kept ?? { handedOn: new Map<string, Threads[]>(), left: new Map<string, Threads[]>() };
@@ -84,7 +84,7 @@ function start(options: LaneThreadsOptions): Threads {
   const { lane, threads, numerics, startsAhead, heapMegabytes, entry } = options;
   const running = new Int32Array(new SharedArrayBuffer(4));
   const preferred = { thread: 0 };
-  setFlagsFromString(`--heap-growing-percent=${HEAP_ROOM_PERCENT}`); // A flag of the process: V8 has none per thread.
+  setFlagsFromString(`--heap-growing-percent=${HEAP_ROOM_PERCENT}`); // V8 has this flag only per process, not per thread.
   const piscina = new Piscina<TaskMessage, TaskOutcome>({
     filename: REQUIRED.href,
     minThreads: startsAhead ? 1 : 0,
@@ -106,7 +106,7 @@ function start(options: LaneThreadsOptions): Threads {
   return { piscina, running, preferred };
 }
 
-/** Threads that have loaded their entry module, updated by the events of the pool. */
+/** Returns the threads that have loaded their entry module; the events of the pool update the set. */
 function listStartedThreads(piscina: Threads['piscina']): ReadonlySet<number> {
   const started = new Set(piscina.threads.map(({ threadId }) => threadId));
   piscina.on('workerCreate', ({ id }: { readonly id: number }) => started.add(id)); // a thread that has started
@@ -120,8 +120,8 @@ function listStartedThreads(piscina: Threads['piscina']): ReadonlySet<number> {
 type Balancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>;
 
 /**
- * Chooses the preferred thread if it is idle, else any idle one. Piscina also offers threads that are still starting,
- * and those first: a task given to one would wait while another is idle.
+ * Chooses the preferred thread if it is idle, else any idle thread. Piscina also offers threads that are still
+ * starting, and offers them first: a task given to such a thread would wait while another thread is idle.
  */
 export function idleThread(preferred: Threads['preferred'], hasStarted: (thread: number) => boolean): Balancer {
   return (_, workers) => {

@@ -40,7 +40,7 @@ export interface Life {
 }
 
 export type JobResult =
-  /** JSON bytes kept as an artifact, and rows that are read in blocks. Files occur only in outputs of parts. */
+  /** JSON bytes stored as an artifact, and rows that are read in blocks. Files occur only in outputs of parts. */
   | {
       readonly artifact: ArtifactRef;
       readonly rows?: RowsInBlocks;
@@ -60,7 +60,7 @@ export function findStoredResult({ result }: Pick<Life, 'result'>): StoredResult
   return result === null || 'value' in result ? null : result;
 }
 
-/** Times have the format of the wire. */
+/** Event in the life of a job; its times have the wire format. */
 export type LifeEvent =
   /** @param node process that runs the attempt, if there are several */
   | { readonly type: 'start'; readonly at: string; readonly node?: string }
@@ -74,7 +74,7 @@ export type LifeEvent =
       readonly at: string;
     }
   | { readonly type: 'fail'; readonly attempt: number; readonly error: ErrorDetail; readonly at: string }
-  /** The thread ended during the attempt. */
+  /** The thread of the attempt ended. */
   | { readonly type: 'crash'; readonly attempt: number; readonly cause: string; readonly at: string }
   /** The process of the attempt ended or is silent; the job may not be the cause. */
   | { readonly type: 'lose'; readonly attempt: number; readonly cause: string; readonly at: string }
@@ -88,7 +88,7 @@ export type Impossible = 'already-terminal' | 'stale-attempt' | 'not-pending' | 
 /** Retry limits of a job. */
 export interface LifeLimits {
   readonly retry: RetryPolicy;
-  /** Time of its submission, in the format of the wire. */
+  /** Time of the job's submission, in the wire format. */
   readonly submittedAt: string;
   /** Fraction from 0 to 1 that spreads the retries of many jobs. */
   readonly chance: number;
@@ -128,7 +128,7 @@ export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life 
     case 'cancel':
       return { ...life, status: 'cancelled', message: 'Cancelled.', finished_at: event.at };
     case 'fail':
-      // A pending job can fail too, if a resource disappears before it starts.
+      // A pending job can also fail, if a resource disappears before it starts.
       if (event.attempt !== life.attempt) return 'stale-attempt';
       return { ...life, status: 'failed', message: event.error.message, error: event.error, finished_at: event.at };
     case 'progress':
@@ -157,7 +157,7 @@ type EarlyEvent = Extract<LifeEvent, { type: EarlyEndType }>;
 type RunningEvent = Extract<LifeEvent, { type: 'progress' | 'beat' | 'succeed' }> | EarlyEvent;
 
 /**
- * Ends of an attempt after which the job waits again: their counter, their name, and the error if there are too many.
+ * Ends of an attempt after which the job waits again: their counter, their name, and the error after too many of them.
  */
 const EARLY_ENDS = {
   crash: { counter: 'crashes', end: 'crashed', code: 'WORKER_CRASHED', many: 'The job crashed its thread' },
@@ -194,7 +194,9 @@ function advanceRunning(life: Life, event: RunningEvent, limits: LifeLimits): Li
   }
 }
 
-/** Ends an attempt early: the job waits again, unless that has happened too often or too late. */
+/**
+ * Ends an attempt early: the job waits again, unless attempts have ended early too often or it is too late for a retry.
+ */
 function endEarly(life: Life, { type, cause, at }: EarlyEvent, { retry, submittedAt, chance }: LifeLimits): Life {
   const { counter, end, code, many } = EARLY_ENDS[type];
   const count = life[counter] + 1;
@@ -231,7 +233,7 @@ function requeue(life: Life, message: string): Life {
   };
 }
 
-/** Delay from an event until a waiting job may start; 0 if it may start at once. */
+/** Returns the delay from an event until a waiting job may start; 0 if it may start at once. */
 export const delayMsOf = ({ not_before }: Pick<Life, 'not_before'>, event: LifeEvent): number =>
   not_before === null || !('at' in event) ? 0 : Math.max(0, Date.parse(not_before) - Date.parse(event.at));
 

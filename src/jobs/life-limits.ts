@@ -2,7 +2,7 @@ import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import type { JobIdentity } from './job-record.js';
 import type { LifeLimits } from './life-cycle.js';
 
-/** Returns the retry limits of a job by the policy of its kind. */
+/** Returns the retry limits of a job, from the policy of its kind. */
 export function lifeLimits(
   { kind, job_id: jobId, created_at: submittedAt }: JobIdentity,
   { attempt, retryOf }: { readonly attempt: number; readonly retryOf: RetryPolicies },
@@ -10,7 +10,7 @@ export function lifeLimits(
   return { retry: retryOf(kind), submittedAt, chance: chanceOf(`${jobId}#${attempt}`) };
 }
 
-/** Hashes a text to 0..1 by FNV-1a: the same on every node and in every run. */
+/** Hashes a text to a fraction from 0 to 1 by FNV-1a, which is equal on every node and in every run. */
 function chanceOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

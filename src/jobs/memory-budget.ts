@@ -8,7 +8,7 @@ const SHARE = 0.6;
  * memory.
  */
 export function memoryBudget(share: number = SHARE): number {
-  const limit = process.constrainedMemory(); // 0, or larger than the machine, if nothing limits the process
+  const limit = process.constrainedMemory(); // the limit is 0, or larger than the machine, if nothing limits the process
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
   return Math.floor(memory * share);
 }

@@ -12,9 +12,12 @@ import { logFields, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
 import type { Claim, Ending, JobLog, JobQueue, Lease, Node } from './queue.js';
 
-/** The attempts of one node, from their claims to their ends. */
+/** Attempts of one node, from their claims to their ends. */
 export interface NodeAttempts extends Pick<Node, 'progressOf'> {
-  /** Runs one claim to the end of its attempt. @param leave frees its place @param onEnd called at its end */
+  /**
+   * Runs one claim to the end of its attempt. @param leave frees the slot of the attempt @param onEnd called at the end
+   * of the attempt
+   */
   perform(claimed: Promise<Claim | undefined>, hooks: { readonly leave: () => void; readonly onEnd: () => void }): void;
   /** Returns every attempt to the queue. */
   stop(): Promise<void>;
@@ -44,9 +47,9 @@ interface Running {
   readonly lease: Lease;
   readonly job: JobIdentity;
   readonly attempt: RunningAttempt;
-  /** Start on the monotonic clock. */
+  /** Start of the attempt on the monotonic clock. */
   readonly startedMs: number;
-  /** True while its end is being written. */
+  /** True while the end of the attempt is being written. */
   isEnding: boolean;
 }
 
@@ -54,11 +57,11 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
   const { queue, artifacts, clock, limits, log, isOpen } = dependencies;
   const outage = createOutageLog(log, () => clock.monotonicMs());
   const running = new Map<Lease, Running>();
-  /** Claims, from their start to the end of their attempts. */
+  /** Claims from their start to the end of their attempts. */
   const performing = new Set<Promise<void>>();
   let isTicking = false;
 
-  /** Runs one claim to the end of its attempt. Never rejects. @param leave frees its place */
+  /** Runs one claim to the end of its attempt. Never rejects. @param leave frees the slot of the attempt */
   async function perform(claimed: Promise<Claim | undefined>, leave: () => void): Promise<void> {
     let entry: Running | undefined;
     try {
@@ -71,7 +74,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
     }
   }
 
-  /** Starts the attempt of a claim; undefined if there is none to start. */
+  /** Starts the attempt of a claim; undefined if the claim took no job. */
   async function begin(claimed: Promise<Claim | undefined>, leave: () => void): Promise<Running | undefined> {
     const claim = await claimed;
     if (claim === undefined || claim.lease.isLost) return undefined;
@@ -95,10 +98,10 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
       if (completion === undefined) return void (await end(entry, UNAVAILABLE));
       const { result, message = 'Done.', effect } = completion;
       const isEnded = await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) });
-      if (isEnded) await artifacts.remove(attempt.spent).catch(() => {}); // garbage collection removes them
+      if (isEnded) await artifacts.remove(attempt.spent).catch(() => {}); // garbage collection removes remaining artifacts
       else await discard(attempt, artifacts);
     } catch (thrown) {
-      // The next start decides whether a failed commit is on disk, and removes orphaned files.
+      // The next start determines whether a failed commit is on disk, and removes orphaned files.
       if (isUnavailable(thrown)) throw thrown;
       await discard(attempt, artifacts);
       // The caller that stopped it has already decided the state of the job.
@@ -107,7 +110,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
     }
   }
 
-  /** Writes the end of an attempt. @returns true if it counted */
+  /** Writes the end of an attempt. @returns false if the attempt had been abandoned */
   async function end(entry: Running, ending: Ending): Promise<boolean> {
     entry.isEnding = true;
     try {
@@ -173,7 +176,7 @@ function startClaim(
   const payload = input && kind.decode(input.payload);
   if (payload === undefined)
     return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
-  const kept = parts === undefined ? keeper?.of(lease, input!) : undefined; // its payload is readable
+  const kept = parts === undefined ? keeper?.of(lease, input!) : undefined; // the payload of a runnable claim is readable
   const order = { kind, lease, payload, parts, kept, onComputed };
   return traceAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
 }
@@ -187,7 +190,7 @@ function endingOf(thrown: unknown, { job, lease: { attempt } }: Running, log: Jo
   return { type: 'fail', error: { code: 'INTERNAL', message, detail: null } };
 }
 
-/** Resolves in place of work that does not stop when asked, so that it cannot block the queue. */
+/** Resolves some time after the end was requested, so that work that does not stop cannot block the queue. */
 function graceAfterEnd(
   attempt: RunningAttempt,
   clock: Clock,
@@ -201,8 +204,8 @@ async function discard({ written }: RunningAttempt, artifacts: ArtifactStore): P
 }
 
 /**
- * Returns the completion of an attempt once the names of its files are on disk, because its effect refers to them. An
- * attempt whose store became unavailable is no failure of the job, which runs again. @returns undefined in that case
+ * Returns the completion of an attempt once the names of its files are on disk, because its effect refers to them. If
+ * the store became unavailable, the job runs again instead of failing. @returns undefined in that case
  */
 async function completionOf(
   attempt: RunningAttempt,
@@ -216,6 +219,6 @@ async function completionOf(
     if (attempt.isEnded || thrown instanceof TaskStopped || thrown instanceof WorkerLost) throw thrown;
     const cause = isUnavailable(thrown) || health === undefined ? thrown : await health.explain(thrown);
     if (!isUnavailable(cause)) throw cause;
-    return undefined; // garbage collection removes the files that it wrote
+    return undefined; // garbage collection removes the files that the attempt wrote
   }
 }

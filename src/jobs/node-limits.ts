@@ -4,13 +4,13 @@ import type { Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { QueueLimits } from './queue.js';
 
-/** Maximum number of running light jobs: their one thread, and work outside of it. */
+/** Maximum number of running light jobs, which use one thread and work outside of it. */
 const LIGHT_RUNNING_MAX = 4;
 
 export interface NodeSize {
   readonly workers: number;
   readonly memoryBytes: number;
-  /** Maximum number of running jobs, if the number of threads does not decide it. */
+  /** Maximum number of running jobs by lane. Default: determined by the number of threads. */
   readonly places?: Partial<Record<Lane, number>>;
   /** Limits of waiting and ended jobs, and the retry policies. */
   readonly policy?: Partial<Pick<QueueLimits, 'queueMax' | 'endedMax' | 'retryOf'>>;

@@ -2,9 +2,9 @@ import type { JobPriority } from '#domain/jobs/priority.js';
 
 /** Client and request of submitted work; correlates a job with its log lines. */
 export interface Origin {
-  /** Key of the client; null without keys. Owners take turns in the queue. */
+  /** Id of the client's key; null without keys. Owners take turns in the queue. */
   readonly owner: string | null;
-  /** Name of the key; null as above. */
+  /** Name of the key; null without keys. */
   readonly author: string | null;
   /** Note of the client. */
   readonly note: string | null;
@@ -15,6 +15,6 @@ export interface Origin {
   readonly traceParent?: string;
   /** Validated URL to call when the job ends; null without a callback. */
   readonly callback: string | null;
-  /** Default: normal. */
+  /** Priority of the job. Default: normal. */
   readonly priority?: JobPriority;
 }

@@ -7,8 +7,8 @@ import type { KeptParts } from './kept-parts.js';
 import { namesOf, type OfferedParts, type PartOutput, type WrittenParts } from './offered-parts.js';
 
 /**
- * Work of a job in parts, each of which any node may compute, more than once. The only effect of a part is its output,
- * an artifact and the files that belong to it.
+ * Work of a job in parts. Any node may compute a part, and several nodes may compute the same part. The only effect of
+ * a part is its output: an artifact and the files that belong to it.
  */
 export interface Parts {
   readonly count: number;
@@ -22,7 +22,7 @@ export interface Parts {
 
 export interface PartsContext {
   readonly offered: OfferedParts | undefined;
-  /** Keeps outputs across attempts. */
+  /** Storage of outputs across attempts. */
   readonly kept: KeptParts | undefined;
   readonly lease: AttemptKey;
   readonly artifacts: Pick<ArtifactStore, 'damaged' | 'settle'>;
@@ -32,7 +32,7 @@ export interface PartsContext {
   readonly onElsewhere: (share: number) => void;
   /** Receives the names of artifacts of other nodes that this attempt has taken over. */
   readonly onTaken: (names: readonly string[]) => void;
-  /** Receives the names of artifacts that are kept across attempts: they are removed with the input of the job. */
+  /** Receives the names of artifacts that are kept across attempts and removed together with the input of the job. */
   readonly onKept: (names: readonly string[]) => void;
 }
 
@@ -44,10 +44,10 @@ const LOOK_MS_PER_PART = 0.25;
 const AGAIN_MS = 500;
 /** Interval at which outputs are kept: the maximum loss after a crash, in addition to the running parts. */
 const KEEP_MS = 2000;
-/** Minimum time between two writes of kept outputs, as a multiple of the duration of the last. */
+/** Minimum time between two writes of kept outputs, as a multiple of the duration of the last write. */
 const KEEP_PATIENCE = 20;
 
-/** @returns the outputs of all parts, whichever node computed them: each part is in at least one of them */
+/** @returns the outputs of all parts, whichever node computed them: each part is in at least one output */
 export async function runParts(parts: Parts, context: PartsContext): Promise<readonly WrittenParts[]> {
   const { kept, signal, offered, lease } = context;
   const run = createRun(parts, context);
@@ -64,7 +64,7 @@ export async function runParts(parts: Parts, context: PartsContext): Promise<rea
   }
 }
 
-/** @returns true if other nodes were offered the parts */
+/** @returns true if the parts were offered to other nodes */
 async function isOffered(offered: OfferedParts, lease: AttemptKey, parts: readonly number[]): Promise<boolean> {
   if (parts.length < 2) return false;
   return offered.offer(lease, parts).then(
@@ -91,7 +91,9 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     for (const part of written.parts) missing.delete(part);
   }
 
-  /** Adds outputs of other nodes; this node may have computed some of their parts meanwhile, with the same bits. */
+  /**
+   * Adds outputs of other nodes; this node may have computed some of the parts meanwhile, with bit-identical results.
+   */
   function addElsewhere(written: WrittenParts): void {
     onTaken(namesOf(written));
     elsewhere += written.parts.filter((part) => missing.has(part)).length;
@@ -118,7 +120,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     const startedMs = clock.monotonicMs();
     const parts = [...outputs];
     const names = parts.slice(keptCount).flatMap(namesOf);
-    onKept(names); // Reported before the write: once a document names them, only the store removes them.
+    onKept(names); // Reported before the write: once a document names the artifacts, only the store removes them.
     keeping = artifacts
       .settle()
       .then(() => kept.keep(parts))
@@ -160,7 +162,7 @@ function startAlone(run: Run) {
   };
 }
 
-/** Computes parts on this node and on others. */
+/** Computes parts on this node while other nodes compute offered parts. */
 function startSharing(run: Run, { lease, clock }: PartsContext, offered: OfferedParts) {
   const computing = new Set<number>();
   /** Parts that are no longer offered and that no node computes. */
@@ -170,7 +172,7 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
 
   const pause = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
 
-  /** Retries while the database is unavailable; undefined once the answer is no longer needed. */
+  /** Repeats a request while the database is unavailable; undefined once the response is no longer needed. */
   async function ask<T>(question: () => Promise<T>): Promise<T | undefined> {
     while (!run.isOver()) {
       try {
@@ -183,7 +185,7 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
     return undefined;
   }
 
-  /** Takes an unclaimed part; it counts as computed here before the search for lost ones. */
+  /** Takes an unclaimed part, and marks it as computed on this node before `findLost` can find it. */
   async function take(): Promise<number | undefined> {
     const own = left.shift();
     if (own !== undefined) return own;
@@ -221,7 +223,8 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
   }
 
   /**
-   * Takes over parts whose row disappeared because its taking or its collection was lost: no other node computes them.
+   * Takes over parts whose row disappeared because a claim or a collection was lost, so that no other node computes
+   * them.
    */
   async function findLost(): Promise<void> {
     await Promise.all(taking);

@@ -10,14 +10,14 @@ export interface KindPause {
   readonly reason: string | null;
 }
 
-/** Kinds of which no node starts jobs. Jobs that run continue; new ones are accepted and wait. */
+/** Kinds of job that no node starts. Running jobs continue; new jobs are accepted and wait. */
 export interface PausedKinds {
   has(kind: JobKindName): boolean;
   /** Registers a callback for kinds that start again. */
   onResumed(call: () => void): void;
-  /** Stored pause; undefined if the kind is not paused. */
+  /** Returns the stored pause of a kind; undefined if the kind is not paused. */
   get(kind: JobKindName): Promise<KindPause | undefined>;
-  /** Pauses a kind; one that is paused stays as it is. */
+  /** Pauses a kind; leaves an existing pause unchanged. */
   pause(kind: JobKindName, pause: KindPause, by: Authorship): Promise<void>;
   resume(kind: JobKindName, by: Authorship): Promise<void>;
 }
@@ -25,14 +25,14 @@ export interface PausedKinds {
 export interface PausedKindsDependencies {
   readonly documents: DocumentStore;
   readonly clock: Pick<Clock, 'after'>;
-  /** True if other processes change them too. */
+  /** True if other processes also change the pauses. */
   readonly isShared: boolean;
 }
 
 /** Interval between two reads of the stored pauses: events are lost during a long outage of the database. */
 const READ_MS = 30_000;
 
-/** Reads the stored pauses and follows them. */
+/** Reads the stored pauses and follows their changes. */
 export async function createPausedKinds({ documents, clock, isShared }: PausedKindsDependencies): Promise<PausedKinds> {
   const listeners: (() => void)[] = [];
   let paused: ReadonlySet<string> = new Set(await documents.ids('paused-kind'));
@@ -64,7 +64,7 @@ export async function createPausedKinds({ documents, clock, isShared }: PausedKi
     onResumed: (call) => void listeners.push(call),
     async get(kind) {
       const stored = await documents.get('paused-kind', kind);
-      // `pause` wrote it and the store checked it.
+      // `pause` wrote the document and the store checked its seal
       return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as KindPause);
     },
     async pause(kind, pause, by) {
@@ -89,4 +89,4 @@ export async function createPausedKinds({ documents, clock, isShared }: PausedKi
 }
 
 /** Returns the kind in the id of a job. */
-export const kindOfJob = (jobId: string): JobKindName => JOB_KINDS.find((kind) => jobId.startsWith(`${kind}:`))!; // every id begins with its kind
+export const kindOfJob = (jobId: string): JobKindName => JOB_KINDS.find((kind) => jobId.startsWith(`${kind}:`))!; // the id of each job begins with its kind

@@ -2,36 +2,36 @@ import type { Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { WaitingJob } from './queue.js';
 
-/** Capacity of this node: places in each lane, a limit per owner, and memory for all. */
+/** Capacity of this node: slots in each lane, a limit per owner, and memory for all jobs. */
 export interface Places {
   isFree(lane: Lane): boolean;
-  /** Returns the owners that hold the maximum number of places of a lane. */
+  /** Returns the owners that hold the maximum number of slots of a lane. */
   fullOwners(lane: Lane): ReadonlySet<string>;
-  /** Takes a place for a job if there is one and enough memory; undefined otherwise. */
+  /** Takes a slot for a job if a slot and enough memory are free; undefined otherwise. */
   take(job: WaitingJob, lane: Lane): JobSlot | undefined;
-  /** Returns the memory that is not reserved by jobs with places. */
+  /** Returns the memory that is not reserved by jobs with slots. */
   freeBytes(): number;
 }
 
-/** A place that a job holds. */
+/** Slot that a job holds. */
 export interface JobSlot {
   /**
-   * Frees the place for another job before this one ends, because it computes no more. The number of such jobs is
-   * limited to the number of places; one more keeps its place.
+   * Frees the slot for another job before this job ends, because this job computes no more. At most as many jobs as
+   * there are slots may leave their slots; a further job keeps its slot.
    */
   leave(): void;
-  /** Ends the job's use of the place and its memory. */
+  /** Ends the job's use of the slot and its memory. */
   giveBack(): void;
 }
 
 const NOBODY: ReadonlySet<string> = new Set();
 
-/** @param onFree called when a place may have become free */
+/** @param onFree called when a slot may have become free */
 export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void): Places {
   const held: Record<Lane, number> = { heavy: 0, light: 0 };
-  /** Number of jobs that left their places and have not ended. */
+  /** Number of jobs that left their slots and have not ended. */
   const ending: Record<Lane, number> = { heavy: 0, light: 0 };
-  /** Places of the heavy lane by owner. */
+  /** Number of held slots of the heavy lane by owner. */
   const heldBy = new Map<string, number>();
   let reservedBytes = 0;
 

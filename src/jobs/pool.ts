@@ -8,13 +8,13 @@ import { openLaneThreads, type LaneThreads } from './lane-threads.js';
 import type { ControlCells, PanelMemory, TaskMessage, TaskOutcome } from './thread-messages.js';
 
 export interface PoolOptions {
-  /** Threads of the heavy lane: the cores. */
+  /** Number of threads of the heavy lane: one per core. */
   readonly workers: number;
-  /** Threads of the light lane. */
+  /** Number of threads of the light lane. */
   readonly lightWorkers?: number;
   /** Maximum number of waiting tasks by lane. */
   readonly queueMax?: Readonly<Record<Lane, number>>;
-  /** Heap of one thread; buffers are outside of it and are bounded by admission. */
+  /** Heap size of one thread; buffers are outside of the heap, and admission bounds them. */
   readonly heapMegabytes?: number;
   /** Engine of the kernels in every thread: `#kernels/engines/open-engine.js`. */
   readonly numerics?: string;
@@ -26,7 +26,7 @@ export interface PoolOptions {
   readonly restMs?: number;
   /** Called when the threads of a lane have rested and no task waits or runs. */
   readonly onRest?: () => void;
-  /** Time that a task has to stop by itself before its thread is ended. */
+  /** Time that a task has to stop by itself before the pool ends its thread. */
   readonly patienceMs?: number;
   /** Module of the threads' entry function. */
   readonly entry?: URL;
@@ -39,12 +39,12 @@ export interface PoolOptions {
 const QUEUE_MAX: Record<Lane, number> = { heavy: 10_000, light: 256 };
 const LIGHT_WORKERS = 1;
 const HEAP_MEGABYTES = 2048;
-/** Maximum time for a cooperative stop: 10 ms at most are needed; a new thread takes up to 66 ms. */
+/** Maximum time for a cooperative stop, which takes at most 10 ms; starting a new thread takes up to 66 ms. */
 const PATIENCE_MS = 250;
-/** Rest delay, longer than the pauses of a person at work. */
+/** Idle time after which a lane rests, longer than the pauses of a person at work. */
 const REST_MS = 30_000;
 
-/** Returns the heap of one thread if all of them share the budget, within the useful limits of a heap. */
+/** Returns the heap of one thread if all threads share the budget, within the useful limits of a heap. */
 export function heapMegabytes(budgetBytes: number, workers: number): number {
   const share = budgetBytes / (workers + LIGHT_WORKERS) / 2 ** 20;
   return Math.floor(Math.min(Math.max(share, 256), 4096));
@@ -55,11 +55,11 @@ interface LaneState extends LaneThreads {
   readonly queueMax: number;
   readonly patienceMs: number;
   readonly waiting: QueuedTask[];
-  /** Thread that last ran each task, by task: it has compiled code and cached market data for it. */
+  /** Thread that last ran each task, by task name: it has compiled code and cached market data for the task. */
   readonly latest: Map<string, number>;
   /** Running tasks that yield to others. */
   readonly yielding: Set<ControlCells>;
-  /** Thread that last ran a task that yields: it is prepared for tasks that no thread has run yet. */
+  /** Thread that last ran a task that yields. It is prepared for tasks that no thread has run yet. */
   prepared: number;
   readonly onThreadLost: (cause: ThreadLoss) => void;
   readonly rest: LaneRest;
@@ -68,7 +68,7 @@ interface LaneState extends LaneThreads {
 interface QueuedTask {
   readonly message: TaskMessage;
   readonly yields: boolean;
-  /** Ends the thread. */
+  /** Ends the thread of the task. */
   readonly end: AbortController;
   /** Span of a traced task. */
   readonly span: OpenSpan | undefined;
@@ -120,7 +120,7 @@ export function createPool(options: PoolOptions): ThreadPool {
         const errand: QueuedTask = { message, yields, end: new AbortController(), span, resolve, reject };
         if (signal !== undefined) unhook = stopOn(signal, errand, state);
         state.waiting.push(errand);
-        if (!yields) lanes.light.yielding.forEach(askToStop); // Its threads have priority over heavy ones.
+        if (!yields) lanes.light.yielding.forEach(askToStop); // Threads of the light lane have priority over those of the heavy lane.
         dispatch(state);
       }).finally(() => {
         settled = true;
@@ -160,7 +160,7 @@ function dispatch(state: LaneState): void {
     const [errand] = state.waiting;
     if (errand === undefined) return;
     const { cells, task } = errand.message;
-    if (isTaken(state, task)) break; // It is free sooner than another thread has loaded the code.
+    if (isTaken(state, task)) break; // The taken thread is free sooner than another thread has loaded the code.
     state.waiting.shift();
     if (errand.yields) state.yielding.add(cells);
     Atomics.add(state.running, 0, 1);
@@ -175,7 +175,7 @@ function dispatch(state: LaneState): void {
   if (state.waiting.length > 0) state.yielding.forEach(askToStop);
 }
 
-/** Checks whether a task that yields runs on the thread that has the code and the data of a task. */
+/** Returns true if a task that yields occupies the thread that has the code and the data of another task. */
 function isTaken({ latest, yielding }: LaneState, task: string): boolean {
   const thread = latest.get(task);
   return [...yielding].some((cells) => thread === undefined || threadOf(cells) === thread);
@@ -197,7 +197,7 @@ async function perform(state: LaneState, errand: QueuedTask): Promise<void> {
     if (outcome.requests !== undefined) reportObjectRequests(outcome.requests);
     if (errand.span !== undefined && outcome.timing !== undefined)
       reportTiming(`thread ${task}`, errand.span.context, outcome.timing, { 'thread.id': threadOf(cells) });
-    if (outcome.kind === 'output') errand.resolve(outcome.output as never); // The entry function ran the task of this name.
+    if (outcome.kind === 'output') errand.resolve(outcome.output as never); // the entry function ran the task with this name
     else errand.reject(reasonOf(outcome));
   } catch (thrown) {
     const loss = lossOf(thrown);
@@ -221,9 +221,9 @@ function reasonOf(outcome: Exclude<TaskOutcome, { kind: 'output' }>): Error {
   }
 }
 
-/** Converts a rejection by Piscina, which has a code only for the heap limit. */
+/** Converts a rejection by Piscina, which has an error code only for the heap limit. */
 function lossOf(thrown: unknown): Error {
-  // A failed transfer of the output arrives as a plain object: the task returned a function or the like.
+  // A failed transfer of the output arrives as a plain object, for example if the task returned a function.
   if (!(thrown instanceof Error))
     return new Error('The output of the task cannot leave its thread.', { cause: thrown });
   if (thrown.name === 'AbortError')

@@ -13,27 +13,28 @@ import type { OfferedParts } from './offered-parts.js';
 import type { JobState, JobStatus } from './status.js';
 
 /**
- * Jobs and their states, durable and in order; the only link between submitters and runners of jobs. An implementation
- * is an adapter of this port; `test/jobs/queue-port-contract.ts` runs against each.
+ * Durable, ordered queue of jobs and their states; the only link between submitters and runners of jobs. An
+ * implementation is an adapter of this port; `test/jobs/queue-port-contract.ts` runs against each.
  */
 export interface JobQueue extends JobReader {
   /**
-   * Queues a job durably. Returns an existing live job with the same id and input instead of a second one.
+   * Queues a job durably. Returns the existing live job, instead of adding a second one, if it has the same id and
+   * input.
    * @returns the status once it is on disk
-   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL; VALIDATION_FAILED if no node has
-   * the memory
+   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL; VALIDATION_FAILED if no node has the
+   * memory
    */
   submit(job: NewJob): Promise<JobStatus>;
-  /** Cancels a job; a finished one is unchanged. @throws Refusal JOB_NOT_FOUND */
+  /** Cancels a job; a finished job stays unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;
   /**
-   * Retries a failed job with the input and the owner of its submission; any other job is unchanged.
+   * Retries a failed job with the input and the owner of its submission; any other job stays unchanged.
    * @throws Refusal JOB_NOT_FOUND; DOCUMENT_UNREADABLE for a job whose input is no longer stored; OVERLOADED,
    * RATE_LIMITED, DRAINING, STORAGE_FULL
    */
   retry(jobId: string): Promise<JobStatus>;
   /**
-   * Listens to changes of a job's status, including progress (at most four times a second); returns a function that
+   * Listens to changes of a job's status, including progress (at most four times a second). Returns a function that
    * stops listening.
    */
   watch(jobId: string, listener: () => void): () => void;
@@ -46,34 +47,34 @@ export interface JobQueue extends JobReader {
    */
   join(node: Node): Promise<number>;
   /**
-   * Takes the next job of a lane: `running` is on disk before it is returned.
-   * @returns undefined if no job waits, or if the taken one ended before it started
+   * Takes the next job of a lane: `running` is on disk before the job is returned.
+   * @returns undefined if no job waits, or if the taken job ended before it started
    * @throws Refusal STORAGE_FULL, STORE_UNAVAILABLE; the job keeps waiting
    */
   claim(order: ClaimOrder): Promise<Claim | undefined>;
-  /** Reports that an attempt is alive. @returns false if it is no longer current; its lease is then lost */
+  /** Reports that an attempt is alive. @returns false if the attempt is no longer current and its lease is lost */
   heartbeat(lease: Lease): Promise<boolean>;
   /**
    * Ends an attempt, together with its effect.
-   * @returns true if it counted; false if the attempt had been abandoned, and nothing has changed
+   * @returns true if the end took effect; false if the attempt had been abandoned, and nothing has changed
    * @throws the error of the store or of the effect; then nothing has changed, and the attempt keeps running
    */
   complete(lease: Lease, ending: Ending): Promise<boolean>;
 
-  /** Offers parts of running jobs to other nodes; undefined if there are none. */
+  /** Offers of parts of running jobs to other nodes; undefined if there are no other nodes. */
   readonly parts?: OfferedParts | undefined;
 
-  /** Takes no more jobs and hands none out. */
+  /** Stops accepting and handing out jobs. */
   drain(): void;
   /** Resolves when every pending submission is on disk or refused. */
   close(): Promise<void>;
 }
 
-/** Statuses of jobs. */
+/** Reader of job statuses. */
 export interface JobReader {
-  /** @throws Refusal DOCUMENT_UNREADABLE */
+  /** Returns a job; undefined if it does not exist. @throws Refusal DOCUMENT_UNREADABLE */
   find(jobId: string): Promise<FoundJob | undefined>;
-  /** Lists jobs, newest first, without results; counts unreadable ones. */
+  /** Lists jobs, newest first, without results; counts unreadable jobs. */
   list(query: JobQuery): Promise<JobListing>;
   /** Lists the stored jobs of a kind, oldest first. @cost one pass over all jobs */
   ids(kind: JobKindName): Promise<readonly string[]>;
@@ -82,7 +83,7 @@ export interface JobReader {
   /** Lists pending and running jobs, oldest first. */
   liveIds(): Promise<readonly string[]>;
   counts(): Promise<JobCounts>;
-  /** Returns the load of each lane, with huge jobs separate, for an autoscaler. */
+  /** Returns the load of each lane, with huge jobs counted separately, for an autoscaler. */
   lanes(): Promise<LaneLoads>;
 }
 
@@ -90,12 +91,12 @@ export interface JobListing extends Pick<Listing<JobStatus>, 'skipped' | 'skippe
   readonly jobs: readonly JobStatus[];
 }
 
-/** Jobs of a class, and the places of all nodes for them; heavy and huge jobs share places. */
+/** Number of jobs of a class, and of the slots of all nodes for them; heavy and huge jobs share slots. */
 export interface LaneLoad {
   readonly waiting: number;
   readonly running: number;
   readonly places: number;
-  /** Places that compute parts of jobs of other nodes; absent if there are none. */
+  /** Number of slots that compute parts of other nodes' jobs; absent if there are none. */
   readonly helping?: number;
   /** Waiting time of the oldest job; null if none waits. */
   readonly oldestSeconds: number | null;
@@ -108,18 +109,18 @@ export interface NewJob {
   readonly kind: JobKindName;
   /** SHA-256 over kind, key and payload, hex: jobs with equal hashes are the same job. */
   readonly inputHash: string;
-  /** Payload as JSON, encoded by the kind. */
+  /** Payload as JSON, in the encoding of the kind. */
   readonly payload: unknown;
   /** Request body, shown in the status. */
   readonly request: unknown;
   readonly estimatedBytes: number;
   /** First message of the status. */
   readonly message: string | undefined;
-  /** Client that submitted it; null for the service itself. */
+  /** Client that submitted the job; null for the service itself. */
   readonly origin: Origin | null;
 }
 
-/** A process that runs jobs. */
+/** Process that runs jobs. */
 export interface Node {
   /** Called when there may be a job to claim. */
   onWork(): void;
@@ -130,21 +131,21 @@ export interface Node {
 
 /** Free capacity of a node. */
 export interface Room {
-  /** Lanes with a free place. */
+  /** Lanes with a free slot. */
   readonly lanes: readonly Lane[];
-  /** Memory that is not reserved by its jobs. */
+  /** Memory that the jobs of the node have not reserved. */
   readonly freeBytes: number;
 }
 
 export interface ClaimOrder {
   readonly lane: Lane;
-  /** Owners with the maximum number of places; their jobs have to wait. */
+  /** Owners that hold the maximum number of slots; their jobs have to wait. */
   readonly exceptOwners: ReadonlySet<string>;
   /** Free memory of the node. If another node may have more, a job that needs more is passed over for a while. */
   readonly freeBytes: number;
   /**
-   * Called once with the next job, if there is one: true takes it; false leaves it first in line, with the others
-   * after it, so that a large job is not passed over permanently. Decides without I/O.
+   * Called once with the next job, if there is one: true takes the job; false leaves it first in line, ahead of the
+   * other jobs, so that a large job is not passed over permanently. Decides without I/O.
    */
   take(job: WaitingJob): boolean;
 }
@@ -155,7 +156,7 @@ export type WaitingJob = Pick<JobIdentity, 'job_id' | 'kind' | 'owner' | 'estima
 export interface Lease extends AttemptKey {
   /** True once this process knows that the attempt has been abandoned: cancelled, or silent for too long. */
   readonly isLost: boolean;
-  /** Registers a callback for its loss. */
+  /** Registers a callback for the loss of the lease. */
   onLost(call: () => void): void;
 }
 
@@ -178,7 +179,7 @@ export type Ending =
       readonly effect?: (tx: DocumentTransaction) => Promise<void>;
     }
   | { readonly type: 'fail'; readonly error: ErrorDetail }
-  /** The thread ended: the job fails after the maximum number of crashes of its kind, and is queued again before. */
+  /** The thread ended: the job is queued again, or fails after the maximum number of crashes for its kind. */
   | { readonly type: 'crash'; readonly cause: string }
   /** The process ended, fell silent or was disconnected. */
   | { readonly type: 'lose'; readonly cause: string }
@@ -189,17 +190,17 @@ export interface JobQuery {
   readonly kinds?: readonly JobKindName[] | undefined;
   readonly statuses?: readonly JobState[] | undefined;
   readonly limit: number;
-  /** Only jobs submitted before this one; none if it is unknown. */
+  /** Id of a job: only jobs submitted before it are listed; no jobs if the id is unknown. */
   readonly before?: string | undefined;
 }
 
-/** A job with the location of its result. */
+/** Job with the location of its result. */
 export interface FoundJob {
   /** `result` is null if the result is an artifact or a reference. */
   readonly status: JobStatus;
   /** Result of a succeeded job that its status does not contain; null for other jobs. */
   readonly stored: StoredResult | null;
-  /** Grows with every change of any job, across restarts too. */
+  /** Revision, which grows with every change of any job and across restarts. */
   readonly revision: number;
 }
 
@@ -211,13 +212,13 @@ export interface JobCounts {
 /** End of a job. */
 export interface EndedJob {
   readonly jobId: string;
-  /** Id of the key that submitted it; empty if no key was used. */
+  /** Id of the key that submitted the job; empty if no key was used. */
   readonly owner: string;
   readonly kind: JobKindName;
   readonly outcome: 'succeeded' | 'failed' | 'cancelled';
-  /** Duration of its last attempt; null if none started. */
+  /** Duration of the job's last attempt; null if no attempt started. */
   readonly seconds: number | null;
-  /** Time from its submission to the start of that attempt. */
+  /** Time from the job's submission to the start of its last attempt. */
   readonly waitSeconds: number | null;
 }
 

@@ -8,7 +8,7 @@ import { renewLife } from './life-cycle.js';
 
 /**
  * Builds the record of a failed job for a retry: identity and callbacks of its submission, and the failed attempts,
- * after which the next one is counted.
+ * from which the count of attempts continues.
  */
 export function renewRecord(failed: JobRecord, submitted: Pick<JobIdentity, 'created_at' | 'sequence'>): JobRecord {
   const { identity, life } = splitRecord(failed);
@@ -22,13 +22,13 @@ export function renewRecord(failed: JobRecord, submitted: Pick<JobIdentity, 'cre
 }
 
 /**
- * Returns the input that a failed job keeps. @throws Refusal DOCUMENT_UNREADABLE for a job of an earlier version,
- * which kept none
+ * Returns the input that a failed job keeps. @throws Refusal DOCUMENT_UNREADABLE for a job of an earlier version, which
+ * kept no input
  */
 export function inputIn(stored: FoundDocument, jobId: string): StoredInput {
   if (stored === undefined || 'unreadable' in stored)
     throw new Refusal('DOCUMENT_UNREADABLE', `The input of ${jobId} is no longer stored: submit the job again.`, {
       job_id: jobId,
     });
-  return stored.body as StoredInput; // A submission wrote it and the store checked it.
+  return stored.body as StoredInput; // a submission wrote the input and the store checked its seal
 }

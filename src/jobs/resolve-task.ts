@@ -22,19 +22,19 @@ import type { OverviewFile, ResumableRun } from './tasks/runs.js';
 
 /** Resources of a node that orders refer to by name. */
 export interface TaskResources {
-  /** Returns the path of an artifact's file, with the artifacts that it refers to in the same folder. */
+  /** Returns the path of an artifact's file, in the same folder as the artifacts that it refers to. */
   file(reference: ArtifactReference): Promise<string>;
-  /** Place where its threads write artifacts. */
+  /** Location to which the node's threads write artifacts. */
   readonly destination: ArtifactDestination;
   /** @throws Refusal NO_DATA_SOURCE if the node does not have the market */
   market(identity: MarketIdentity): Promise<MarketHandle>;
-  /** Files that its process wrote or hashed. */
+  /** Record of files that the node's process wrote or hashed. */
   readonly checkedFiles?: CheckedFiles | undefined;
   /** Explains the failure of a task on files that may be unavailable. */
   readonly health?: ArtifactHealth | undefined;
 }
 
-/** Fields of an input that its order does not name as `OrderOf` does. */
+/** Fields of an input that the order of the task declares differently from `OrderOf`. */
 type SpecialField<N extends PortableTaskName> = {
   [K in keyof ThreadInput<N>]-?: K extends keyof TaskInput<N>
     ? TaskInput<N>[K] extends OrderOf<ThreadInput<N>>[K]
@@ -43,7 +43,7 @@ type SpecialField<N extends PortableTaskName> = {
     : K;
 }[keyof ThreadInput<N>];
 
-/** Resolvers of such fields. Compilation fails for a task with such fields without its resolver. */
+/** Resolvers of special fields. Compilation fails for a task with special fields and no resolver. */
 type Resolvers = {
   readonly [N in PortableTaskName as SpecialField<N> extends never ? never : N]: (
     order: TaskInput<N>,
@@ -75,7 +75,7 @@ const RESOLVERS: Resolvers & {
   }),
 };
 
-/** Resolves the fields that every order names in the same way. Values of this process remain. */
+/** Resolvers of the fields that every order names in the same way. Values of this process remain. */
 const NAMED_FIELDS: Readonly<Record<string, (value: object, resources: TaskResources) => unknown>> = {
   market: (value, { market }) => (isNamedMarket(value) ? market(value) : value),
   columns: (value, { file }) => (isReference(value) ? file(value) : value),
@@ -200,7 +200,7 @@ function withDestination(input: object, destination: ArtifactDestination): objec
   return 'outputs' in input ? { ...input, outputs: { destination, names: input.outputs } } : input;
 }
 
-/** Creates the threads of a node with its resources: orders are resolved before a thread takes them. */
+/** Creates the threads of a node with its resources, which resolve an order before a thread takes it. */
 export function createNodePool(pool: ThreadPool, given: TaskResources): ComputePool {
   const resources = { checkedFiles: newCheckedFiles(given.destination), ...given };
   return {
@@ -225,7 +225,10 @@ export function createNodePool(pool: ThreadPool, given: TaskResources): ComputeP
   };
 }
 
-/** Adds the health of the files to a failure; a stopped task or a lost thread has not failed on its files. */
+/**
+ * Adds the health of the files to a failure, except for a stopped task or a lost thread, which did not fail because of
+ * its files.
+ */
 async function explainFailure(thrown: unknown, { health }: TaskResources): Promise<unknown> {
   if (health === undefined || thrown instanceof TaskStopped || thrown instanceof WorkerLost) return thrown;
   return health.explain(thrown);

@@ -4,7 +4,7 @@ import type { ArtifactRef } from '#store/port.js';
 export interface RowsInBlocks {
   readonly artifact: ArtifactRef;
   readonly count: number;
-  /** Blocks in order. */
+  /** Blocks in the order of the rows. */
   readonly blocks: readonly RowBlock[];
 }
 

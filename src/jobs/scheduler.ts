@@ -3,7 +3,7 @@ import { createNodeAttempts, type NodeAttemptsDependencies } from './node-attemp
 import { createPlaces, type JobSlot } from './places.js';
 import type { JobQueue, Node } from './queue.js';
 
-/** One node: claims jobs while it has capacity, runs their attempts and monitors them. */
+/** Scheduler of one node: claims jobs while the node has capacity, runs their attempts and monitors them. */
 export interface Scheduler extends Node {
   /** Starts to claim jobs. */
   start(): void;
@@ -34,8 +34,8 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   /**
-   * Claims jobs of a lane while there is a place. Claims are requested one at a time; earlier ones that took a job may
-   * still be starting.
+   * Claims jobs of a lane while a slot is free. Claims are requested one at a time; jobs of earlier claims may still be
+   * starting.
    */
   function fill(lane: Lane): void {
     news[lane] = asking[lane];
@@ -47,7 +47,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     return isOpen && isFit() && !asking[lane] && artifacts.health?.fault() === undefined && places.isFree(lane);
   }
 
-  /** @returns true if a job was taken at once, so that the next may be requested */
+  /** @returns true if a job was taken at once, so that the next job may be requested */
   function claimNext(lane: Lane): boolean {
     let place: JobSlot | undefined;
     let isAnswered = false;

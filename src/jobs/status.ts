@@ -5,39 +5,39 @@ import type { ErrorDetail } from '#domain/refusals/refusal.js';
 export const JOB_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-/** A callback URL and the state of its delivery, stored with the job. */
+/** Callback URL and the state of its delivery, stored with the job. */
 export interface JobCallback {
-  /** Id of the message, the same in every attempt to deliver it. */
+  /** Id of the message, which is equal in every attempt to deliver it. */
   readonly delivery_id: string;
   readonly url: string;
-  /** The job has not ended; delivery is pending; accepted; abandoned. */
+  /** `waiting` until the job has ended, `due` while pending, `delivered` once accepted, `failed` once abandoned. */
   readonly state: 'waiting' | 'due' | 'delivered' | 'failed';
   readonly attempts: number;
   readonly last_attempt_at: string | null;
   /** Error of the last attempt; null if it succeeded. */
   readonly last_error: string | null;
-  /** Null unless due. */
+  /** Time of the next attempt; null unless due. */
   readonly next_attempt_at: string | null;
 }
 
 export type AttemptEnd = 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'lost' | 'released';
 
-/** An attempt of a job. */
+/** Attempt of a job. */
 export interface JobAttempt {
   readonly attempt: number;
-  /** Process that ran it; null if one process serves a home. */
+  /** Process that ran the attempt; null if one process serves a home. */
   readonly node: string | null;
   readonly started_at: string;
-  /** Time of its last heartbeat. */
+  /** Time of the attempt's last heartbeat. */
   readonly heartbeat_at: string | null;
-  /** Null while it runs. */
+  /** End of the attempt; null while it runs. */
   readonly ended_at: string | null;
   readonly end: AttemptEnd | null;
   /** Reason of a crash, loss, release or failure. */
   readonly reason: string | null;
 }
 
-/** A job on the wire. `result` is null until the job succeeded, and always in listings. */
+/** Status of a job on the wire. `result` is null until the job has succeeded, and always in listings. */
 export interface JobStatus {
   readonly job_id: string;
   readonly kind: JobKindName;
@@ -52,7 +52,7 @@ export interface JobStatus {
   readonly started_at: string | null;
   readonly finished_at: string | null;
   readonly heartbeat_at: string | null;
-  /** 1 for the first start; written before the work starts. */
+  /** Number of the attempt, 1 for the first start; written before the work starts. */
   readonly attempt: number;
   /** Latest attempts in order. */
   readonly attempts: readonly JobAttempt[];

@@ -78,12 +78,12 @@ import type { RunViewInput } from './tasks/views.js';
 import type { BacktestOrder, OrderOf, RenderOrder, ValidateRiskModelOrder } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
 
-/** A view that a task wrote as an artifact. */
+/** View that a task wrote as an artifact. */
 interface WrittenView {
   readonly view: ArtifactRef;
 }
 
-/** A task of jobs whose order follows from its input. */
+/** Task of jobs with an order that follows from the type of its input. */
 interface Portable<I, O> {
   order: OrderOf<I>;
   input: I;
@@ -91,18 +91,18 @@ interface Portable<I, O> {
 }
 
 /**
- * Every task that a worker can run: the one list that services, the pool and `workers/` share. `input` is the input of
- * a thread, in memory and files of its process. Tasks with an `order` are portable: the caller gives the order, which
- * a node resolves to an input.
+ * All tasks that a worker can run, in the one list that services, the pool and `workers/` share. `input` is the input
+ * of a thread, in memory and files of its process. Tasks with an `order` are portable: the caller gives the order,
+ * which a node resolves to an input.
  */
 export interface Tasks {
   /** Runs a backtest: writes the files of the run, and returns the summary that listings need. */
   backtest: { order: BacktestOrder; input: BacktestInput; output: BacktestOutput };
   /** Replays a stored run and compares the results: a ReplayView as JSON. */
   replay: Portable<ReplayInput, WrittenView>;
-  /** Runs some variants of a sweep. */
+  /** Runs some of the variants of a sweep. */
   'sweep-part': Portable<SweepPartInput, SweepPartOutput>;
-  /** Solves some accounts of a batch. */
+  /** Solves some of the accounts of a batch. */
   'batch-part': Portable<BatchPartInput, BatchPartOutput>;
   /** Summarises a batch and joins its accounts. */
   'sum-batch': Portable<SumBatchInput, BatchSum>;
@@ -116,7 +116,7 @@ export interface Tasks {
   'view-run': { input: RunViewInput; output: HashedBytes };
   /** Writes the record of a stored run, a BacktestResultSummary, or its result, a BacktestRunResult, as JSON. */
   'run-text': { input: RunTextInput; output: AnswerBytes };
-  /** Writes such a text as a file. */
+  /** Writes the record or result of a stored run as a file. */
   'write-run-text': { input: RunTextInput & { readonly path: string }; output: WrittenFile };
   /** Writes a part of an export of a stored run. */
   'export-part': { input: ExportPartInput; output: ExportPart };
@@ -147,9 +147,9 @@ export interface Tasks {
   render: { order: RenderOrder; input: RenderInput; output: RenderOutput };
   /** Writes the prices of one security as response bytes. */
   prices: { input: PricesInput; output: AnswerBytes };
-  /** Names with a price through time: a CoverageHistoryResponse as JSON. */
   /** Writes a table of a market as a Parquet file. */
   'market-table': { input: MarketTableInput; output: { readonly bytes: number } };
+  /** Counts the securities with a price through time: a CoverageHistoryResponse as JSON. */
   coverage: { input: { readonly market: MarketHandle }; output: AnswerBytes };
   /** Builds the next version of a store from the stored version and its source. */
   'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };
@@ -157,14 +157,14 @@ export interface Tasks {
   'compare-levels': { input: CompareLevelsInput; output: CompareLevelsOutput };
   /** Computes the total return of a run that is not stored. */
   'total-return': { input: TotalReturnInput; output: { readonly totalReturn: number } };
-  /** Computes the difference from a content to the one before it, as bytes to keep. */
+  /** Computes the difference from a content to the content before it, as bytes to store. */
   'content-change': { input: ContentChangeInput; output: ContentChangeOutput };
-  /** Appends a part of a complete content to a file, from a number on. @returns the number of the next part */
+  /** Appends a part of a complete content to a file, from a given part number. @returns the number of the next part */
   'content-copy': {
     input: { readonly market: MarketHandle; readonly from: number; readonly path: string };
     output: { readonly next: number | null };
   };
-  /** Restores a content from such bytes and later changes. */
+  /** Restores a content from stored bytes and later changes. */
   'copied-market': { input: CopiedMarketInput; output: { readonly handle: MarketHandle } };
   /** Restores an earlier content of a data store. */
   'earlier-market': { input: EarlierMarketInput; output: { readonly handle: MarketHandle } };
@@ -200,7 +200,7 @@ export interface Tasks {
   'export-risk-model': { input: ExportRiskModelInput; output: AnswerBytes };
   /** Writes a part of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: AnswerBytes };
-  /** Computes hashes for a reconciliation: those of files that no thread has taken yet. */
+  /** Computes hashes for a reconciliation: the hashes of files that no thread has claimed yet. */
   'hash-files': { input: SharedHashes; output: null };
   /** Warms up a thread: loads the code of tasks, and opens a market and a run if they are given. */
   'warm-up': { input: WarmUpInput; output: null };
@@ -215,7 +215,7 @@ export interface Tasks {
 
 export type TaskName = keyof Tasks;
 
-/** Tasks whose order names artifacts and markets, so that any process that has them may run it. */
+/** Tasks with orders that name artifacts and markets, so that any process with access to them may run the task. */
 export type PortableTaskName = {
   [N in TaskName]: Tasks[N] extends { readonly order: unknown } ? N : never;
 }[TaskName];
@@ -225,14 +225,14 @@ export type TaskInput<N extends TaskName> = Tasks[N] extends { readonly order: i
   ? Order
   : WithOutputNames<Tasks[N]['input']>;
 
-/** Code of tasks to load, a market to open, and a run there to plan and discard. */
+/** Names of the tasks whose code to load, a market to open, and a run on that market to plan and discard. */
 export interface WarmUpInput {
   readonly names: readonly TaskName[];
   readonly market: MarketHandle | null;
   readonly plan: BacktestPlan | null;
-  /** Stored price files of a run, of which one may have those of the plan. */
+  /** Stored price files of a run, one of which may contain the prices of the plan. */
   readonly storedPrices?: readonly ArtifactRef[];
-  /** Files that the process wrote or hashed, and the place of stored files; added by the node that runs the task. */
+  /** Files that the process wrote or hashed, and the location of stored files; added by the node that runs the task. */
   readonly checkedFiles?: CheckedFiles | undefined;
   readonly destination?: ArtifactDestination;
 }

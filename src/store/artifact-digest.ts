@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import type { ArtifactPlace } from './place/artifact-place.js';
 import { digestFile, type FileDigest } from './files/file-digest.js';
 
-/** Returns size and hash of a stored artifact, read from its place rather than from a cache. @throws if it is absent */
+/**
+ * Function that returns the size and hash of a stored artifact, read from the artifact store rather than from a cache.
+ * @throws if the artifact is absent
+ */
 export type DigestArtifact = (name: string) => Promise<FileDigest>;
 
-/** @cost one read of each requested artifact */
+/** Opens an artifact store for digests. @cost one read of each requested artifact */
 export async function openArtifactDigests(place: ArtifactPlace): Promise<DigestArtifact> {
   if (place.kind === 'folder') return (name) => digestFile(join(place.folder, name));
   const { createS3Client } = await import('./s3/s3-client.js'); // loaded on demand

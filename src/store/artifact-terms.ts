@@ -1,21 +1,21 @@
 export interface SweepOptions {
-  /** Keeps younger files, because the attempt that wrote them may still run. */
+  /** Minimum age of deleted files; attempts that wrote younger files may still run. */
   readonly olderThanMs?: number;
-  /** Deletes files that have been in the trash of a shared place for this time. Default: at once. */
+  /** Time after which files are deleted from the trash of a shared store. Default: at once. */
   readonly trashMs?: number;
-  /** Pause after each page of names, for a sweep that other work shares the database with. Default: none. */
+  /** Pause after each page of names, for a sweep on a database with other load. Default: none. */
   readonly pauseMs?: number;
-  /** Returns false once the sweep has to stop. */
+  /** Returns false if the sweep must stop. */
   readonly isWanted?: () => boolean;
 }
 
-/** Returns those of some names, at most `SWEEP_PAGE`, to which documents refer. */
+/** Function that returns those of the given names, at most `SWEEP_PAGE`, that documents refer to. */
 export type ReferencedAmong = (names: readonly string[]) => Promise<ReadonlySet<string>>;
 
-/** Number of names of a sweep in memory, and in one question to the documents. */
+/** Number of names per page of a sweep, which are in memory and in one query of the documents. */
 export const SWEEP_PAGE = 1000;
 
-/** An artifact of a document, and the latest possible time of its content, ms since 1970. */
+/** Artifact of a document, with the latest possible time of its content, ms since 1970. */
 export interface DatedArtifact {
   readonly ref: { readonly name: string; readonly bytes: number; readonly sha256: string };
   readonly madeAt: number;

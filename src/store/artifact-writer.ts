@@ -3,7 +3,7 @@ import { gaugeBy, watchFreeSpace } from './files/free-space.js';
 import { guardFolder } from './access/folder-guard.js';
 import type { ArtifactDestination, ArtifactWriter } from './port.js';
 
-/** Opens a writer of artifacts to a destination, in any thread or process that can reach it. */
+/** Opens a writer of artifacts for a destination, in any thread or process with access to it. */
 export function openArtifactWriter(destination: ArtifactDestination): ArtifactWriter {
   if (destination.kind === 'folder') {
     const { folder, lowWaterMark, storeId } = destination;

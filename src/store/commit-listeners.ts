@@ -3,11 +3,14 @@ import type { CommitEvent, CommitEventType } from '#domain/documents/commit-even
 /** Listeners for events of commits. */
 export interface CommitListeners {
   add<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
-  /** Calls the listeners of each event, in order. */
+  /** Calls the listeners of each event in order. */
   call(events: readonly CommitEvent[]): void;
 }
 
-/** @param onFailure receives the error of a listener, whose memory may no longer agree with the documents */
+/**
+ * Creates the listeners.
+ * @param onFailure receives the error of a listener, whose state may no longer agree with the documents
+ */
 export function createCommitListeners(onFailure: (cause: unknown) => void): CommitListeners {
   const listeners = new Map<CommitEventType, Set<(event: never) => void>>();
 

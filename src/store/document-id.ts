@@ -1,12 +1,15 @@
 import { Buffer } from 'node:buffer';
 
-/** Maximum length of an id in a key of every engine: LMDB allows 1,978 bytes. Ids on the wire are far shorter. */
+/**
+ * Maximum length of an id in bytes, so that it fits into a key of every engine: LMDB allows 1,978 bytes. Ids on the
+ * wire are far shorter.
+ */
 const ID_BYTES_MAX = 512;
 
-/** Matches half of a surrogate pair, which UTF-8 cannot encode: two ids would share a key. */
+/** Matches an unpaired surrogate, which UTF-8 cannot encode: two such ids would share a key. */
 const HALF_PAIR = /\p{Surrogate}/u;
 
-/** Returns true if an id can be a key; no document is stored under other ids. */
+/** Returns true if an id can be a key; no document has any other id. */
 export function isDocumentId(id: string): boolean {
   return id !== '' && !id.includes('\u0000') && !HALF_PAIR.test(id) && Buffer.byteLength(id) <= ID_BYTES_MAX;
 }
@@ -14,18 +17,18 @@ export function isDocumentId(id: string): boolean {
 /** Number of digits in a key, so that keys sort like their numbers. */
 const DIGITS = 10;
 
-/** Returns the key of a version, or of a part of a log, of one owner. */
+/** Returns the key of a numbered version, or part of a log, of one owner. */
 export const formatNumberedId = (owner: string, number: number): string =>
   `${owner}/${String(number).padStart(DIGITS, '0')}`;
 
-/** Returns the number of a `formatNumberedId`. */
+/** Returns the number in a key of `formatNumberedId`. */
 export const numberOf = (id: string): number => Number(id.slice(id.lastIndexOf('/') + 1));
 
-/** Returns the range of the `formatNumberedId`s of an owner. */
+/** Returns the range of the keys of `formatNumberedId` of one owner. */
 export const createNumberedRange = (owner: string): { readonly from: string; readonly until: string } => ({
   from: `${owner}/`,
-  until: `${owner}/:`, // the character after 9
+  until: `${owner}/:`, // colon is the character after 9
 });
 
-/** Returns the owner of a `formatNumberedId`. */
+/** Returns the owner in a key of `formatNumberedId`. */
 export const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf('/'));

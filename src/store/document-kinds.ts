@@ -1,4 +1,4 @@
-/** Kinds of documents in the store, each in a separate table. */
+/** Kinds of documents in the store, each with a separate table. */
 export const DOCUMENT_KINDS = [
   'index',
   'run',

@@ -26,27 +26,29 @@ import { noOwnership, openOwnership } from './place/ownership.js';
 import { watchArtifacts } from './place/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
-/** All stored data of the service: documents own artifacts, and both stop at the same low-water mark. */
+/** All stored data of the service. Documents own artifacts, and writes of both stop at the same low-water mark. */
 export interface Store {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly freeSpace: FreeSpace;
-  /** Current time for records, ms since 1970: that of the database, if it has the documents. */
+  /** Returns the current time for records, ms since 1970; from the database, if it contains the documents. */
   readonly now: () => number;
-  /** Documents of the database and the parts that its queue needs; undefined if the documents are in files. */
+  /** Documents in the database and the parts that the job queue needs; undefined if the documents are in files. */
   readonly shared: DatabaseDocuments | undefined;
   close(): Promise<void>;
 }
 
-/** Listeners for the place of the artifacts. */
+/** Listeners for events of a shared artifact store. */
 interface PlaceListeners {
-  /** Called when the database has claimed its place of artifacts, which is then fixed. */
+  /** Called when the database has claimed its artifact store, which cannot be changed afterwards. */
   readonly onClaim?: (claim: PlaceClaim) => void;
-  /** Called with the reason when the place becomes unavailable, and with undefined if it is available again. */
+  /**
+   * Called with the reason when the artifact store becomes unavailable, and with undefined when it is available again.
+   */
   readonly onPlace?: (fault: string | undefined) => void;
-  /** Called with a warning of a coming failure, and with undefined if it is resolved. */
+  /** Called with a warning of an expected failure, and with undefined when the warning is resolved. */
   readonly onPlaceWarning?: (warning: string | undefined) => void;
-  /** Called when another database owns the place, so that the process must end. Default: `onFailure`. */
+  /** Called when another database owns the artifact store, so that the process must end. Default: `onFailure`. */
   readonly onPlaceLost?: (refusal: StartRefusal) => void;
 }
 
@@ -56,37 +58,37 @@ export interface StoreOptions extends PlaceListeners {
   readonly database?: DatabasePlace | undefined;
   /** Location of the artifacts. Default: the home. */
   readonly artifacts?: ArtifactPlace | undefined;
-  /** Serves a shared place without a share in its ownership, and changes no document. */
+  /** Serves a shared artifact store without taking part in its ownership, and changes no document. */
   readonly isReadOnly?: boolean;
   readonly lowWaterMark?: LowWaterMark;
   /** Limits of document versions. */
   readonly versionLimits?: VersionLimits;
-  /** Hashes large streamed artifacts. */
+  /** Hashes large streamed artifacts on another thread. */
   readonly hashApart?: HashApart;
-  /** Time for which orphaned results stay in the trash of a shared place. */
+  /** Time for which orphaned results stay in the trash of a shared artifact store. */
   readonly trashMs?: number;
   /** Called after a failed commit: the process should restart. */
   readonly onFailure: (cause: unknown) => void;
 }
 
 /**
- * Delay between the loss of an artifact's last document and its deletion: a request that just read the document opens
- * the file.
+ * Delay between the loss of the last reference to an artifact and its deletion: a request may have read the document
+ * and be about to open the file.
  */
 const REMOVAL_DELAY_MS = 60_000;
 
-/** Age at which orphaned artifacts of several machines are deleted; no attempt runs that long. */
+/** Age at which orphaned artifacts of a shared store are deleted; no attempt runs that long. */
 const GARBAGE_AGE_MS = 24 * 3_600_000;
 const GARBAGE_LOOK_MS = 3_600_000;
 /** Pause after each page of names: a sweep of millions of files takes hours, and 2 or 3 % of a core of the database. */
 const GARBAGE_PAUSE_MS = 3000;
-/** Time in the trash: a day, within which a database may be restored to an earlier time. */
+/** Time in the trash: a day, within which the database may be restored to an earlier time. */
 const TRASH_MS = 24 * 3_600_000;
 
 /**
  * Opens documents and artifacts of a home and removes the orphaned files of the previous process.
- * @throws StartRefusal 78 if the documents are damaged or the place of artifacts belongs to another database, 75 if it
- * is unavailable
+ * @throws StartRefusal 78 if the documents are damaged or the artifact store belongs to another database, 75 if the
+ * artifact store is unavailable
  */
 export async function openStore({
   home,
@@ -122,7 +124,7 @@ export async function openStore({
   try {
     if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace, { hashApart });
     else {
-      // Results of several machines always belong to a database.
+      // a shared artifact store always belongs to a database
       const { identity } = shared!;
       const volume = { folder: home.path, freeSpace, lowWaterMark, hashApart };
       openedPlace = await openPlace(documents, place, {
@@ -161,13 +163,13 @@ export async function openStore({
   };
 }
 
-/** Sweeps a shared place every hour; a sweep that takes longer delays the next. */
+/** Sweeps a shared artifact store every hour; a sweep that takes longer delays the next. */
 function startCollector(documents: DocumentEngine, artifacts: ArtifactStore, trashMs: number) {
   let sweeping: Promise<unknown> | undefined;
   let isStopped = false;
   const pages = { pauseMs: GARBAGE_PAUSE_MS, isWanted: () => !isStopped };
   const timer = setInterval(() => {
-    // A failed sweep is left to the next time, or to another process.
+    // A failed sweep is repeated at the next interval, or by another process.
     sweeping ??= artifacts
       .sweep((names) => documents.referencedAmong(names), { olderThanMs: GARBAGE_AGE_MS, trashMs, ...pages })
       .catch(() => {})
@@ -182,8 +184,8 @@ function startCollector(documents: DocumentEngine, artifacts: ArtifactStore, tra
 }
 
 /**
- * Opens only the documents, for a command that needs no artifacts: it neither creates nor claims a place for them.
- * @throws StartRefusal like `openStore`, without the errors of that place
+ * Opens only the documents, for a command that needs no artifacts: it neither creates nor claims an artifact store.
+ * @throws StartRefusal like `openStore`, without the errors of the artifact store
  */
 export async function openDocumentsAlone({
   home,
@@ -206,7 +208,7 @@ async function upgradeDocuments(documents: DocumentEngine): Promise<void> {
   await eraseSupersededSecrets(documents);
 }
 
-/** Artifacts of a shared place while it belongs to the database. */
+/** Shared artifact store while it belongs to the database. */
 interface SharedPlace {
   readonly artifacts: ArtifactStore;
   close(): void;
@@ -244,7 +246,10 @@ async function openPlace(
   }
 }
 
-/** @throws StartRefusal 75, 78 like `assertPlace`, and if the database names no place */
+/**
+ * Returns the store id that the database recorded. @throws StartRefusal 75, 78 like `assertPlace`, and if the database
+ * has no artifact store
+ */
 async function readNamedPlace(documents: DocumentEngine, place: ArtifactPlace): Promise<string> {
   const storeId = await assertPlace(documents, place);
   if (storeId !== undefined) return storeId;
@@ -256,7 +261,7 @@ const readOnlyDocuments = (documents: DocumentStore): DocumentStore => ({
   transaction: () => Promise.reject(new Refusal('READ_ONLY', 'The service runs with --read-only on.')),
 });
 
-/** Wraps the transactions of jobs so that their effects write versions, like all others. */
+/** Wraps the transactions of jobs so that their writes also append versions. */
 const addVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits = {}): DatabaseDocuments => ({
   ...shared,
   jobTransaction: (change, options) =>
@@ -274,7 +279,7 @@ interface VolumeInput {
   readonly hashApart?: HashApart | undefined;
 }
 
-/** Opens the shared artifacts. @param storeId id of the store, if the database names one */
+/** Opens a shared artifact store. @param storeId id of the store, if the database has recorded one */
 export async function openSharedArtifacts(
   place: ArtifactPlace,
   storeId: string | undefined,
@@ -307,8 +312,8 @@ const assertDocuments = (home: Home, database: DatabasePlace | undefined): Promi
   database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home);
 
 /**
- * Refuses a home with its own documents: for the documents of a database its results would be orphaned, and be
- * deleted.
+ * Rejects a home that contains documents: the documents in the database do not refer to results of the home, which
+ * would be deleted as orphaned.
  */
 async function assertNoDocuments(home: Home): Promise<void> {
   if (!(await isThere(join(home.documents, 'data.mdb')))) return;
@@ -319,8 +324,8 @@ async function assertNoDocuments(home: Home): Promise<void> {
 }
 
 /**
- * Refuses a home with results but without documents: an empty store would be created, and every artifact deleted as
- * orphaned.
+ * Rejects a home with results but without documents: an empty document store would be created, and every artifact
+ * deleted as orphaned.
  */
 async function assertDocumentsWhereArtifactsAre(home: HomeFolders): Promise<void> {
   if (await isThere(join(home.documents, 'data.mdb'))) return;

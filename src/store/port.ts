@@ -11,7 +11,7 @@ import type { LowWaterMark } from './access/low-water-mark.js';
 
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
-/** A readable stored document with a correct checksum. */
+/** Readable stored document with a correct checksum. */
 export interface StoredDocument {
   readonly id: string;
   /** Parsed JSON body. */
@@ -22,7 +22,7 @@ export interface StoredDocument {
   readonly updatedAt: string;
 }
 
-/** Reasons for a stored document not to be served; the names of SkippedCauses on the wire. */
+/** Reasons for which a stored document is not served, named like SkippedCauses on the wire. */
 export type UnreadableCause = 'unreadable' | 'invalid' | 'unsupported';
 
 export interface UnreadableDocument {
@@ -36,15 +36,15 @@ export interface Listing<T> {
   readonly skipped_causes: Readonly<Record<UnreadableCause, number>>;
 }
 
-/** Parses and validates one body of a kind; undefined if it does not satisfy its schema. */
+/** Function that parses and validates the body of a document; undefined if it does not satisfy its schema. */
 export type BodyReader<T> = (body: unknown, id: string) => T | undefined;
 
-/** The current document, the reason why it is unreadable, or undefined if there is none. */
+/** Current document, the reason why it is unreadable, or undefined if it does not exist. */
 export type FoundDocument = StoredDocument | UnreadableDocument | undefined;
 
 /**
- * Reads of documents, inside a transaction and outside. No document has an invalid id (`isDocumentId`), and a write to
- * one is a defect.
+ * Reads of documents, inside and outside a transaction. No document has an invalid id (`isDocumentId`), and a write to
+ * one is a bug.
  */
 export interface DocumentReader {
   get(kind: DocumentKind, id: string): Promise<FoundDocument>;
@@ -52,53 +52,54 @@ export interface DocumentReader {
   ids(kind: DocumentKind): Promise<readonly string[]>;
   /**
    * Returns the number of the last document of an owner (`formatNumberedId`), readable or not; 0 if there is none. A
-   * transaction that reads it writes the next number and no other, so an engine need not check numbers beyond that
-   * one.
+   * transaction that reads the number writes only the next number, so an engine need not check later numbers.
    */
   lastNumber(kind: DocumentKind, owner: string): Promise<number>;
 }
 
-/** Which numbers of an owner are asked for. */
+/** Selection of numbered documents of an owner. */
 export interface NumbersQuery {
-  /** Only numbers below this one. Default: all. */
+  /** Exclusive upper bound of the numbers. Default: none. */
   readonly below?: number | undefined;
-  /** Longest list. */
+  /** Maximum length of the list. */
   readonly limit: number;
 }
 
 /**
- * The document store: every acknowledged write is durable, every read sees all writes acknowledged before it. An
- * engine is an adapter of this port; `test/store/document-store-contract.ts` runs against each.
+ * Document store: every acknowledged write is durable, and every read sees all writes acknowledged before it. An engine
+ * is an adapter of this port; `test/store/document-store-contract.ts` runs against each engine.
  */
 export interface DocumentStore extends DocumentReader {
   /**
-   * Grows with every commit that writes or deletes documents of a kind: results derived from them stay valid while it
-   * is unchanged.
+   * Returns a number that grows with every commit that writes or deletes documents of a kind: results derived from the
+   * documents remain valid while it is unchanged.
    */
   revision(kind: DocumentKind): Promise<number>;
   /**
-   * Lists numbers of the documents of an owner (`formatNumberedId`), readable or not, the highest first.
-   * @cost the length of the list
+   * Lists numbers of the documents of an owner (`formatNumberedId`), readable or not, in descending order.
+   * @cost proportional to the length of the list
    */
   numbers(kind: DocumentKind, owner: string, query: NumbersQuery): Promise<readonly number[]>;
-  /** Lists every document of a kind by id, ascending, in one snapshot; counts unreadable ones by cause. */
+  /** Lists all documents of a kind by id, ascending, in one snapshot; counts unreadable documents by cause. */
   list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>>;
   /**
-   * Runs `change` in a transaction and commits all of its writes together, or none. Transactions are serialisable:
-   * each sees all earlier ones and none that is running. `change` awaits only the transaction, and an engine may run
-   * it again after a conflict: its only effects are its writes, its events and its result.
-   * @returns once the commit is durable.
+   * Runs `change` in a transaction and commits either all of its writes or none. Transactions are serialisable: each
+   * sees all earlier transactions and no concurrent one. `change` awaits only the transaction, and an engine may run it
+   * again after a conflict, so its only effects must be its writes, its events and its result.
+   * @returns after the commit is durable.
    * @throws Refusal STORAGE_FULL below the free-space mark, STORE_UNAVAILABLE if the store does not accept the write.
    */
   transaction<T>(change: TransactionBody<T>, options?: TransactionOptions): Promise<T>;
   /**
-   * Listens to events of a type that transactions publish, once they are durable and, in the process that committed,
-   * before the transaction resolves. Events of one process arrive in the order of its commits. A listener that throws
-   * is a defect.
-   * @returns a function that stops listening
+   * Subscribes to events of a type that transactions publish. Events are delivered when they are durable and, in the
+   * process that committed, before the transaction resolves. Events of one process arrive in the order of its commits.
+   * A listener must not throw.
+   * @returns a function that unsubscribes
    */
   subscribe<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
-  /** Waits for pending work. Later reads and writes are refused: Refusal STORE_UNAVAILABLE. May be called again. */
+  /**
+   * Waits for pending work. Later reads and writes are rejected with Refusal STORE_UNAVAILABLE. May be called again.
+   */
   close(): Promise<void>;
 }
 
@@ -106,51 +107,51 @@ export type TransactionBody<T> = (tx: DocumentTransaction) => Promise<T>;
 
 export interface TransactionOptions {
   /**
-   * True for changes that finish accepted work (the end of a job), which may use the reserve below the free-space
-   * mark. Deletions always may.
+   * True for changes that finish accepted work (the end of a job), which may use the reserve below the free-space mark.
+   * Deletions may always use it.
    */
   readonly reserve?: boolean;
-  /** Author of the write, for the versions above the engines; an engine ignores it. */
+  /** Author of the write, for the layer that keeps versions; engines ignore it. */
   readonly by?: Authorship | undefined;
 }
 
 /**
- * A transaction as its body sees it, including its own writes. After the end of the body, each call is refused as a
- * defect.
+ * Transaction as passed to its body; reads include its own writes. After the end of the body, any call throws, because
+ * it is a bug.
  */
 export interface DocumentTransaction extends DocumentReader {
   /** Author of the writes, in a store that keeps versions. */
   readonly authorship?: () => Authorship;
   /**
-   * Writes a body as it is at the call; returns its etag. A refused body does not affect the others of the
-   * transaction.
+   * Writes the body as it is at the time of the call; returns its ETag. A rejected body does not affect other writes of
+   * the transaction.
    */
   put(kind: DocumentKind, id: string, body: unknown): Promise<string>;
   /** @returns true if a document existed under the id. */
   delete(kind: DocumentKind, id: string): Promise<boolean>;
-  /** Publishes an event to its listeners, if the transaction commits. */
+  /** Publishes an event to the listeners if the transaction commits. */
   publish(event: CommitEvent): void;
 }
 
 /** Options of a document engine, in addition to the location of its data. */
 export interface DocumentEngineOptions {
-  /** Wall clock of `updatedAt`, ms since 1970. */
+  /** Clock for `updatedAt`, ms since 1970. */
   readonly now?: () => number;
-  /** Called for artifacts that became orphaned, once the commit that dropped them is durable. */
+  /** Called with artifacts that have become orphaned, after the commit that removed the last reference is durable. */
   readonly onUnreferenced?: (names: readonly string[]) => void;
-  /** Called when the engine accepts no more writes, and for the error of a listener: the process should restart. */
+  /** Called when the engine accepts no more writes, and with the error of a listener; the process should restart. */
   readonly onFailure?: (cause: unknown) => void;
 }
 
-/** A document store with the parts that the artifact store needs: the interface of an engine. */
+/** Document store with the functions that the artifact store needs: the interface of an engine. */
 export interface DocumentEngine extends DocumentStore {
   /** Returns the names of the artifacts that documents refer to, readable or not. */
   referencedArtifacts(): Promise<ReadonlySet<string>>;
-  /** Returns those of some names to which documents refer. */
+  /** Returns those of the given names that documents refer to. */
   referencedAmong(names: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
-/** One stored document, readable or not. */
+/** Stored document, readable or not. */
 export interface StoredEntry {
   /** Unique key among all entries, for `DocumentsReader.entry`. */
   readonly key: string;
@@ -158,14 +159,14 @@ export interface StoredEntry {
   readonly kind: DocumentKind | undefined;
   readonly id: string;
   readonly bytes: number;
-  /** Reason it is unreadable; undefined if it is readable. */
+  /** Reason why the document is unreadable; undefined if it is readable. */
   readonly unreadable: UnreadableCause | undefined;
   readonly body: unknown;
-  /** Names of the artifacts it refers to, even if it is unreadable. */
+  /** Names of the artifacts that the document refers to, even if it is unreadable. */
   readonly artifactNames: readonly string[];
 }
 
-/** Documents for maintenance by another process, even while the service writes them. */
+/** Read access to documents for maintenance by another process, even while the service writes them. */
 export interface DocumentsReader {
   /** Yields every document once, in one snapshot. */
   entries(): AsyncIterable<StoredEntry>;
@@ -175,8 +176,8 @@ export interface DocumentsReader {
 }
 
 /**
- * Reference to an immutable byte string outside the documents (run results, records, columns, renders): written once
- * under the home, named by the document that owns it, served as a stream.
+ * Reference to an immutable byte string outside the documents (run results, records, columns, renders): written once,
+ * referenced by the document that owns it, and served as a stream.
  */
 export interface ArtifactRef {
   /** File name in the artifacts folder, permanently unique. */
@@ -187,14 +188,14 @@ export interface ArtifactRef {
   readonly sha256: string;
 }
 
-/** An artifact, and another name for its file. */
+/** Artifact, and a second name for its file. */
 export interface ArtifactLink {
   readonly ref: ArtifactRef;
   readonly name: string;
 }
 
 /**
- * Destination of artifacts for writers without an open store (a thread, another process): plain data for
+ * Destination of artifacts for writers without an open store (a thread or another process): plain data for
  * `openArtifactWriter`.
  */
 export type ArtifactDestination =
@@ -202,17 +203,17 @@ export type ArtifactDestination =
       readonly kind: 'folder';
       readonly folder: string;
       readonly lowWaterMark: LowWaterMark;
-      /** Id of a shared folder, checked before a write counts. */
+      /** Id of a shared folder, which is checked before and after a write. */
       readonly storeId?: string;
     }
   | {
       readonly kind: 's3';
       readonly access: S3Access;
-      /** Cached files of this machine, which are read next. */
+      /** Local cache, which also receives the object because it is read next. */
       readonly cache: { readonly folder: string; readonly bytesMax: number };
     };
 
-/** Bytes and the name of their artifact. */
+/** Bytes of an artifact, with its name. */
 export interface ArtifactContent {
   readonly name: string;
   readonly bytes: Uint8Array | MadeBytes;
@@ -220,57 +221,58 @@ export interface ArtifactContent {
 
 export interface ArtifactWriter {
   /**
-   * Writes each content as a separate artifact, hashed during the write; all are on disk when it resolves. They have
-   * no owner yet: commit documents that refer to them. If one cannot be written, none is.
+   * Writes each content as a separate artifact, hashed during the write; all are on disk when the promise resolves.
+   * They have no owner yet: commit documents that refer to them. If one cannot be written, none is.
    * @throws Refusal STORAGE_FULL
    * @cost one pass of SHA-256; the memory of a part in addition to the bytes
    */
   write(contents: readonly ArtifactContent[], options?: WriteOptions): Promise<readonly ArtifactRef[]>;
   /**
-   * Opens an artifact that goes to disk while its thread keeps computing; absent if the writer cannot do this.
+   * Opens an artifact that is written to disk while its thread keeps computing; absent if the writer does not support
+   * it.
    * @throws Refusal STORAGE_FULL
    */
   early?(name: string): Promise<EarlyArtifact>;
 }
 
 export interface WriteOptions {
-  /** Called for each file of a local folder, before it has its name. */
+  /** Called for each file in a local folder, before it gets its final name. */
   readonly onWritten?: ((file: NewFile) => Promise<void>) | undefined;
-  /** True if the names need to be on disk only after the owner has called `settle` of the store. */
+  /** True if the file names need to be on disk only after the owner has called `settle` of the store. */
   readonly isSettledLater?: boolean;
 }
 
 export interface ArtifactStore {
-  /** Health of a shared place. */
+  /** Health of a shared artifact store. */
   readonly health?: ArtifactHealth;
   /**
-   * Variant for requests: it refuses a read within seconds if the place does not answer. Absent if reads never
-   * wait.
+   * Variant for requests, which rejects a read within seconds if the artifact store does not answer. Absent if reads
+   * never wait.
    */
   readonly forRequests?: ArtifactStore;
-  /** Destination for other writers, under names that this store created. */
+  /** Destination for other writers, which use names created by this store. */
   readonly destination: ArtifactDestination;
-  /** Writes and flushes bytes with a known hash. They have no owner yet: commit a document that refers to them. */
+  /** Writes and flushes bytes with a known hash. The artifact has no owner yet: commit a document that refers to it. */
   write(bytes: Uint8Array, sha256: string): Promise<ArtifactRef>;
   /**
-   * Writes and flushes the bytes of a file. They have no owner yet, as for `write`. A file that was claimed here stays
-   * in place, and must not change any more.
-   * @cost one read of it; memory for some pieces
+   * Writes and flushes the content of a file. The artifact has no owner yet, as for `write`. A file that was claimed in
+   * this store stays where it is, and must not be changed afterwards.
+   * @cost one read of the file; memory for some pieces
    */
   writeFile(path: string): Promise<ArtifactRef>;
   /** Creates a name for a new artifact. */
   newName(): string;
   /**
-   * Links the files of artifacts under other names, so that they survive the deletion of the first ones. They have no
-   * owner yet, as for `write`, and are on disk after `settle`. If one is unavailable, none is linked.
+   * Links the files of artifacts under further names, so that they survive the deletion of the first names. The links
+   * have no owner yet, as for `write`, and are on disk after `settle`. If one artifact is unavailable, none is linked.
    * @throws Refusal DOCUMENT_UNREADABLE if a file is missing or has another length
    */
   link(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
-  /** Flushes the names of all links and of writes that are settled later, before a document refers to them. */
+  /** Flushes the names of all links and of writes with `isSettledLater`, before a document refers to them. */
   settle(): Promise<void>;
   /**
-   * Streams the bytes, or a byte range of the file (`end` exclusive). A whole stream is verified against its hash as
-   * it passes and breaks off before the last chunk of a damaged file.
+   * Streams the bytes of an artifact, or a byte range (`end` exclusive). A whole stream is verified against its hash
+   * and breaks off before the last chunk of a damaged file.
    * @throws Refusal DOCUMENT_UNREADABLE if a file is missing or has another length
    */
   stream(
@@ -278,46 +280,49 @@ export interface ArtifactStore {
     range?: { readonly start: number; readonly end: number },
   ): Promise<ReadableStream<Uint8Array>>;
   /**
-   * Reads the bytes of the file, verified against their hash unless a range is requested.
+   * Reads the bytes of an artifact, verified against their hash unless a range is requested.
    * @throws Refusal DOCUMENT_UNREADABLE
    */
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
-  /** Returns true if the file exists with its content. @cost one read of it; memory for at most 64 MiB */
+  /** Returns true if the file exists and matches its hash. @cost one read of the file; memory for at most 64 MiB */
   isIntact(ref: ArtifactRef): Promise<boolean>;
   /**
-   * Lists artifacts that are missing, have another length, or were modified and have other content. Damage without a
-   * trace is found when bytes are read. Empty while the place is unavailable. @cost a stat of each, a read of modified
-   * ones
+   * Returns artifacts that are missing, have another length, or were modified and differ from their hash. Damage that
+   * leaves size and times unchanged is found only when bytes are read. The result is empty while the artifact store is
+   * unavailable. @cost a stat of each file, a read of modified files
    */
   damaged(artifacts: readonly DatedArtifact[]): Promise<ReadonlySet<string>>;
   /**
-   * Returns the path of a file with the bytes, for a worker that reads it itself; all are in one folder. The file
-   * exists for the duration of a request.
-   * @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE if it has to be fetched
+   * Returns the path of a file with the content, for a worker that reads the file; all paths are in one folder. The
+   * file exists for the duration of a request.
+   * @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE if the file must be fetched
    */
   file(ref: Pick<ArtifactRef, 'name'>): Promise<string>;
   /**
-   * Returns a path for a file that a worker writes itself and that can be recreated: it is not flushed, no document
-   * refers to it, and a later start deletes it. The caller removes it.
+   * Returns a path for a file that a worker writes and that can be recreated: it is not flushed, no document refers to
+   * it, and a later start deletes it. The caller removes the file.
    * @param bytes approximate size
    * @throws Refusal STORAGE_FULL
    */
   claim(bytes: number): Promise<string>;
   /**
-   * Removes complete or incomplete files; ignores absent ones. The store calls it for artifacts that lost their last
-   * document, the job system for those of an attempt that did not complete.
+   * Removes complete or incomplete files; ignores absent files. The store removes artifacts that have lost their last
+   * reference, the job system removes artifacts of an attempt that did not complete.
    */
   remove(names: readonly string[]): Promise<void>;
   /**
-   * Discards results that a document named: in a shared place into its trash, from which `restore` restores them, in a
-   * home like `remove`.
+   * Discards results that a document referred to: from a shared artifact store into its trash, from which `restore` can
+   * bring them back; from a home like `remove`.
    */
   discard(names: readonly string[]): Promise<void>;
-  /** Restores files from the trash of a shared place. @returns names that are neither there nor in the trash */
+  /**
+   * Restores files from the trash of a shared artifact store. @returns names that are neither in the store nor in the
+   * trash
+   */
   restore(names: readonly string[]): Promise<readonly string[]>;
   /**
    * Discards every orphaned file, and empties the trash.
-   * @param referenced called once the files are listed
+   * @param referenced called after the files have been listed
    * @returns the number of discarded files
    */
   sweep(referenced: ReferencedAmong, options?: SweepOptions): Promise<number>;

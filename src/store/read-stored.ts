@@ -1,9 +1,9 @@
 import type { BodyReader, StoredDocument, UnreadableCause, UnreadableDocument } from './port.js';
 
-/** Result of a read, with the members that readers of the body need. */
+/** Result of a read, with only the members that readers of the body need. */
 type Found = Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined;
 
-/** Reads the body of a stored document. @returns undefined if there is none, or if it is unreadable or invalid */
+/** Reads the body of a stored document. @returns undefined if the document is missing, unreadable or invalid */
 export function readStored<T>(found: Found, read: BodyReader<T>): T | undefined {
   return found === undefined || 'unreadable' in found ? undefined : read(found.body, found.id);
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { RunDocument } from '#domain/documents/run-document.js';
 
-/** Number of hexadecimal digits of a run's id: 64 bits. */
+/** Number of hexadecimal digits of a run id: 64 bits. */
 const ID_DIGITS = 16;
 
-/** Returns the id of a run: that of its file of columns, whose name is never reused. */
+/** Returns the id of a run, a hash over its subject and the name of its columns file, which is never reused. */
 export function runIdOf({
   run_id: subject,
   artifacts,

@@ -1,2 +1,2 @@
-/** Schema version of bodies that this version writes; a higher one means a newer version. */
+/** Schema version of bodies that this release writes; a body with a higher version was written by a newer release. */
 export const SCHEMA_VERSION = 1;

@@ -2,10 +2,10 @@
 export const EXIT_TEMPORARY = 75;
 export const EXIT_CONFIGURATION = 78;
 
-/** Thrown if the service must not start on this home; the message is one sentence for the person who started it. */
+/** Thrown if the service must not start on a home; the message is one sentence for the operator. */
 export class StartRefusal extends Error {
   override readonly name = 'StartRefusal';
-  /** 75 if another process holds the home, 78 if the home itself is at fault. */
+  /** 75 if another process holds the home, 78 for an error in the home or its configuration. */
   readonly exitStatus: number;
 
   constructor(

@@ -3,7 +3,7 @@ export function formatTimestamp(ms: number): string {
   return `${new Date(Math.floor(ms)).toISOString().slice(0, -1)}000+00:00`;
 }
 
-/** Returns the latest of times in the format of `formatTimestamp`, ignoring unknown ones. */
+/** Returns the latest of several times in the format of `formatTimestamp`, ignoring undefined ones. */
 export function findLatestTime(at: string, ...others: readonly (string | undefined)[]): string {
   return others.reduce<string>((latest, time) => (time !== undefined && time > latest ? time : latest), at);
 }

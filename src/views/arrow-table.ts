@@ -11,7 +11,7 @@ import {
   type Data,
 } from 'apache-arrow';
 
-/** Dated table of numbers, NaN for missing values. */
+/** A dated table of numbers. NaN marks a missing value. */
 export interface ArrowSource {
   /** Days since 1970-01-01. */
   readonly days: Int32Array;
@@ -19,8 +19,8 @@ export interface ArrowSource {
 }
 
 /**
- * Encodes a dated table as an Arrow IPC stream: column `date` (date32), then one float64 column per field, with nulls
- * for missing values. The rest of the body is JSON under the key `body` of the schema's metadata.
+ * Encodes a dated table as an Arrow IPC stream: a column `date` (date32) and one float64 column per field, with nulls
+ * for missing values. The rest of the body is stored as JSON under the key `body` of the schema metadata.
  */
 export function encodeArrowTable({ days, columns }: ArrowSource, body: Readonly<Record<string, unknown>>): Uint8Array {
   const schema = new Schema(

@@ -7,7 +7,10 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { roundOnDay } from './rounded.js';
 import { runEffects } from './run-effects.js';
 
-/** Returns the view of one security of a stored run. @throws Refusal ASSET_NOT_IN_RUN, NO_COMMON_DATES */
+/**
+ * Returns the view of a security in a stored run.
+ * @throws Refusal ASSET_NOT_IN_RUN, NO_COMMON_DATES
+ */
 export function assetView(columns: RunColumns, identifier: string): AssetView {
   const { header } = columns;
   const { names, rebalances, run_id } = header;
@@ -51,8 +54,8 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
 }
 
 /**
- * Computes the value of one unit of the security over the run, from its first bar, with dividends as in the run; NaN
- * before it, [T].
+ * Computes the value of one unit of the security on each date, [T], with dividends treated as in the run; NaN before
+ * its first bar.
  */
 function grow(columns: RunColumns, name: number, price: Float64Array): Float64Array {
   const { header } = columns;
@@ -62,7 +65,8 @@ function grow(columns: RunColumns, name: number, price: Float64Array): Float64Ar
       of === name ? [[at, held[at - 1]! < 0 ? onShort : effect] as const] : [],
     ),
   );
-  // Runs up to version 0.2.0 lack what shorts paid: it follows from the change of their weight.
+  // Runs up to version 0.2.0 do not store payments of short positions; these are derived from the change of their
+  // weight.
   const hasShortPayments = columns.has('shortCash') || header.variant !== 'net';
   const row = header.foreign[String(name)];
   const rates = row === undefined ? null : columns.f64('rates', row * header.dates, (row + 1) * header.dates);

@@ -8,7 +8,7 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { readWindow, windowWithin, type AskedWindow, type RunWindow } from './run-window.js';
 
 /**
- * Attribution of a window of a stored run.
+ * Computes the attribution of a window of a stored run.
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
  * @cost reads [n x H] weights
  */
@@ -29,7 +29,7 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
     hasCosts: header.has_costs,
   });
   const contributions = names.flatMap((name, i) =>
-    linked.averageWeights[i] === 0 && window.came[i] === 0 // never held, never traded
+    linked.averageWeights[i] === 0 && window.came[i] === 0 // never held and never traded
       ? []
       : [
           {
@@ -69,7 +69,9 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
   };
 }
 
-/** Returns weights and contributions of securities, followed by the parts of an overlay, which have no weight. */
+/**
+ * Returns the weights and contributions of the securities followed by those of the overlay parts, which have no weight.
+ */
 function addParts(
   window: RunWindow,
   names: number,
@@ -95,7 +97,7 @@ function addParts(
   };
 }
 
-/** Returns the return of the index less that of the same index with weights before capping, both within the window. */
+/** Returns the return of the index minus the return of the same index with uncapped weights, both within the window. */
 function capDrag(columns: RunColumns, { first, last }: { readonly first: number; readonly last: number }): number {
   const days = columns.i32('indexDays');
   const from = findLastAtMost(days, first);

@@ -16,7 +16,9 @@ import type { JsonWriter } from './json-writer.js';
 import { daysToken } from './series-json.js';
 import { SNAPSHOT, writeSnapshots } from './snapshots-json.js';
 
-/** Writes weights frames of one record. A frame that was written before is copied instead of formatted again. */
+/**
+ * Writer of the weights frames of one record. A frame that was already written is copied instead of formatted again.
+ */
 export type FrameWriter = (frame: WeightsFrame) => void;
 
 export function createFrameWriter(json: JsonWriter, identifiers: readonly string[]): FrameWriter {
@@ -36,7 +38,7 @@ export function createFrameWriter(json: JsonWriter, identifiers: readonly string
 export interface BookSource {
   readonly book: RecordedBook;
   readonly identifiers: readonly string[];
-  /** Days of the book as `daysToken` gives them. */
+  /** Days of the book, encoded by `daysToken`. */
   readonly dates: Uint8Array;
   readonly writeFrame: FrameWriter;
 }
@@ -84,7 +86,7 @@ export const BOOK = jsonObject<BookPayload, BookSource>({
   },
 });
 
-/** Writes the securities held on any date of a frame. */
+/** Writes a frame without the securities that are not held on any of its dates. */
 function writeWeightsFrame(
   json: JsonWriter,
   identifiers: readonly string[],

@@ -8,9 +8,9 @@ import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from './panel-rows.js';
 
-/** Closes of the index of a run: arrays of equal length, by date. */
+/** Closes of the index of a run as arrays of equal length, by date. */
 export interface ClosesView {
-  /** YYYY-MM-DD, ascending. */
+  /** Dates YYYY-MM-DD in ascending order. */
   readonly dates: readonly string[];
   readonly price: readonly (number | null)[];
   readonly total: readonly (number | null)[];
@@ -18,13 +18,19 @@ export interface ClosesView {
   readonly divisor: readonly (number | null)[];
   /** SHA-256 of the canonical JSON of the index weights by identifier. */
   readonly composition_hash: readonly string[];
-  /** Names that the index holds at the close. */
+  /** Number of securities held at the close. */
   readonly held: readonly number[];
-  /** Securities without a bar on the date, though their exchange was open; zeros where the run does not record it. */
+  /**
+   * Number of securities without a bar on the date although their exchange was open; zero if the run does not record
+   * it.
+   */
   readonly without_bar: readonly number[];
 }
 
-/** @cost 0.3 us a security held at a close, for the hash of its weights */
+/**
+ * Returns the closes of the index of a run.
+ * @cost 0.3 us per security held at a close, for the hash of its weights
+ */
 export function closesView(columns: RunColumns): ClosesView {
   const days = columns.i32('days');
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
@@ -49,7 +55,7 @@ export function closesView(columns: RunColumns): ClosesView {
 const numbersIn = (values: Float64Array): (number | null)[] =>
   Array.from(values, (value) => (Number.isFinite(value) ? value : null));
 
-/** Returns the holdings of the index at each close. */
+/** Returns the composition hash, the number of holdings and the number of missing bars for each close. */
 function compositions(
   columns: RunColumns,
   days: Int32Array,
@@ -57,7 +63,7 @@ function compositions(
   const { names, has_index_weights: hasOwn } = columns.header;
   const rows = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
   const absent = absentNames(columns, days);
-  // RFC 8785 orders members by UTF-16 code units, like JavaScript.
+  // RFC 8785 sorts members by UTF-16 code units, as JavaScript does.
   const order = [...names.keys()].toSorted((a, b) => (names[a]! < names[b]! ? -1 : 1));
   const keys = names.map((name) => JSON.stringify(name));
   const closes = Array.from(days, (_, close) => {
@@ -78,7 +84,8 @@ function compositions(
 }
 
 /**
- * Returns securities of the run without a bar, by position of the date; none for files of 0.1.0, which have no record.
+ * Returns the securities of the run without a bar, by position of the date. Files of version 0.1.0 have no record and
+ * return none.
  */
 function absentNames(columns: RunColumns, days: Int32Array): ReadonlyMap<number, readonly number[]> {
   const absent = new Map<number, number[]>();

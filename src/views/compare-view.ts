@@ -21,25 +21,25 @@ import type { JsonWriter } from './json-writer.js';
 import { windowText, type AskedWindow } from './run-window.js';
 import { daysToken, writeSeriesBody } from './series-json.js';
 
-/** Levels of several runs, and of a benchmark behind them, on the dates that all of them have. */
+/** Levels of several runs, followed by that of a benchmark, on their common dates. */
 export interface RunComparison {
   readonly days: Int32Array;
-  /** Rebased to 100 on the first of the days. */
+  /** Series, each rebased to 100 on the first common date. */
   readonly entries: readonly {
-    /** Name as in the request. */
+    /** Name of the series in the request. */
     readonly name: string;
     readonly id: string;
     readonly level: Float64Array;
     readonly variant: MeasuredVariant;
     readonly currency: string;
   }[];
-  /** Limits of the comparison: dates that the benchmark lacks, other returns or currencies. */
+  /** Limits of the comparison: dates missing in the benchmark, and different return variants or currencies. */
   readonly findings: readonly Finding[];
 }
 
-/** Levels of one compared series on its own days, [T] each. */
+/** Levels of one compared series with its own days, [T] each. */
 export interface ComparedLevels {
-  /** Requested name. Default: the id. */
+  /** Name in the request. Default: the id. */
   readonly name?: string;
   readonly id: string;
   readonly days: Int32Array;
@@ -48,7 +48,10 @@ export interface ComparedLevels {
   readonly currency: string;
 }
 
-/** @throws Refusal NO_COMMON_DATES */
+/**
+ * Compares runs and an optional benchmark on their common dates.
+ * @throws Refusal NO_COMMON_DATES
+ */
 export function compareRuns(
   runs: readonly RunColumns[],
   { names, ...window }: AskedWindow & { readonly names: readonly string[] },
@@ -129,7 +132,10 @@ function cutWindow(days: Int32Array, { start, end }: AskedWindow): Int32Array {
   return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));
 }
 
-/** Correlations of the returns of every pair, null if one does not vary. @cost O(pairs x dates) */
+/**
+ * Returns the correlation of the returns of each pair; null if one of them is constant.
+ * @cost O(pairs x dates)
+ */
 function correlationsOf(entries: RunComparison['entries']): (number | null)[][] {
   const scaled = entries.map(({ level }) => {
     const returns = computeReturns(level);
@@ -148,10 +154,10 @@ function correlationsOf(entries: RunComparison['entries']): (number | null)[][] 
   );
 }
 
-/** Returns with a smaller spread are constant up to rounding. */
+/** Spread below which returns are treated as constant, because of rounding. */
 const SPREAD_MIN = 1e-14;
 
-/** Days of two ascending lists; the first itself when the other has all of them. */
+/** Returns the common days of two ascending lists. Returns the first list itself if it has no other days. */
 function inBoth(a: Int32Array, b: Int32Array): Int32Array {
   if (areEqual(a, b)) return a;
   const both = new Int32Array(a.length);
@@ -169,7 +175,10 @@ function areEqual(a: Int32Array, b: Int32Array): boolean {
   return true;
 }
 
-/** @param wanted some of the days, ascending */
+/**
+ * Selects the values on some days.
+ * @param wanted a subset of the days, in ascending order
+ */
 function valuesOn(wanted: Int32Array, days: Int32Array, values: Float64Array): Float64Array {
   if (wanted.length === days.length) return values;
   const result = new Float64Array(wanted.length);
@@ -180,7 +189,7 @@ function valuesOn(wanted: Int32Array, days: Int32Array, values: Float64Array): F
   return result;
 }
 
-/** Bytes of a date with its value, about. */
+/** Approximate size of a date with its value, in bytes. */
 const CELL_BYTES = 34;
 
 /** Estimates the size of a comparison in bytes. */
@@ -192,9 +201,9 @@ interface ComparedState extends RunState {
   readonly run_id: string | null;
 }
 
-/** State and findings of compared runs. */
+/** States and findings of the compared runs. */
 export interface RunNotes {
-  /** States of the runs in order; the benchmark has none. */
+  /** States of the runs in order. A benchmark has no state. */
   readonly states: readonly ComparedState[];
   readonly findings: readonly Finding[];
 }
@@ -222,7 +231,7 @@ const ENTRY = jsonObject<CompareEntry, EntrySource>({
   max_drawdown: numberMember(({ metrics }) => metrics.max_drawdown),
 });
 
-/** The state of a benchmark, which has no run. */
+/** State of a benchmark that is not a run. */
 const NO_RUN: ComparedState = { run_id: null, index_version: null, stale: null };
 
 const COMPARISON = jsonObject<
@@ -251,12 +260,16 @@ const COMPARISON = jsonObject<
   end: textMember(({ days }) => formatDay(days.at(-1)!)),
 });
 
-/** A CompareView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
+/**
+ * Writes a CompareView as JSON.
+ * @throws Refusal NUMERIC_FAILURE
+ * @cost 20 ns per number
+ */
 export function writeComparison(json: JsonWriter, comparison: RunComparison, { states, findings }: RunNotes): void {
   COMPARISON.write(json, { ...comparison, states, notes: findings });
 }
 
-/** Returns the levels as CSV: a row a date, a column a run or benchmark. */
+/** Formats the levels as CSV, with one row per date and one column per run or benchmark. */
 export function comparisonCsv({ days, entries }: RunComparison): string {
   return writeDatedCsv({ days, columns: entries.map(({ name, level }) => ({ name, values: level })) });
 }

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { KEPT_WIDTH, SHARE_CHANGE_WIDTH } from '#domain/backtest/run-file/share-changes.js';
 
-/** Returns the fraction of its weight that each security of a portfolio kept, by date. */
+/** Returns the fraction of its weight that a security kept after a change of share counts, by position of the date. */
 export function listKeptWeights(columns: RunColumns): ReadonlyMap<number, number> {
   const rows = columns.has('keptShares') ? columns.f64('keptShares') : new Float64Array(0);
   return new Map(
@@ -9,14 +9,17 @@ export function listKeptWeights(columns: RunColumns): ReadonlyMap<number, number
   );
 }
 
-/** Index shares on a date, after over before a change of share counts. */
+/**
+ * A change of the index shares of a security on a date. The factor is the index shares after the change divided by
+ * those before.
+ */
 export interface CountChange {
   readonly at: number;
   readonly name: number;
   readonly factor: number;
 }
 
-/** Changes of share counts of a stored run, by date. */
+/** Returns the changes of share counts in a stored run, by date. */
 export function countChanges(columns: RunColumns): CountChange[] {
   if (!columns.has('shareChanges')) return [];
   const rows = columns.f64('shareChanges');

@@ -2,16 +2,16 @@ import { formatDay } from '#domain/time/days.js';
 import { csvText } from './exports/csv.js';
 import type { DatedTable } from './table-json.js';
 
-/** Media type of CSV, and how its text is encoded. */
+/** Media type of CSV, without and with its encoding. */
 export const CSV_TYPE = 'text/csv';
 export const CSV_CONTENT_TYPE = `${CSV_TYPE}; charset=utf-8`;
 
 type Cell = string | number | boolean | null;
 
 /**
- * Writes a small table as CSV (RFC 4180), in the form of exports: numbers in the shortest form that parses to the same
- * double, empty cells for null, and an apostrophe before text that begins like a formula.
- * @param rows one cell a column each
+ * Formats a small table as CSV (RFC 4180) as in exports: numbers in the shortest form that parses to the same double,
+ * empty cells for null, and an apostrophe before text that starts like a formula.
+ * @param rows rows with one cell per column
  */
 export function csvTable(header: readonly string[], rows: Iterable<readonly Cell[]>): string {
   const lines = [header.map(csvText).join(',')];
@@ -19,7 +19,10 @@ export function csvTable(header: readonly string[], rows: Iterable<readonly Cell
   return `${lines.join('\r\n')}\r\n`;
 }
 
-/** Writes a table of numbers by date as CSV. Numbers that are not finite are empty. @cost about 100 ns a number */
+/**
+ * Formats a table of numbers by date as CSV. Numbers that are not finite become empty cells.
+ * @cost about 100 ns per number
+ */
 export function writeDatedCsv({ days, columns }: DatedTable): string {
   const header = ['date', ...columns.map(({ name }) => name)];
   return csvTable(

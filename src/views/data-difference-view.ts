@@ -1,6 +1,6 @@
 import type { DataDifferenceView } from '#contract/stores/data-versions.js';
 
-/** The differences between two versions of a data store. */
+/** Differences between two versions of a data store. */
 interface VersionsDifference {
   readonly from: number;
   readonly to: number;

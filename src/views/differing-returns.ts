@@ -1,7 +1,7 @@
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 
-/** Returns levels of which some include dividends and others do not. It is unknown for raw series. */
+/** Returns a finding if some levels include dividends and others do not. For raw series this is unknown. */
 export function findDifferingReturns(
   levels: readonly { readonly id: string; readonly name?: string; readonly variant: MeasuredVariant }[],
   path: string,

@@ -1,7 +1,10 @@
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { ExplainedDatapoint } from '#domain/rules/explain.js';
 
-/** Returns a datapoint of an explanation. If its value is missing, the date from which it can be known is included. */
+/**
+ * Converts a datapoint of an explanation to its form in the API. A missing value is returned with the date from which
+ * it can be known.
+ */
 export function toExplainedDatapoint({
   path,
   field,

@@ -14,8 +14,8 @@ import type { WithFindings } from './preview.js';
 import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 
 /**
- * Returns a window of a stored run by factors.
- * @param market the market that the run is on, with its datapoints
+ * Returns the attribution of a window of a stored run to factors.
+ * @param market market of the run, with its datapoints
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
  */
 export function factorAttributionView(
@@ -61,7 +61,7 @@ export function factorAttributionView(
   };
 }
 
-/** Explains why some months have no factor returns. */
+/** Returns a finding that explains why some months have no factor returns. */
 function tooFew({ months, unexplained }: FactorAttribution): Finding[] {
   if (unexplained.length === 0) return [];
   const fewest = unexplained.reduce((least, each) => (each.names < least.names ? each : least));

@@ -2,7 +2,7 @@ import type { FactorModelPayload } from '#domain/risk/risk-model-document.js';
 import type { FactorModel } from '#domain/risk/factor-model.js';
 import type { EstimatedFactors } from '#domain/risk/factors/estimate-factors.js';
 
-/** Returns the factors of an imported model. */
+/** Converts the factors of an imported model to their form in the API. */
 export function toImportedFactors({ factors, covariance }: FactorModel): FactorModelPayload {
   const K = factors.length;
   return {
@@ -16,7 +16,7 @@ export function toImportedFactors({ factors, covariance }: FactorModel): FactorM
   };
 }
 
-/** Returns the published factors of a risk model. */
+/** Converts the factors of an estimated risk model to their form in the API. */
 export function factorModelPayload({ model, fit }: EstimatedFactors): FactorModelPayload {
   const K = model.factors.length;
   return {

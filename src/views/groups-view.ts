@@ -17,20 +17,20 @@ import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 
 export interface GroupsInput {
   readonly window: AskedWindow;
-  /** Reference column by which securities are grouped. */
+  /** Reference column that defines the groups. */
   readonly by: string;
   /** Returns the group of a security as known on a day. */
   groupOf(name: string, day: Day): string;
-  /** Benchmark index, run from its definition, or null. */
+  /** Benchmark index, computed from its definition; null if there is none. */
   readonly benchmark: { readonly id: string; readonly book: Book; readonly variant: MeasuredVariant } | null;
 }
 
-/** Group of the part that is not invested, and of the returns that an overlay itself earns. */
+/** Group of the uninvested weight and of the returns that an overlay itself earns. */
 const CASH = 'CASH';
 
 /**
- * Returns contributions of a window by group and, with a benchmark, the effects that explain the difference. Groups are
- * those known at the end of the window.
+ * Returns the contributions in a window by group. With a benchmark, adds the effects that explain the return
+ * difference. Securities are grouped as known at the end of the window.
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES if the benchmark lacks a session of the window
  * @cost reads [n x H] weights, twice with a benchmark
  */
@@ -94,10 +94,10 @@ export function groupsView(columns: RunColumns, input: GroupsInput): WithFinding
 const sumOf = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
 
 interface Placed {
-  /** Labels of the groups of both sides, ascending, and the label of cash. */
+  /** Labels of the groups of both sides in ascending order, followed by the label of cash. */
   readonly groups: readonly string[];
   readonly cash: number;
-  /** Group of each name of the run, [H], and of the benchmark. */
+  /** Group of each security of the run, [H]; the next field contains the groups of the benchmark's securities. */
   readonly ownAt: Int32Array;
   readonly benchmarkAt: Int32Array;
 }
@@ -113,7 +113,7 @@ function placeInGroups(names: readonly string[], day: Day, { groupOf, benchmark 
   return { groups, cash: groups.indexOf(CASH), ownAt: placesOf(own), benchmarkAt: placesOf(others) };
 }
 
-/** Returns the groups with holdings or earnings on either side. */
+/** Returns the rows of the groups with holdings or contributions on either side. */
 function groupRows(
   groups: readonly string[],
   { contributions, averageWeights }: ReturnType<typeof linkContributions>,
@@ -137,12 +137,10 @@ function groupRows(
 
 type Periods = (period: number) => GroupedPeriod;
 
-/** Maximum number of values of one side that are kept for later passes, 16 MB. */
+/** Maximum number of values of one side that are cached for later passes, 16 MB. */
 const REMEMBERED_MAX = 1 << 21;
 
-/**
- * Keeps the periods of the first pass, or computes them again in every pass if there are too many. Read them in order.
- */
+/** Caches the periods of the first pass, unless there are too many values. Periods must be read in order. */
 function remember(of: Periods, { periods, groups }: { readonly periods: number; readonly groups: number }): Periods {
   if (2 * periods * groups > REMEMBERED_MAX) return of;
   const cache: GroupedPeriod[] = [];
@@ -161,7 +159,10 @@ interface RunGrouping extends Grouping {
   readonly to: number;
 }
 
-/** Returns the periods of a stored run by group. Pass them in order; a second pass begins with period 0 again. */
+/**
+ * Returns the periods of a stored run by group. Periods must be read in order; a second pass starts again with period
+ * 0.
+ */
 function groupRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): Periods {
   const read = () => readWindow(columns, { from, to }, { follow: false });
   let window = read();
@@ -179,7 +180,10 @@ interface BookGrouping extends Grouping {
   readonly days: Int32Array;
 }
 
-/** The periods of a book without costs by group. @throws Refusal NO_COMMON_DATES */
+/**
+ * Returns the periods of a book without costs by group.
+ * @throws Refusal NO_COMMON_DATES
+ */
 function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const { sm, from, length, columns, weights, events, overlay } = book;
   const first = findLastAtMost(sm.sessions, days[0]!) - from;
@@ -209,7 +213,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   };
 }
 
-/** Dividends and adjusted closes of a book, by slot. */
+/** Returns a reader of the dividends and close adjustments of a book. */
 function earningsOf(book: Book): { addTo(parts: Float64Array, at: number): void } {
   const transfers = listTransfers(book);
   if (transfers === undefined) return { addTo: () => {} };
@@ -233,7 +237,7 @@ function inGroups(held: Float64Array, parts: Float64Array, { groupAt, count, cas
     contributions[group]! += parts[i]!;
     invested += weight;
   }
-  // Rounding differences from 1 are not cash.
+  // A rounding error of the sum of weights is not cash.
   if (Math.abs(1 - invested) > CASH_MIN) weights[cash]! += 1 - invested;
   return { weights, contributions };
 }

@@ -1,8 +1,8 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 
-/** All-day entry of a calendar file. */
+/** An all-day entry of a calendar file. */
 export interface CalendarEntry {
-  /** Stable identifier of the entry, independent of the time of writing. */
+  /** Stable identifier of the entry, independent of the time at which the file is written. */
   readonly uid: string;
   readonly day: Day;
   readonly summary: string;
@@ -13,11 +13,11 @@ export interface CalendarEntry {
 export interface CalendarAbout {
   readonly name: string;
   readonly description: string;
-  /** Day on which it was written. */
+  /** Day on which the file is written. */
   readonly stamp: Day;
 }
 
-/** A calendar file must have a component, so a file without events has a time zone. */
+/** Lines of a calendar file without events. A calendar file must have a component, so it contains a time zone. */
 const NO_EVENTS = [
   'BEGIN:VTIMEZONE',
   'TZID:UTC',
@@ -30,7 +30,7 @@ const NO_EVENTS = [
 ];
 
 /**
- * Returns a calendar file.
+ * Formats a calendar file.
  * @source RFC 5545; RFC 7986 for the metadata of the file
  */
 export function icalendar({ name, description, stamp }: CalendarAbout, entries: readonly CalendarEntry[]): string {
@@ -61,7 +61,7 @@ export function icalendar({ name, description, stamp }: CalendarAbout, entries: 
 
 const compact = (day: Day): string => formatDay(day).replaceAll('-', '');
 
-/** Control characters but the tab have no place in a calendar file. */
+/** Escapes text for a calendar file, and removes control characters except tabs, which the format does not allow. */
 function escape(text: string): string {
   return text
     .replaceAll(/[\\;,]/g, String.raw`\$&`)
@@ -69,11 +69,12 @@ function escape(text: string): string {
     .replaceAll(/[^\P{Cc}\t]/gu, '');
 }
 
-/** Octets of a line, without its end. */
+/** Maximum number of octets per line, without the line end. */
 const LINE_BYTES_MAX = 75;
 
 /**
- * Splits a line at the maximum length of the format; continuation lines begin with a space, and no character is split.
+ * Folds a line at the maximum length of the format. Continuation lines start with a space, and characters are not
+ * split.
  */
 function fold(line: string): string {
   if (Buffer.byteLength(line) <= LINE_BYTES_MAX) return line;

@@ -3,7 +3,10 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 
-/** Returns the datapoints with the settings of an index, or of plain securities. */
+/**
+ * Returns the datapoints of a market with the settings of an index, or of securities outside of an index if `terms` is
+ * null.
+ */
 export function datapointsOf(
   market: SessionMarket,
   terms: { readonly treatment: TreatmentSpec; readonly currency: string } | null,

@@ -2,24 +2,27 @@ import type { SeriesPayload } from '#contract/common.js';
 import type { JsonWriter } from './json-writer.js';
 import { writeSeriesBody } from './series-json.js';
 
-/** A JSON object as it was parsed. */
+/** A parsed JSON object. */
 export type StoredObject = Readonly<Record<string, unknown>>;
 
-/** Writer of a member of type V from a source. */
+/** Writes a member of type V from a source. */
 export interface Member<V, S> {
   readonly write: (json: JsonWriter, source: S) => void;
   /** Returns true if an object has the member. Default: always. */
   readonly has?: (source: S) => boolean;
-  /** Value for texts that were stored before the member existed; absent for a member that every version had. */
+  /**
+   * Returns the value for objects that were stored before the member existed. Omitted for members that existed in all
+   * versions.
+   */
   readonly older?: (stored: StoredObject) => V;
-  /** Upgrades a member that consists of members. */
+  /** Upgrades a stored member that itself has members. */
   readonly upgrade?: (value: unknown) => unknown;
 }
 
-/** Members of a shape of the contract, in the order in which they are written. Compilation fails if one is missing. */
+/** Members of a contract type in the order in which they are written. A missing member does not compile. */
 export type Members<T, S> = { readonly [M in keyof T]-?: Member<Required<T>[M], S> };
 
-/** Shape of the contract that is written without building an object. */
+/** Writer of a contract type that does not build an object. */
 export interface JsonObject<S> {
   write(json: JsonWriter, source: S): void;
   /** Adds the members that did not exist when a value was stored. */
@@ -71,17 +74,17 @@ export function textMember<V extends string, S>(of: (source: S) => V): Member<V,
   return { write: (json, source) => json.string(of(source)) };
 }
 
-/** Any JSON value of the contract's type. */
+/** Creates a member with any JSON value of the contract type. */
 export function valueMember<V, S>(of: (source: S) => V): Member<V, S> {
   return { write: (json, source) => json.value(of(source)) };
 }
 
-/** Creates a member with its own writing function. */
+/** Creates a member from a function that writes it. */
 export function createWrittenMember<V, S>(write: (json: JsonWriter, source: S) => void): Member<V, S> {
   return { write };
 }
 
-/** Returns a member that is itself an object; null if the source has none. */
+/** Creates a member that is an object; null if the source returns null. */
 export function objectMember<V, S, P>(object: JsonObject<P>, of: (source: S) => P | null): Member<V, S> {
   return {
     write(json, source) {
@@ -93,12 +96,15 @@ export function objectMember<V, S, P>(object: JsonObject<P>, of: (source: S) => 
   };
 }
 
-/** Upgrades each item of a stored list. */
+/** Returns a function that upgrades each item of a stored list. */
 export function upgradeItems<P>(object: JsonObject<P>): (value: unknown) => unknown {
   return (value) => (Array.isArray(value) ? value.map(object.upgrade) : value);
 }
 
-/** Returns a dated series. @param of dates as `daysToken` gives them, and their values */
+/**
+ * Creates a member that is a dated series.
+ * @param of returns the dates, encoded by `daysToken`, and their values
+ */
 export function seriesMember<S>(
   name: string,
   of: (source: S) => { readonly dates: Uint8Array; readonly values: Float64Array },

@@ -3,55 +3,66 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { createNumberMembers, type NumberMembers } from './number-members.js';
 
 /**
- * Writes JSON text as bytes, several times faster than building objects for JSON.stringify: the caller writes the
- * syntax, the writer the values. Numbers have the shortest form that reads back to the same double, -0 is written 0.
- * The output equals that of JSON.stringify for the same value.
+ * Writes JSON text as bytes, several times faster than building objects for JSON.stringify. The caller writes the
+ * syntax, and the writer formats the values. Numbers have the shortest form that parses to the same double; -0 is
+ * written as 0. The output equals that of JSON.stringify for the same value.
  */
 export interface JsonWriter {
-  /** Text that is JSON already: syntax, keys, constants. */
+  /** Writes text that is already JSON: syntax, keys and constants. */
   raw(text: string): void;
-  /** Writes bytes of JSON text, for text that is written often: see `jsonToken`. */
+  /** Writes JSON text as bytes, encoded by `jsonToken` because it is written often. */
   token(text: Uint8Array): void;
   string(value: string): void;
-  /** @throws Refusal NUMERIC_FAILURE if the number is not finite */
+  /**
+   * Writes a number.
+   * @throws Refusal NUMERIC_FAILURE if the number is not finite
+   */
   number(value: number): void;
-  /** Numbers `from` to `to` (exclusive), separated by commas, without brackets. @throws Refusal NUMERIC_FAILURE */
+  /**
+   * Writes the numbers from `from` to `to` (exclusive), separated by commas and without brackets.
+   * @throws Refusal NUMERIC_FAILURE
+   */
   numbers(values: Float64Array, from?: number, to?: number): void;
   /**
-   * Members of an object, without its braces. @param keys each as JSON between a comma and a colon. @param places of the
-   * key of each value among them. @throws Refusal NUMERIC_FAILURE
+   * Writes the members of an object without its braces.
+   * @param keys keys as JSON, each with a leading comma and a trailing colon
+   * @param places position of the key of each value
+   * @throws Refusal NUMERIC_FAILURE
    */
   members(keys: readonly string[], places: Int32Array, values: Float64Array): void;
-  /** Any JSON value. */
+  /** Writes any JSON value. */
   value(value: unknown): void;
-  /** Returns the number of bytes written so far. @cost moves the contents of the window */
+  /**
+   * Returns the number of bytes written so far.
+   * @cost moves the contents of the memory
+   */
   mark(): number;
-  /** Writes again what was written between two marks. */
+  /** Repeats the text between two marks. */
   repeat(from: number, to: number): void;
-  /** Returns a copy of the text between two marks; null if it is no longer in memory. */
+  /** Returns a copy of the text between two marks; null if the text is no longer in memory. */
   written(from: number, to: number): Uint8Array | null;
 }
 
-/** A writer into memory. */
+/** A writer into a memory buffer. */
 export interface JsonBytesWriter extends JsonWriter {
-  /** Returns the text; the writer is done with. */
+  /** Returns the text. The writer must not be used afterwards. */
   bytes(): Uint8Array<ArrayBuffer>;
 }
 
-/** Sink of a writer's text; each part is valid until the call returns. */
+/** Receives the text of a writer. Each part is valid until the call returns. */
 export interface JsonSink {
   /** Number of bytes received so far. */
   readonly length: number;
   append(part: Uint8Array): void;
-  /** Appends the bytes between two positions again. */
+  /** Repeats the bytes between two positions. */
   repeat(from: number, to: number): void;
-  /** Returns a copy of the bytes between two positions; absent for a sink that does not keep them. */
+  /** Returns a copy of the bytes between two positions. Omitted for a sink that does not keep its bytes. */
   written?(from: number, to: number): Uint8Array;
 }
 
-/** A writer into a sink of the caller's. */
+/** A writer into a sink provided by the caller. */
 export interface JsonSinkWriter extends JsonWriter {
-  /** Passes the rest to the sink. The writer must not be used afterwards. */
+  /** Passes the remaining text to the sink. The writer must not be used afterwards. */
   end(): void;
 }
 
@@ -60,13 +71,13 @@ export function jsonToken(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** A writer's window of memory. */
+/** Memory of a writer. */
 interface Window {
   readonly text: NumberText;
   readonly members: NumberMembers;
 }
 
-/** Window of the last writer, reused by the next one of the thread. */
+/** Memory of the last writer, which the next writer of the thread reuses. */
 let spare: Window | undefined;
 
 function createWindow(): Window {
@@ -74,7 +85,10 @@ function createWindow(): Window {
   return { text, members: createNumberMembers(text) };
 }
 
-/** @param expectedBytes initial size; a good estimate avoids moving the contents */
+/**
+ * Creates a writer into a memory buffer.
+ * @param expectedBytes initial size of the buffer; a good estimate avoids moving its contents
+ */
 export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
   let buffer = new Uint8Array(Math.ceil(expectedBytes));
   let length = 0;
@@ -156,13 +170,13 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
   };
 }
 
-/** Growth factor of a buffer that is too small. */
+/** Factor by which a full buffer grows. */
 const GROWTH = 1.5;
-/** A buffer that is mostly full is returned as it is; otherwise its contents are copied. */
+/** Maximum ratio of buffer size to contents at which the buffer is returned without a copy. */
 const FULL_ENOUGH = 1.5;
 
 /**
- * Checks every number first, because JSON.stringify is faster without a function that is called for every member.
+ * Refuses numbers that are not finite. This separate pass is faster than JSON.stringify with a replacer function.
  * @throws Refusal NUMERIC_FAILURE
  */
 function assertFinite(value: unknown): void {

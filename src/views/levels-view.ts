@@ -16,7 +16,7 @@ export interface LevelsQuery {
   readonly end: string | null;
 }
 
-/** Index points of a stored run from its base value on, cut to a window. */
+/** Levels of the index of a stored run in points, restricted to a window. */
 export interface IndexLevels {
   readonly indexId: string;
   readonly variant: ReturnVariant;
@@ -25,7 +25,10 @@ export interface IndexLevels {
   readonly divisor: Float64Array;
 }
 
-/** @throws Refusal VARIANT_NOT_AVAILABLE if the prices of the run do not permit the variant */
+/**
+ * Returns the levels of the index of a run.
+ * @throws Refusal VARIANT_NOT_AVAILABLE if the prices of the run do not support the return variant
+ */
 export function indexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
   const days = columns.i32('indexDays');
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
@@ -42,7 +45,7 @@ export function indexLevels(columns: RunColumns, { variant, start, end }: Levels
   };
 }
 
-/** Index levels with the decimals of the document. */
+/** Returns the index levels, rounded to the decimals in the definition. */
 export function roundLevels(columns: RunColumns, query: LevelsQuery): IndexLevels {
   const { days, levels, ...others } = indexLevels(columns, query);
   return { ...others, days, levels: roundValues(columns, { of: 'level', days }, levels) };
@@ -64,7 +67,11 @@ const LEVELS = jsonObject<LevelsView, IndexLevels & { readonly dates: Uint8Array
   divisor: seriesMember('divisor', ({ divisor, dates }) => ({ dates, values: divisor })),
 });
 
-/** A LevelsView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
+/**
+ * Writes a LevelsView as JSON.
+ * @throws Refusal NUMERIC_FAILURE
+ * @cost 20 ns per number
+ */
 export function writeLevels(json: JsonWriter, levels: IndexLevels): void {
   LEVELS.write(json, { ...levels, dates: daysToken(levels.days) });
 }

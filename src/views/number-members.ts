@@ -1,25 +1,30 @@
 import type { NumberText } from '#kernels/engines/number-text.js';
 import { CHUNK_ROWS, type ColumnKind, type RowMarks } from '#kernels/engines/table-text.js';
 
-/** Members of JSON objects with many numbers under recurring keys. */
+/** Writer of JSON objects with numbers under recurring keys. */
 export interface NumberMembers {
   /**
-   * Writes members without braces. @param keys each as JSON between a comma and a colon. @param places of the key of each
-   * value among them. @returns false if a value is not finite
+   * Writes members without braces.
+   * @param keys keys as JSON, each with a leading comma and a trailing colon
+   * @param places position of the key of each value
+   * @returns false if a value is not finite
    */
   write(keys: readonly string[], places: Int32Array, values: Float64Array): boolean;
-  /** Forgets the keys. */
+  /** Releases the remembered keys. */
   release(): void;
 }
 
-/** Key without a position in the memory of the table. */
+/** Marks a key that has no token in the memory of the table yet. */
 const UNKNOWN = -2;
 
 const NO_KEYS: readonly string[] = [];
 const KINDS: readonly ColumnKind[] = ['text', 'number'];
 const ENCODER = new TextEncoder();
 
-/** @cost some 30 ns a member: keys are next to the numbers, as a column of a table */
+/**
+ * Creates a writer of number members. Keys and numbers are written together, as two columns of a table.
+ * @cost some 30 ns per member
+ */
 export function createNumberMembers(text: NumberText): NumberMembers {
   const { table } = text;
   const slots = { keys: table.integers(0), values: table.numbers(1) };
@@ -37,7 +42,10 @@ export function createNumberMembers(text: NumberText): NumberMembers {
     marks = { start: nothing, separator: nothing, end: nothing, none: nothing };
   }
 
-  /** @returns false if there is no space for a key */
+  /**
+   * Fills a column with the tokens of keys.
+   * @returns false if there is no space for another token
+   */
   function fillKeys(places: Int32Array, from: number, to: number): boolean {
     for (let k = from; k < to; k++) {
       const place = places[k]!;
@@ -48,7 +56,10 @@ export function createNumberMembers(text: NumberText): NumberMembers {
     return true;
   }
 
-  /** @returns false if a value is not finite */
+  /**
+   * Fills a column with values.
+   * @returns false if a value is not finite
+   */
   function fillValues(values: Float64Array, from: number, to: number): boolean {
     for (let k = from; k < to; k++) {
       const value = values[k]!;
@@ -70,7 +81,7 @@ export function createNumberMembers(text: NumberText): NumberMembers {
       for (let from = 1; from < places.length; from += CHUNK_ROWS) {
         const to = Math.min(places.length, from + CHUNK_ROWS);
         if (keys !== known || drops !== table.drops) begin(keys);
-        // Adding earlier keys may leave no space for these.
+        // Tokens of earlier keys may have used up the space, so the table is cleared once.
         if (fillKeys(places, from, to) || (begin(keys), fillKeys(places, from, to))) {
           if (!fillValues(values, from, to) || !table.write(KINDS, marks, to - from)) return false;
         } else {

@@ -15,19 +15,19 @@ import type { OptimisationRun } from '#domain/optimisation/run.js';
 import { findCompositionDate } from '#domain/schedule/date-in-force.js';
 import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 
-/** Response whose findings are those of the domain, which the API returns unchanged. */
+/** A response with domain findings, which the API returns unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 export interface RunIdentity {
   readonly runId: string;
   readonly indexId: string;
   readonly constraintSetId: string;
-  /** Stored risk model; null if the run estimated one as requested. */
+  /** Stored risk model that measured the risk; null if the run estimated a model. */
   readonly measuredBy: MeasuringModel | null;
   readonly asked: RiskModelChoice | null | undefined;
 }
 
-/** Returns a finished optimisation on the wire. */
+/** Converts a finished optimisation to its form in the API. */
 export function toOptimisationResult(
   run: OptimisationRun,
   { runId, indexId, constraintSetId, ...risk }: RunIdentity,
@@ -74,7 +74,7 @@ export function toOptimisationResult(
   };
 }
 
-/** The figures of a result that a row of a study has. */
+/** Returns the figures of a result that a study row contains. */
 export function toStudyFigures(result: Served<OptimisationRunResult>): StudyFigures {
   const { rebalance_date, converged, heuristic, holdings, objective_value, gap } = result;
   const { expected_return, volatility, tracking_error, turnover, costs } = result;
@@ -82,7 +82,7 @@ export function toStudyFigures(result: Served<OptimisationRunResult>): StudyFigu
   return { rebalance_date, converged, heuristic, holdings, objective_value, gap, ...risk };
 }
 
-/** The risk model with which the risk of a run was measured. */
+/** Returns the risk model with which the risk of a run was measured. */
 function riskModelOf(
   { observed }: OptimisationRun,
   { measuredBy, asked }: Pick<RunIdentity, 'measuredBy' | 'asked'>,
@@ -91,8 +91,8 @@ function riskModelOf(
     const { modelId, settings, ...rest } = measuredBy;
     return { model_id: modelId, settings: { ...settings }, ...rest };
   }
-  const estimator = RiskEstimator.parse(asked ?? {}); // A stored model was returned above.
-  const { first, last, sessions } = observed!; // Its window was returned as well.
+  const estimator = RiskEstimator.parse(asked ?? {}); // a stored model has been returned above
+  const { first, last, sessions } = observed!; // without a stored model, the run has an estimation window
   return {
     model_id: null,
     estimator: estimator.estimator,
@@ -104,8 +104,8 @@ function riskModelOf(
 }
 
 /**
- * Returns values of held securities by identifier. Without a prototype, V8 creates a hash table at once, which is
- * filled ten times as fast.
+ * Returns the values of held securities by identifier. The object has no prototype, because V8 then uses a hash table
+ * at once, which is filled ten times as fast.
  */
 function listHeldValues(names: readonly string[], values: Float64Array, weights: Float64Array): Record<string, number> {
   const held = Object.create(null) as Record<string, number>;
@@ -114,8 +114,8 @@ function listHeldValues(names: readonly string[], values: Float64Array, weights:
 }
 
 /**
- * Returns the frontier for the API: each point with its holdings, and the position of the run and of its index among
- * the points.
+ * Converts the frontier to its form in the API: each point with its holdings, and the risk and return of the run and of
+ * its index.
  */
 function frontierOf({
   frontier,
@@ -150,7 +150,7 @@ function frontierOf({
   };
 }
 
-/** Returns the effect of the rows on the objective, on the wire. */
+/** Converts the effects of the constraint rows on the objective to their form in the API. */
 function explanationOf({
   sensitivities,
   rowCosts,
@@ -195,8 +195,8 @@ function solverMessage({ solution, isConverged }: OptimisationRun): string {
 }
 
 /**
- * Returns the preview of a derived index for the API.
- * @param asOf YYYY-MM-DD; null for the first rebalance, whose session is then reported
+ * Converts the preview of a derived index to its form in the API.
+ * @param asOf date YYYY-MM-DD; null for the first rebalance, whose session is then reported
  */
 export function toDerivedPreview(
   preview: DerivedPreview,
@@ -274,7 +274,10 @@ function toPreviewConstraint(
   };
 }
 
-/** Returns one side per row and side: for an expanded row its tightest member. */
+/**
+ * Returns one entry per row and side. A row that expands to several constraints is represented by its tightest
+ * constraint.
+ */
 function tightest(sides: readonly RowSide[]): RowSide[] {
   const results = new Map<string, RowSide>();
   for (const side of sides) {

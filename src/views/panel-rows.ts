@@ -1,18 +1,24 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { BlockName } from '#domain/backtest/run-file/schema.js';
 
-/** Number of values of a panel read at a time: 256 KB, which fit into a second-level cache. */
+/** Number of panel values read at a time: 256 KB, which fit into a second-level cache. */
 const PART = 1 << 15;
 
-/** Rows of a stored panel, which are requested in ascending order and read in parts into the same memory. */
+/**
+ * Reader of the rows of a stored panel. Rows must be requested in ascending order; they are read in parts into the same
+ * memory.
+ */
 export interface PanelRows {
-  /** Returns a row. It and the following row are valid until a later row is requested. */
+  /** Returns a row. The row and its successor are valid until a later row is requested. */
   at(row: number): Float64Array;
   /** Returns the row after the last requested one. */
   next(): Float64Array;
 }
 
-/** @param rows first and last row that will be requested, in a panel of the run's securities */
+/**
+ * Opens a reader of a stored panel.
+ * @param rows first and last row to be requested
+ */
 export function panelRows(
   columns: RunColumns,
   block: BlockName,

@@ -21,15 +21,15 @@ const DRAWDOWNS_MAX = 10;
 
 export interface PerformanceAsked extends AskedWindow {
   readonly of: PerformanceView['of'];
-  /** Return variant of the index; null for its own. */
+  /** Return variant of the index; null for the variant of its definition. */
   readonly variant: ReturnVariant | null;
 }
 
 /**
- * Returns levels and figures of a window of a stored run, of its portfolio or of its index. All figures are measured
+ * Returns the levels and figures of the portfolio or the index of a stored run in a window. All figures are measured
  * within the window.
  * @throws Refusal RANGE_TOO_SHORT, VARIANT_NOT_AVAILABLE
- * @cost reads its levels
+ * @cost reads the levels
  */
 export function performanceView(columns: RunColumns, { of, variant, ...window }: PerformanceAsked): PerformanceView {
   const { header } = columns;
@@ -78,7 +78,10 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
   };
 }
 
-/** Returns the figures of a whole stored run. @cost reads its levels */
+/**
+ * Returns the figures of a whole stored run.
+ * @cost reads the levels
+ */
 export function metricsView(columns: RunColumns): RunMetrics {
   const days = columns.i32('days');
   return computeBacktestMetrics(
@@ -89,8 +92,8 @@ export function metricsView(columns: RunColumns): RunMetrics {
 }
 
 /**
- * Returns index points on dates of a run, [T]. The index has every date of its run.
- * @param variant default: its own
+ * Returns the index levels in points on dates of a run, [T]. The index has a level on every date of its run.
+ * @param variant return variant. Default: the variant of the index
  * @throws Refusal VARIANT_NOT_AVAILABLE
  */
 export function indexOn(columns: RunColumns, days: Int32Array, variant: ReturnVariant | null = null): Float64Array {
@@ -100,7 +103,7 @@ export function indexOn(columns: RunColumns, days: Int32Array, variant: ReturnVa
   return Float64Array.from(days, (day) => level[findLastAtMost(own, day)]!);
 }
 
-/** Returns the benchmark on the dates that it shares with a window; null if there is none. */
+/** Returns the benchmark on the dates of a window on which it has a level; null if there is no benchmark. */
 function benchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
   const shared = findSharedWithBenchmark(columns, days);
   if (shared === null) return null;
@@ -116,7 +119,7 @@ interface SharedDates {
   readonly benchmark: Float64Array;
 }
 
-/** Returns dates of a window that the benchmark has; null if there are none. */
+/** Returns the dates of a window on which the benchmark has a level; null if there are none. */
 function findSharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates | null {
   if (!columns.has('benchmarkDays')) return null;
   const shared = columns.i32('benchmarkDays');
@@ -126,8 +129,8 @@ function findSharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedD
 }
 
 /**
- * Returns figures relative to the benchmark; null with fewer than three shared dates.
- * @param measured level on days of a window, [T] each
+ * Returns the figures relative to the benchmark; null if there are fewer than three common dates.
+ * @param measured days of the window and levels on these days, [T] each
  */
 function benchmarkFigures(
   columns: RunColumns,

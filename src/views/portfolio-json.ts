@@ -13,7 +13,7 @@ const PORTFOLIO_ID_LENGTH = 64;
 
 export interface PortfolioSource {
   readonly record: RunRecord;
-  /** Days of the portfolio with the one before them, as `daysToken` gives them. */
+  /** Days of the portfolio and the day before them, encoded by `daysToken`. */
   readonly dates: Uint8Array;
   readonly text: RowTexts;
   readonly writeFrame: FrameWriter;
@@ -66,14 +66,14 @@ export const PORTFOLIO = jsonObject<PortfolioBookPayload, PortfolioSource>({
   weights_dates_total: numberMember(({ record }) => record.portfolio.days.length),
 });
 
-/** Rows of a stored table. */
+/** Returns the number of rows of a stored table. */
 function rowsIn(table: unknown): number {
   return typeof table === 'object' && table !== null && 'data' in table && Array.isArray(table.data)
     ? table.data.length
     : 0;
 }
 
-/** Returns a series that begins with the capital, the day before. */
+/** Returns a series that starts with the initial capital on the day before the first value. */
 function behindCapital(capital: number, values: Float64Array): Float64Array {
   const series = new Float64Array(values.length + 1);
   series[0] = capital;
@@ -127,15 +127,15 @@ const SELL = jsonToken('"sell",');
 const ROW_END = jsonToken(']');
 const REASONS = TRADE_REASONS.map((reason) => jsonToken(`,"${reason}"]`));
 
-/** Beginnings of long-form rows. */
+/** Encoded starts of long-form rows. */
 interface RowTexts {
-  /** `["2024-01-02",` by date of a book. */
+  /** Returns the start of a row by position of the date, for example `["2024-01-02",`. */
   date(at: number): Uint8Array;
-  /** `"AAPL",` by position of the security. */
+  /** Identifiers by position of the security, for example `"AAPL",`. */
   readonly names: readonly Uint8Array[];
 }
 
-/** Caches the last date, because rows of one session follow each other. */
+/** Returns the row starts. The last date is cached, because rows of a session are consecutive. */
 function rowTexts(days: Int32Array, identifiers: readonly string[]): RowTexts {
   let last = -1;
   let text = jsonToken('');
@@ -155,7 +155,7 @@ interface TableInput {
   readonly writeRow: (i: number) => void;
 }
 
-/** A long-form table with rows labelled 0 to n - 1. */
+/** Writes a long-form table with row labels from 0 to n - 1. */
 function writeTable(json: JsonWriter, { columns, count, writeRow }: TableInput): void {
   json.raw('{"index":[');
   writeLabels(json, count);
@@ -167,10 +167,10 @@ function writeTable(json: JsonWriter, { columns, count, writeRow }: TableInput):
   json.raw(']}');
 }
 
-/** Labels written at a time. */
+/** Number of labels written at a time. */
 const LABELS = 512;
 
-/** 0 to count - 1. */
+/** Writes the labels from 0 to count - 1. */
 function writeLabels(json: JsonWriter, count: number): void {
   const labels = Float64Array.from({ length: LABELS }, (_, i) => i);
   for (let from = 0; from < count; from += LABELS) {
@@ -182,7 +182,7 @@ function writeLabels(json: JsonWriter, count: number): void {
   }
 }
 
-/** Orders that could not be filled on their session, by date then name. */
+/** Converts orders that could not be filled on their session, sorted by date and then by security. */
 export function toUnfilledPayload(unfilled: readonly RecordedOrder[]): UnfilledOrderPayload[] {
   const rows = unfilled.map(({ day, identifier, side, target, held, notional, reason, filledDay }) => ({
     date: formatDay(day),

@@ -21,26 +21,27 @@ import { toReplacements } from './replacements.js';
 export interface PreviewQuestion {
   readonly market: MarketData;
   readonly calendars: Calendars;
-  /** Index with every document that it refers to. */
+  /** The index and all documents that it refers to. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly indexId: string;
-  /** Null for the base date; for a derived index, its first rebalance. */
+  /** Date YYYY-MM-DD; null for the base date, or for the first rebalance of a derived index. */
   readonly asOf: string | null;
   readonly engine: Engine;
   composerUntil(until: Day): Composer;
   /**
-   * Returns the first day whose decisions may use a stored risk model, YYYY-MM-DD; undefined if the model is unknown.
+   * Returns the first day on which decisions may use a stored risk model, YYYY-MM-DD; undefined if the model is
+   * unknown.
    */
   observedEndOf(modelId: string): string | undefined;
 }
 
 /**
- * Returns the composition of an index on a day, as a PreviewResponse. @throws Refusal as the previews of each kind of
- * index do
+ * Returns the composition of an index on a day, as a PreviewResponse.
+ * @throws Refusal as for the preview of the kind of index
  */
 export function previewAnswer(question: PreviewQuestion) {
   const { market, calendars, documents, indexId, asOf: asked, composerUntil } = question;
-  const day = parseValidDay(asked ?? documents[indexId]!.base_date); // Reached documents include the index itself.
+  const day = parseValidDay(asked ?? documents[indexId]!.base_date); // `documents` contains the index itself
   const composer = composerUntil(day);
   const document = composer.document(indexId);
   const answer = answerOf(question, composer, day);
@@ -52,7 +53,7 @@ export function previewAnswer(question: PreviewQuestion) {
     indexOf: (id) => documents[id],
   });
   const foreseen = lookAheadFindings(document, {
-    calendar: calendars.get(document.calendar)!, // The index was composed on it.
+    calendar: calendars.get(document.calendar)!, // the index was composed with this calendar
     firstDay: market.dates[0] ?? null,
     observedEndOf: question.observedEndOf,
   });

@@ -18,7 +18,7 @@ import { toConstituentChange } from './constituent-change.js';
 import { toExplainedDatapoint } from './explained-datapoint.js';
 import { toReplacements } from './replacements.js';
 
-/** Response whose findings are those of the domain, which the API returns unchanged. */
+/** A response with domain findings, which the API returns unchanged. */
 export type WithFindings<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 type Asset = PreviewResponse['assets'][number];
@@ -28,11 +28,11 @@ const NO_DERIVATION = { source_weight: null, solved_weight: null, weight_delta: 
 interface PreviewedIndex {
   readonly indexId: string;
   readonly asOf: string;
-  /** Rule whose breach triggers a rebalance; null if there is none. */
+  /** Rule that triggers a rebalance when it is breached; null if there is none. */
   readonly rule: LimitRuleName | null;
 }
 
-/** Returns the preview of a rule-driven index on the wire. */
+/** Converts the preview of a rule-driven index to its form in the API. */
 export function toPreviewResponse(
   { resolved }: RulePreview,
   { indexId, asOf, rule }: PreviewedIndex,
@@ -77,8 +77,8 @@ export function toPreviewResponse(
 }
 
 /**
- * Returns the preview of an overlay on the wire. @param asOf YYYY-MM-DD; null for its first session, which is then
- * reported
+ * Converts the preview of an overlay to its form in the API.
+ * @param asOf date YYYY-MM-DD; null for the first session, which is then reported
  */
 export function toOverlayPreview(
   { document, sm, session, columns, weights, exposure }: OverlayPreview,
@@ -110,7 +110,7 @@ export function toOverlayPreview(
   };
 }
 
-/** Returns the distance of decided weights from the rule whose breach triggers a rebalance. */
+/** Returns the distance of decided weights from the rule that triggers a rebalance when it is breached. */
 export function computeDecidedLimits(
   { sm, session, decision }: ResolvedPreview,
   rule: LimitRuleName,
@@ -121,7 +121,7 @@ export function computeDecidedLimits(
   return { rule, headroom };
 }
 
-/** Returns the held securities, by weight descending, then identifier. */
+/** Returns the held securities, sorted by descending weight and then by identifier. */
 function findIncludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   if (decision.kind !== 'decided') return [];
   const capped = new Set(decision.capped);
@@ -138,7 +138,10 @@ function findIncludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   return rows.sort((a, b) => b.weight! - a.weight! || compareText(a.identifier, b.identifier));
 }
 
-/** Names removed, by the step that removed them, then identifier; survivors without a weight last. */
+/**
+ * Returns the excluded securities, sorted by the excluding step and then by identifier. Selected securities without a
+ * weight come last.
+ */
 function findExcludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   const row = (column: number, by: string | null, at: number): Asset => ({
     identifier: sm.identifiers[column]!,
@@ -166,11 +169,11 @@ export interface ExplanationContext {
   readonly indexId: string;
   readonly identifier: string;
   readonly requestedAsOf: string | null;
-  /** Weighting class of a rule-driven index. */
+  /** Returns the weighting class of a rule-driven index. */
   weightingType(indexId: string): string;
 }
 
-/** Returns the chain behind one weight, on the wire. */
+/** Converts the derivation of a weight to its form in the API. */
 export function toIndexExplanation(explanation: NameExplanation, context: ExplanationContext): IndexExplanation {
   const { indexId, identifier, requestedAsOf } = context;
   const {

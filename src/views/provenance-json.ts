@@ -6,18 +6,18 @@ import type { StoredFullRunReason } from '#domain/documents/full-run-reasons.js'
 import type { Finding } from '#domain/refusals/findings.js';
 import { jsonObject, textMember, valueMember, createWrittenMember, type Members } from './json-object.js';
 
-/** Provenance of a run. */
+/** Provenance of a run: time, hashes and versions. */
 export interface RunStamp {
-  /** Capture time, ISO-8601 UTC with offset. */
+  /** Time of the run, ISO 8601 in UTC with offset. */
   readonly runAt: string;
   readonly runHash: string;
   readonly storeContentHash: string;
   readonly engineVersion: string;
-  /** Version of the index or strategy; null if it has none, absent in results stored without it. */
+  /** Version of the index or strategy; null if it has none. Absent in results stored without a version. */
   readonly indexVersion?: number | null;
-  /** Last date of the stored run that was extended, YYYY-MM-DD; null or absent for a full run. */
+  /** Last date YYYY-MM-DD of the stored run that was extended; null or absent for a full run. */
   readonly extendedFrom?: string | null;
-  /** Reason why a stored run was not extended; null or absent if it was, or if there was none. */
+  /** Reason why a stored run was not extended. Null or absent if it was extended or if there was no stored run. */
   readonly fullRunReason?: StoredFullRunReason | null;
 }
 
@@ -25,7 +25,7 @@ interface GapsAndPricing {
   readonly run: Pick<RunRecord, 'identifiers' | 'gaps' | 'pricing'>;
 }
 
-/** A row of parallel arrays. */
+/** A row of parallel arrays: the arrays and a position. */
 interface Row<A> {
   readonly of: A;
   readonly i: number;
@@ -42,7 +42,7 @@ const PRICING = jsonObject<RebalancePricingPayload, Row<RunRecord['pricing']>>({
   priced_from: textMember(({ of: { pricedFrom }, i }) => formatDay(pricedFrom[i]!)),
 });
 
-/** Returns the JSON members of result and record for missing prices and for the pricing sessions of rebalances. */
+/** Returns the members of result and record for missing prices and for the pricing sessions of rebalances. */
 export function gapsAndPricing<S extends GapsAndPricing>(): Members<
   Pick<BacktestRunResult, 'price_gaps' | 'rebalance_pricing'>,
   S
@@ -77,14 +77,14 @@ type Provenance = Pick<
   'findings' | 'run_hash' | 'store_content_hash' | 'engine_version' | 'extended_from' | 'full_run_reason'
 >;
 
-/** Returns the findings and the provenance of a run. */
+/** Returns the members for the findings and the provenance of a run. */
 export function provenance<S extends Stamped>(): Members<Provenance, S> {
   return {
     findings: createWrittenMember((json, { run }) => json.value(run.findings)),
     run_hash: textMember(({ stamp }) => stamp.runHash),
     store_content_hash: textMember(({ stamp }) => stamp.storeContentHash),
     engine_version: textMember(({ stamp }) => stamp.engineVersion),
-    // Runs of version 0.1.0 are full runs.
+    // All runs of version 0.1.0 are full runs.
     extended_from: { ...valueMember(({ stamp }: S) => stamp.extendedFrom ?? null), older: () => null },
     full_run_reason: { ...valueMember(({ stamp }: S) => stamp.fullRunReason ?? null), older: () => null },
   };

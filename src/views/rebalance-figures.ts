@@ -4,17 +4,17 @@ import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 
-/** A rebalance with the weights around it, [H] each. */
+/** Weights before and after a rebalance, [H] each. */
 export interface WeightsAround {
   readonly target: Float64Array;
   readonly capped: Uint8Array;
-  /** Weights after drift, before the trades; null for a composition in force before the run. */
+  /** Drifted weights before the trades; null for a composition that was in force before the run. */
   readonly before: Float64Array | null;
-  /** Weights after the close; the target if there is no close. */
+  /** Weights after the close; the target weights if there is no close. */
   readonly after: Float64Array;
 }
 
-/** Reads the weights around one rebalance after the other, by their positions. */
+/** Returns a reader of the weights before and after a rebalance, by position of the rebalance. */
 export function weightsAround(columns: RunColumns): (r: number) => WeightsAround {
   const { header } = columns;
   const H = header.names.length;
@@ -34,16 +34,16 @@ export function weightsAround(columns: RunColumns): (r: number) => WeightsAround
   };
 }
 
-/** Rebalance of a stored run, equal in views, exports and reports. */
+/** Figures of a rebalance of a stored run, used by views, exports and reports. */
 export interface RebalanceFigures {
   readonly date: string;
   readonly cause: RebalanceCause;
-  /** Number of securities with a weight above 0, then with any position. */
+  /** Number of securities with a positive weight; the next field is the number with any position. */
   readonly constituents: number;
   readonly grossConstituents: number;
   /**
-   * Number of securities with a weight that were not held just before (at the first rebalance, all of them); then the
-   * number of securities that are no longer held.
+   * Number of securities that were not held before the rebalance (all securities at the first rebalance). The next
+   * field is the number of securities that are no longer held.
    */
   readonly added: number;
   readonly removed: number;
@@ -51,14 +51,14 @@ export interface RebalanceFigures {
   readonly cap: number | null;
   readonly capped: number;
   readonly redistributed: number;
-  /**
-   * One-way turnover relative to the weights just before the trades; null at or before the first purchase of the
-   * portfolio.
-   */
+  /** One-way turnover relative to the weights before the trades; null up to the first purchase of the portfolio. */
   readonly turnover: number | null;
 }
 
-/** @cost O(H) */
+/**
+ * Computes the figures of a rebalance.
+ * @cost O(H)
+ */
 export function rebalanceFigures(
   { target, capped, before, after }: WeightsAround,
   { date, at, cause, cap, redistributed }: StoredRebalance,

@@ -11,7 +11,10 @@ import { rebalanceFigures, weightsAround, type WeightsAround } from './rebalance
 
 type RebalanceRow = RebalanceList['rebalances'][number];
 
-/** Returns all rebalances of a stored run. @cost reads [R x H] targets, and as many weights */
+/**
+ * Returns all rebalances of a stored run.
+ * @cost reads [R x H] targets, and the same number of weights
+ */
 export function rebalancesView(columns: RunColumns): RebalanceList {
   const decisions = readDecisions(columns);
   const around = weightsAround(columns);
@@ -22,8 +25,8 @@ export function rebalancesView(columns: RunColumns): RebalanceList {
 }
 
 /**
- * Returns the rebalance in force on a day, by security.
- * @throws Refusal NO_DATA_AT_DATE before the first one
+ * Returns the rebalance in force on a day, with its securities.
+ * @throws Refusal NO_DATA_AT_DATE before the first rebalance
  * @cost reads every trade of the run
  */
 export function rebalanceView(columns: RunColumns, asked: string): RebalanceView {
@@ -58,7 +61,7 @@ export function rebalanceView(columns: RunColumns, asked: string): RebalanceView
   };
 }
 
-/** A rebalance by its position, with the weights around it. */
+/** A rebalance by its position, with the weights before and after it. */
 interface Placed {
   readonly r: number;
   readonly around: WeightsAround;
@@ -131,7 +134,7 @@ function namesOf(
 
 type Trade = Pick<RebalanceView['names'][number], 'trade' | 'price'>;
 
-/** Returns the trades of a session, by security. */
+/** Returns a function that returns the trade of a security on a session. */
 function tradesAt(at: number, decisions: RecordedDecisions | undefined): (identifier: string) => Trade {
   if (decisions === undefined) return () => ({ trade: null, price: null });
   const rows = decisions.trades();

@@ -6,7 +6,7 @@ import { createJsonWriter, type JsonWriter } from './json-writer.js';
 import { PORTFOLIO, portfolioSource, toUnfilledPayload } from './portfolio-json.js';
 import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js';
 
-/** Writes a BacktestResultSummary, the record of a run. Equal records and stamps give equal bytes. */
+/** Formats a BacktestResultSummary, the record of a run. Equal records and stamps give equal bytes. */
 export function recordJson(record: RunRecord, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter(estimateBytes(record));
   writeRecord(json, record, stamp);
@@ -42,25 +42,31 @@ function bookMember(of: (run: RunRecord) => RecordedBook | null): Member<BookPay
   });
 }
 
-/** Writes the same as `recordJson` to any writer. @cost about 60 ns a number */
+/**
+ * Writes a record with any writer. The text equals that of `recordJson`.
+ * @cost about 60 ns per number
+ */
 export function writeRecord(json: JsonWriter, run: RunRecord, stamp: RunStamp): void {
   RECORD.write(json, { run, stamp, writeFrame: createFrameWriter(json, run.identifiers) });
 }
 
-/** Returns a record as it was stored by an earlier version, with the members of today. */
+/** Adds to a stored record the members that were introduced after its version. */
 export function upgradeRecord(stored: unknown): unknown {
   return RECORD.upgrade(stored);
 }
 
-/** Bytes of a weight with its comma, of a row of the tables, and of a date and a value of a series. */
+/**
+ * Approximate sizes in bytes: of a weight with its comma, of a row of transactions, of a row of positions, and of a
+ * date with its value in a series.
+ */
 const WEIGHT_BYTES = 23;
 const TRANSACTION_BYTES = 150;
 const POSITION_BYTES = 120;
 const SERIES_BYTES = 36;
 
 /**
- * Estimates the size of the larger texts of a record. Too much costs nothing, because unwritten memory is not
- * allocated.
+ * Estimates the size of the large texts of a record in bytes. An estimate that is too high costs nothing, because
+ * unwritten memory is not allocated.
  */
 function estimateBytes({ benchmark, target, optimised, portfolio }: RunRecord): number {
   const books = [benchmark, target, optimised].filter((book) => book !== null);

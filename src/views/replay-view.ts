@@ -1,7 +1,7 @@
 import type { ReplayView } from '#contract/replays.js';
 import type { RunDifference } from '#domain/backtest/run-file/compare.js';
 
-/** Inputs of a run in addition to its plan. */
+/** Provenance of a run: its hash, engine version and data hash. */
 export interface RunInputs {
   readonly runHash: string;
   readonly engineVersion: string;

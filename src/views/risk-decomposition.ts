@@ -3,26 +3,26 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName, FactorSplit } from '#domain/risk/factor-risk.js';
 
-/** Maximum difference from the whole at which parts of a variance count as adding up. */
+/** Maximum difference at which the parts of a variance are reported as adding up to the whole. */
 const RECONCILES_WITHIN = 1e-12;
 
-/** An active variance by factors, and its risk model. */
+/** Active variance split by factors, and its risk model. */
 export interface MeasuredFactors extends FactorSplit {
   readonly model: FactorModelName | 'imported';
   readonly coveredWeight: number;
   readonly uncovered: readonly string[];
-  /** Id of a stored model; null of an estimate over the window of the run. */
+  /** Id of a stored risk model; null for a model estimated over the window of the run. */
   readonly riskModel: string | null;
-  /** Estimator requested by name. */
+  /** Estimator selected by name; null if none was selected. */
   readonly estimator: FactorEstimator | null;
   readonly window: { readonly window_start: string; readonly window_end: string };
   readonly findings: readonly Finding[];
 }
 
-/** Context of an active variance. */
+/** Benchmark and dates of an active variance. */
 export type DecompositionOf = Pick<RiskDecomposition, 'benchmark' | 'requested_as_of' | 'as_of'>;
 
-/** Returns an active variance by factors as the wire shows it. */
+/** Converts an active variance split by factors to its form in the API. */
 export function riskDecomposition(
   { model, factors, exposures, contributions, window, ...risk }: MeasuredFactors,
   of: DecompositionOf,

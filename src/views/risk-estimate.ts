@@ -21,11 +21,11 @@ import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import { factorModelPayload } from './factor-model-view.js';
 import { datapointsOf } from './index-datapoints.js';
 
-/** Securities whose returns are estimated, and the sessions and currency of these returns. */
+/** Securities of an estimate, which also determine the sessions and currency of the returns. */
 export type EstimateUniverse =
-  /** Securities on the days on which one of them has a bar, in the currencies of their prices. */
+  /** Given securities, on the days on which at least one of them has a bar, in the currencies of their prices. */
   | { readonly kind: 'names'; readonly identifiers: readonly string[] }
-  /** Securities held last by a run, on the sessions and in the currency of its index. */
+  /** Securities last held by a run, on the sessions and in the currency of its index. */
   | {
       readonly kind: 'run';
       readonly held: () => readonly string[];
@@ -43,22 +43,25 @@ export interface EstimateInput {
 
 type OnStage = (stage: EstimateStage, covariance: Float64Array) => void;
 
-/** Reads the returns of an estimate; the estimate itself runs inside an engine's scope. @throws Refusal RISK_INSUFFICIENT_DATA */
+/**
+ * Reads the returns of an estimate. The estimate itself is computed within the scope of an engine.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ */
 export function prepareEstimate(input: EstimateInput) {
   const { market, request } = input;
   const returns = estimateOverRange(request, market, () => readReturns(input));
   const describe = (estimate: DescribedEstimate) => describeEstimate(returns, request, estimate);
   return {
-    /** Securities that can be estimated. */
+    /** Number of securities that can be estimated. */
     securities: returns.coverage.columns.length,
-    /** Estimates the whole matrix. */
+    /** Estimates the model with its full covariance matrix. */
     whole: (engine: Engine, onStage: OnStage = () => {}) => {
       const { covariance, ...estimate } = estimateOverRange(request, market, () =>
         estimateFrom(engine, returns, request, onStage),
       );
       return { covariance, ...describe(estimate), precision: engine.precision };
     },
-    /** Estimates without the matrix. */
+    /** Estimates the model without the covariance matrix. */
     panel: (engine: Engine) => estimateOverRange(request, market, () => estimatePanel(engine, returns, request)),
     describe,
   };
@@ -66,10 +69,10 @@ export function prepareEstimate(input: EstimateInput) {
 
 export type PreparedEstimate = ReturnType<typeof prepareEstimate>;
 
-/** Estimate without its matrix. */
+/** An estimate without its covariance matrix. */
 type DescribedEstimate = Omit<RiskModelEstimate, 'covariance'>;
 
-/** Returns the members of a model other than its matrix. */
+/** Returns the members of a model except its covariance matrix. */
 function describeEstimate(
   { sm }: ReturnSource,
   request: RiskModelRequest,
@@ -98,7 +101,10 @@ function describeEstimate(
   };
 }
 
-/** Columns by the order of the identifiers. @throws Refusal RISK_INSUFFICIENT_DATA */
+/**
+ * Reads the returns of the securities, in the order of the identifiers.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ */
 function readReturns({ market, calendars, universe, request }: EstimateInput): ReturnSource {
   const from = request.start === null ? null : parseValidDay(request.start);
   const to = request.end === null ? null : parseValidDay(request.end);
@@ -123,7 +129,10 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
   return createReturnSource(window, asked);
 }
 
-/** Columns of the identifiers that a market holds. @throws Refusal RISK_INSUFFICIENT_DATA if it holds none */
+/**
+ * Returns the columns of the identifiers that are in the market.
+ * @throws Refusal RISK_INSUFFICIENT_DATA if there are none
+ */
 function knownAmong(identifiers: readonly string[], columnOf: (identifier: string) => number): number[] {
   const columns = identifiers.map(columnOf).filter((column) => column >= 0);
   if (columns.length > 0) return columns;
@@ -132,7 +141,7 @@ function knownAmong(identifiers: readonly string[], columnOf: (identifier: strin
   });
 }
 
-/** Inputs of estimators in addition to returns. */
+/** Data that an estimator reads in addition to returns. */
 const READS: Partial<Record<Estimator, 'reference' | 'datapoints'>> = {
   industries: 'reference',
   styles: 'datapoints',
@@ -145,7 +154,7 @@ interface OwnDays {
   readonly to: Day | null;
 }
 
-/** Creates the axis of plain securities: the days of the window on which one of them has a bar. */
+/** Returns the market of given securities on the days of the window on which at least one of them has a bar. */
 export function createOwnDays(
   market: MarketData,
   calendars: Calendars,
@@ -164,8 +173,8 @@ function termsOf(universe: EstimateUniverse, variant: 'total' | 'price'): Growth
 }
 
 /**
- * Returns terms of individual securities: dividends by the request, splits and special dividends applied, each in its
- * own currency.
+ * Returns the growth terms of individual securities: dividends as requested, splits and special dividends applied, each
+ * security in its own currency.
  */
 export function createPlainTerms(variant: 'total' | 'price'): GrowthTerms {
   return createSecurityTerms(variant, '');

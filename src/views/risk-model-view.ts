@@ -23,12 +23,12 @@ import type { FactorModel } from '#domain/risk/factor-model.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
 
 /**
- * Number of securities above which an Arrow stream omits the correlation, because its text would be longer than the
- * table.
+ * Maximum number of securities for which an Arrow stream contains the correlation. Above it, its JSON text would be
+ * longer than the table.
  */
 const CORRELATION_NAMES_MAX = 2_000;
 
-/** Rows of a frame with commas between them, or the object of volatilities. */
+/** Writes a part of a risk model as JSON: rows of the covariance separated by commas, or the object of volatilities. */
 export function writeRiskModelPart(matrix: PackedMatrix, part: RiskModelPart): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter();
   const volatilities = computeVolatilities(matrix);
@@ -51,11 +51,11 @@ interface ExportedModel {
   readonly date: string;
   readonly names: readonly string[];
   readonly matrix: () => PackedMatrix;
-  /** Null for covariances without factors. */
+  /** Factors of the model; null for a covariance without factors. */
   readonly factors: FactorModel | null;
 }
 
-/** Writes a model of one date as a member of an import. */
+/** Writes a model on one date as a member of an import file. */
 export function writeExportedModel({ date, names, matrix, factors }: ExportedModel): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter();
   json.raw(`{"date":${JSON.stringify(date)}`);
@@ -95,8 +95,8 @@ function writeFrame(json: JsonWriter, { name, index, columns }: FrameTerms, rowA
 }
 
 /**
- * Encodes the covariance as an Arrow IPC stream: `asset_id`, then one column per security; the rest of the body is JSON
- * in the schema's metadata.
+ * Encodes the covariance as an Arrow IPC stream: a column `asset_id`, and one column per security. The rest of the body
+ * is stored as JSON in the schema metadata.
  */
 export function encodeRiskModel(
   matrix: PackedMatrix,
@@ -105,7 +105,7 @@ export function encodeRiskModel(
 ): Uint8Array {
   const rows = assetIds.map((_, i) => {
     const row = new Float64Array(matrix.order);
-    unpackRow(matrix, i, row); // symmetric: row i is column i
+    unpackRow(matrix, i, row); // the matrix is symmetric, so row i is column i
     return row;
   });
   const volatilities = computeVolatilities(matrix);
@@ -130,7 +130,10 @@ export function encodeRiskModel(
   return tableToIPC(new Table(schema, [batch]), 'stream');
 }
 
-/** Names that consist of digits would be reordered in an object, so only `toCanonicalJson` writes it. */
+/**
+ * Returns values by identifier. JSON.stringify would move identifiers that consist of digits to the front, so only
+ * `toCanonicalJson` may write the object.
+ */
 function groupByName(assetIds: readonly string[], values: Float64Array): Record<string, number> {
   return Object.fromEntries(assetIds.map((assetId, i) => [assetId, values[i]!]));
 }

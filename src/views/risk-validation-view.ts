@@ -13,7 +13,7 @@ export interface ValidatedModel {
   readonly indexId: string | null;
 }
 
-/** Returns a RiskValidationView. */
+/** Returns the result of a validation as a RiskValidationView. */
 export function riskValidationView(
   { modelId, settings, request: { sessions, horizon }, indexId }: ValidatedModel,
   { days, skipped, portfolios }: RiskValidation,
@@ -56,7 +56,7 @@ export function riskValidationView(
   };
 }
 
-/** Returns the result of a validation as a sentence. */
+/** Summarises a validation in a sentence. */
 export function validationSentence({ forecasts, horizon, families }: RiskValidationView): string {
   const biases = families.map(({ family, bias }) => `${family.replace('_', ' ')} ${bias.toFixed(2)}`);
   return `${forecasts} forecasts of ${horizon} sessions. Bias: ${biases.join(', ')}.`;
@@ -103,7 +103,7 @@ function familyView(family: PortfolioFamily, all: readonly PortfolioView[]): Ris
   ];
 }
 
-/** Families with a single portfolio, which is reported by date. */
+/** Portfolio families with a single portfolio, which is reported by date. */
 const SINGLE = ['equal_weight', 'index'] as const satisfies readonly PortfolioFamily[];
 
 function byDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {

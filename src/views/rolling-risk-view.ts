@@ -10,7 +10,7 @@ export interface RollingRiskInput {
   readonly runId: string;
   readonly memory: RiskMemory;
   readonly against: RiskReference;
-  /** Id of the benchmark, null against the index. */
+  /** Id of the benchmark; null if the run is compared with its index. */
   readonly benchmarkId: string | null;
   /** Days of the run, [T]. */
   readonly days: Int32Array;
@@ -26,7 +26,10 @@ const columnsAgainst = (against: RiskReference) =>
     { name: 'correlation', of: 'correlation' },
   ] as const;
 
-/** Returns the position of the first shown value. With decaying weights, the first few returns are not meaningful. */
+/**
+ * Returns the position of the first shown value. With exponential weights, the first values are based on too few
+ * returns.
+ */
 function findFirstShown(memory: RiskMemory): number {
   return 'window' in memory ? 0 : LIMITS.MIN_NAME_OBSERVATIONS;
 }
@@ -47,7 +50,11 @@ const ROLLING_RISK = jsonObject<Stateless<RollingRiskView>, RollingRiskInput>({
   }),
 });
 
-/** A RollingRiskView as JSON. @throws Refusal NUMERIC_FAILURE if a value is not finite @cost 20 ns a number */
+/**
+ * Writes a RollingRiskView as JSON.
+ * @throws Refusal NUMERIC_FAILURE if a value is not finite
+ * @cost 20 ns per number
+ */
 export function writeRollingRisk(json: JsonWriter, input: RollingRiskInput): void {
   ROLLING_RISK.write(json, input);
 }

@@ -3,21 +3,24 @@ import { runSettingsOn } from '#domain/backtest/run-file/settings.js';
 import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import type { Day } from '#domain/time/days.js';
 
-/** Figures that are rounded when they are published, exported or printed. */
+/** Figures that are rounded for publication, export and print. */
 type Rounded = 'level' | 'weights';
 
-/** Returns the decimals of a figure on a day, as set by the index of a run; undefined if it is not rounded. */
+/**
+ * Returns the number of decimals of a figure on a day in the definition of the index; undefined if the figure is not
+ * rounded.
+ */
 export function decimalsOn({ header }: Pick<RunColumns, 'header'>, of: Rounded, day: Day): number | undefined {
   return runSettingsOn(header, day).rounding[of];
 }
 
-/** Returns figures of a day as displayed. */
+/** Returns a function that rounds a figure for a day. */
 export function roundOnDay(columns: Pick<RunColumns, 'header'>, of: Rounded, day: Day): (value: number) => number {
   const decimals = decimalsOn(columns, of, day);
   return decimals === undefined ? (value) => value : (value) => roundHalfAwayFromZero(value, decimals);
 }
 
-/** Returns values as displayed on their days; the given ones if nothing is rounded. */
+/** Rounds values for their days. Returns the given array if nothing is rounded. */
 export function roundValues(
   columns: Pick<RunColumns, 'header'>,
   { of, days }: { readonly of: Rounded; readonly days: Int32Array },

@@ -4,20 +4,23 @@ import { SHORT_CASH_WIDTH } from '#domain/backtest/run-file/short-cash.js';
 import { DISTRIBUTION_WIDTH } from '#domain/backtest/run-file/distributions.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 
-/** Event of a security of a run on one of its dates. */
+/** Effect of an event on a security of a run. */
 export interface RunEffect {
-  /** Positions in the names and in the dates of the run. */
+  /** Position of the security in the run; the next field is the position of the date. */
   readonly name: number;
   readonly at: number;
   readonly effect: SessionEffect;
   /**
-   * Effect on a short position, which pays gross dividends; the same effect if nothing is withheld or no short position
-   * was held.
+   * Effect on a short position, which pays gross dividends. Identical to `effect` if no tax is withheld or no short
+   * position was held.
    */
   readonly onShort: SessionEffect;
 }
 
-/** Returns the effects of a stored run in stored order, followed by those that the block of effects lacks. */
+/**
+ * Returns the effects of a stored run in the order of storage, followed by effects that are stored only as
+ * distributions or payments of short positions.
+ */
 export function runEffects(columns: RunColumns): RunEffect[] {
   const whole = shortCash(columns);
   const paid = distributions(columns);
@@ -64,7 +67,7 @@ interface Distribution extends Pick<RunEffect, 'name' | 'at'> {
 
 const NOTHING_PAID: Pick<Distribution, 'special' | 'income' | 'onShort'> = { special: 0, income: 0, onShort: 0 };
 
-/** Distributions that do not buy more of the paying security. */
+/** Returns the distributions that are not reinvested in the paying security. */
 function distributions(columns: RunColumns): Map<number, Distribution> {
   const paid = new Map<number, Distribution>();
   if (!columns.has('distributions')) return paid;

@@ -23,7 +23,7 @@ import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js'
 import { dayText, daysToken } from './series-json.js';
 import { SNAPSHOT, writeSnapshots } from './snapshots-json.js';
 
-/** Figures of a run relative to its benchmark. */
+/** Source of the figures of a run relative to its benchmark. */
 type RelativeSource = NonNullable<RunSummary['benchmark']> & { readonly dates: Uint8Array };
 
 const RELATIVE = jsonObject<RelativeMetricsPayload, RelativeSource>({
@@ -41,7 +41,7 @@ const RELATIVE = jsonObject<RelativeMetricsPayload, RelativeSource>({
   return_variant: textMember(({ variant }) => variant),
 });
 
-/** A stored run as its result shows it. */
+/** Source of the result of a stored run. */
 export interface ResultSource {
   readonly run: RunSummary;
   readonly stamp: RunStamp;
@@ -49,7 +49,7 @@ export interface ResultSource {
 }
 
 interface DatedSource extends ResultSource {
-  /** Dates of the run from `daysToken`, and those after the first. */
+  /** Dates of the run encoded by `daysToken`; the next field contains the dates after the first. */
   readonly dates: Uint8Array;
   readonly later: Uint8Array;
 }
@@ -88,7 +88,7 @@ const RESULT = jsonObject<BacktestRunResult, DatedSource>({
   ...provenance<DatedSource>(),
 });
 
-/** Returns a result as it was stored by an earlier version, with the members of today. */
+/** Adds to a stored result the members that were introduced after its version. */
 export function upgradeResult(stored: unknown): unknown {
   return RESULT.upgrade(stored);
 }
@@ -97,11 +97,11 @@ export function upgradeResult(stored: unknown): unknown {
 export function writeResult(json: JsonWriter, source: ResultSource): void {
   const { days } = source.run;
   const dates = daysToken(days);
-  const later = dates.subarray(dayText(days[0]!).length + 1); // Without the first one and its comma.
+  const later = dates.subarray(dayText(days[0]!).length + 1); // without the first date and its comma
   RESULT.write(json, { ...source, dates, later });
 }
 
-/** Returns it as bytes. */
+/** Returns the result of a run as JSON bytes. */
 export function resultJson(source: ResultSource): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter(resultBytes(source));
   writeResult(json, source);
@@ -150,35 +150,38 @@ const OVERVIEW = jsonObject<OverviewView, { readonly run: RunSummary }>({
   end: textMember(({ run }) => formatDay(run.days.at(-1)!)),
 });
 
-/** Returns the date of the last rebalance that is on or before the end of the run. */
+/** Returns the date of the last rebalance, at most the last date of the run. */
 function findLastDate({ lastRebalance: { date }, days }: RunSummary): Day {
   const last = days.at(-1)!;
   return findDateInForce({ date, session: last }, last);
 }
 
-/** Exposure of the last rebalance. */
+/** Returns the exposure of the last rebalance. */
 function findLastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {
   return measureExposure(lastRebalance.weights, plan.strategy?.exposure);
 }
 
-/** OverviewView, under the id and the name that the run is stored by. */
+/** Writes an OverviewView under the id and name with which the run is stored. */
 export function writeOverview(json: JsonWriter, run: RunSummary): void {
   OVERVIEW.write(json, { run });
 }
 
-/** Returns it as bytes. */
+/** Returns the overview as JSON bytes. */
 export function overviewJson(run: RunSummary): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter(overviewBytes(run));
   writeOverview(json, run);
   return json.bytes();
 }
 
-/** Bytes of a weight with its key. */
+/** Approximate size of a weight with its key in bytes. */
 const WEIGHT_BYTES = 32;
-/** Bytes of a date and of a value of a series. */
+/** Approximate size of a date with its value in a series, in bytes. */
 const SERIES_BYTES = 36;
 
-/** Estimates the size of an overview. Too much costs nothing, because unwritten memory is not allocated. */
+/**
+ * Estimates the size of an overview in bytes. An estimate that is too high costs nothing, because unwritten memory is
+ * not allocated.
+ */
 export function overviewBytes({ days }: RunSummary): number {
   return 10_000 + SERIES_BYTES * days.length;
 }

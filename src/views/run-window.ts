@@ -6,25 +6,28 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { panelRows, type PanelRows } from './panel-rows.js';
 
-/** Window as requested: YYYY-MM-DD, null if not given. */
+/** Requested window as dates YYYY-MM-DD; null if an end was not given. */
 export interface AskedWindow {
   readonly start: string | null;
   readonly end: string | null;
 }
 
-/** Describes a window with its requested ends. */
+/** Formats a window with its requested ends. */
 export function windowText({ start, end }: AskedWindow): string {
   const parts = [start === null ? '' : ` from ${start}`, end === null ? '' : ` to ${end}`];
   return parts.join('');
 }
 
-/** First and last position of a window in the dates of a run. */
+/** Positions of the first and last date of a window in a run. */
 export interface WindowSpan {
   readonly from: number;
   readonly to: number;
 }
 
-/** Shrinks a window to available dates. @throws Refusal RANGE_TOO_SHORT if it has no whole period */
+/**
+ * Restricts a window to the available dates.
+ * @throws Refusal RANGE_TOO_SHORT if the window contains no complete period
+ */
 export function windowWithin(days: Int32Array, { start, end }: AskedWindow): WindowSpan {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
@@ -37,7 +40,10 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Win
   );
 }
 
-/** Dates of a run within a window. @throws Refusal NO_DATA_IN_RANGE if it holds none */
+/**
+ * Returns the dates of a run within a window.
+ * @throws Refusal NO_DATA_IN_RANGE if there are none
+ */
 export function datesWithin(days: Int32Array, { start, end }: AskedWindow): WindowSpan {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
@@ -47,37 +53,39 @@ export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Wind
   throw new Refusal('NO_DATA_IN_RANGE', message);
 }
 
-/** Periods of a window, which must be read in ascending order. */
+/** Reader of the periods of a window. Periods must be read in ascending order. */
 export interface RunWindow {
   /**
-   * Growth of each security over the periods in which it was held, [H]; complete when the contributions of every period
-   * were read.
+   * Growth of each security over the periods in which it was held, [H]; complete after the contributions of all periods
+   * have been read.
    */
   readonly growth: Float64Array;
   /**
-   * 1 for securities that entered within a period or with the last trades, [H]; complete when the contributions of
-   * every period were read.
+   * 1 for securities that entered within a period or with the last trades, [H]; complete after the contributions of all
+   * periods have been read.
    */
   readonly came: Uint8Array;
   /** Returns the weights of a period, valid until the next period is read. */
   weightsAt(period: number): Float64Array;
   /** Returns the contributions of a period, valid until the next period is read. */
   contributionsOf(period: number): Float64Array;
-  /** Returns contributions that belong to no security, by `header.parts`. Valid until the next period is read. */
+  /**
+   * Returns the contributions of overlay parts, in the order of `header.parts`, valid until the next period is read.
+   */
   partsOf(period: number): Float64Array;
   costOf(period: number): number;
 }
 
 export interface WindowOptions {
-  /** Rows of the window, if other code reads them too. */
+  /** Reader of the weights in the window, if the caller shares it. */
   readonly weights?: PanelRows;
-  /** True if the growth of the securities is required. Default: true. */
+  /** True if the growth of the securities is computed. Default: true. */
   readonly follow?: boolean;
 }
 
 /**
- * Periods of a window: period p runs from date `from + p` to the next.
- * @cost reads [n x H] weights, by parts
+ * Opens the periods of a window. Period p runs from date `from + p` to the next date.
+ * @cost reads [n x H] weights, in parts
  */
 export function readWindow(
   columns: RunColumns,
@@ -95,7 +103,7 @@ export function readWindow(
   const events = { from: firstEvent, to: endEvent - 1 };
   const before = panelRows(columns, 'before', events);
   const eventCosts = header.has_costs ? panelRows(columns, 'eventCosts', events) : null;
-  const width = columns.has('ownParts') ? header.parts!.length : 0; // They are present together.
+  const width = columns.has('ownParts') ? header.parts!.length : 0; // the parts in the header and their returns are stored together
   const own = width === 0 ? NO_PARTS : columns.f64('ownParts', from * width, (to + 1) * width);
   const growth = new Float64Array(H).fill(1);
   const came = new Uint8Array(H);
@@ -130,13 +138,13 @@ export function readWindow(
 
 const NO_PARTS = new Float64Array(0);
 
-/** Weights at the beginning of a period and, after they drifted, at its end, [H] each. */
+/** Weights at the start of a period, and drifted weights at its end, [H] each. */
 interface Drifted {
   readonly held: Float64Array;
   readonly drifted: Float64Array;
-  /** Growth of the whole portfolio. */
+  /** Growth of the whole portfolio over the period. */
   readonly factor: number;
-  /** Fraction of its weight that each security kept when share counts changed. */
+  /** Fraction of its weight that each security kept after a change of share counts. */
   readonly kept: number;
 }
 
@@ -159,8 +167,8 @@ function contributeAndGrow(parts: Float64Array, growth: Float64Array, { held, dr
 
 interface Transfers {
   /**
-   * Adds the earnings of securities other than price changes over the period that ends at a date and, on request, their
-   * growth.
+   * Adds the earnings of securities other than price changes in the period that ends at a date. Adds them to the growth
+   * of the securities as well if it is given.
    */
   addTo(parts: Float64Array, at: number, growth: GrownNames | null): void;
 }
@@ -169,7 +177,7 @@ interface GrownNames extends Drifted {
   readonly growth: Float64Array;
 }
 
-/** Returns dividends and adjusted closes of a run for dates in ascending order. */
+/** Returns a reader of the dividends and close adjustments of a run. Dates must be passed in ascending order. */
 function transfersAfter(columns: RunColumns, first: number): Transfers {
   const rows = columns.has('transfers') ? columns.f64('transfers') : NO_PARTS;
   let row = 0;
@@ -186,7 +194,7 @@ function transfersAfter(columns: RunColumns, first: number): Transfers {
   };
 }
 
-/** Corrects a security that received a dividend, and began with another weight than it was held with. */
+/** Corrects the growth of a security for a dividend and for an adjusted weight at the start of the period. */
 function correct(
   { growth, held, drifted, factor, kept }: GrownNames,
   name: number,
@@ -198,7 +206,7 @@ function correct(
   growth[name]! *= (((grown + dividends) / grown) * weight) / (weight - moved);
 }
 
-/** Names with a weight. */
+/** Marks the securities with a weight. */
 function note(came: Uint8Array, weights: Float64Array): void {
   for (let i = 0; i < weights.length; i++) if (weights[i] !== 0) came[i] = 1;
 }

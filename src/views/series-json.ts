@@ -3,7 +3,7 @@ import type { JsonWriter } from './json-writer.js';
 
 interface SeriesInput {
   readonly name: string;
-  /** Dates as `daysToken` gives them. */
+  /** Dates encoded by `daysToken`. */
   readonly dates: Uint8Array;
   readonly values: Float64Array;
 }
@@ -16,14 +16,20 @@ export function writeSeriesBody(json: JsonWriter, { name, dates, values }: Serie
   json.raw(`],"name":"${name}"}`);
 }
 
-/** Numbers with brackets around them, null if one is missing. @throws Refusal NUMERIC_FAILURE */
+/**
+ * Writes numbers in brackets, with null for missing values.
+ * @throws Refusal NUMERIC_FAILURE
+ */
 export function writeKnown(json: JsonWriter, values: Float64Array): void {
   json.raw('[');
   writeKnownWithin(json, values, 0, values.length);
   json.raw(']');
 }
 
-/** Writes a range of positions like `writeKnown`, without brackets. @throws Refusal NUMERIC_FAILURE */
+/**
+ * Writes a range of numbers like `writeKnown`, without brackets.
+ * @throws Refusal NUMERIC_FAILURE
+ */
 export function writeKnownWithin(json: JsonWriter, values: Float64Array, first: number, end: number): void {
   for (let from = first; from < end;) {
     if (from > first) json.raw(',');
@@ -35,17 +41,17 @@ export function writeKnownWithin(json: JsonWriter, values: Float64Array, first: 
   }
 }
 
-/** Returns a day as a JSON string. */
+/** Formats a day as a JSON string. */
 export function dayText(day: number): string {
   return `"${formatDay(day)}"`;
 }
 
-/** Bytes of a date as a JSON string, and of the comma behind it. */
+/** Size of a date as a JSON string with a comma, in bytes. */
 const DATE_BYTES = 13;
 
 /**
- * Encodes dates as JSON strings between commas, for repeated use by a writer. Digits are computed in place, because
- * texts of 20 years of dates would be a megabyte of garbage.
+ * Encodes dates as JSON strings separated by commas, for repeated use by a writer. Digits are written directly, because
+ * the strings of 20 years would be a megabyte of garbage.
  */
 export function daysToken(days: Int32Array): Uint8Array {
   const token = new Uint8Array(Math.max(0, DATE_BYTES * days.length - 1));

@@ -7,17 +7,17 @@ export interface SimulationViewInput {
   readonly request: SimulationRequest;
   readonly plan: SimulationPlan;
   readonly summary: SimulationSummary;
-  /** Returns of the run, and its first and last date, YYYY-MM-DD. */
+  /** Number of returns of the run; the next fields are the first and last date, YYYY-MM-DD. */
   readonly observations: number;
   readonly observedStart: string;
   readonly observedEnd: string;
-  /** Mean of a session's return. */
+  /** Mean return per session. */
   readonly mean: number;
   readonly deviation: number;
-  /** Sessions of a year. */
+  /** Number of sessions per year. */
   readonly periods: number;
   readonly factorShare: number | null;
-  /** Sessions ahead, [horizon], YYYY-MM-DD. */
+  /** Simulated sessions, [horizon], as dates YYYY-MM-DD. */
   readonly dates: readonly string[];
   readonly precision: SimulationView['precision'];
 }

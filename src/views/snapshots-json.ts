@@ -5,13 +5,13 @@ import { formatDay } from '#domain/time/days.js';
 import { jsonObject, numberMember, textMember, valueMember, createWrittenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 
-/** A snapshot with the texts of the names that it is about. */
+/** A snapshot with the identifiers of its securities. */
 interface SnapshotSource {
   readonly snapshot: Snapshot;
   readonly identifiers: readonly string[];
-  /** Identifiers as keys, between a comma and a colon. */
+  /** Identifiers as JSON keys, each with a leading comma and a trailing colon. */
   readonly keys: readonly string[];
-  /** Offset of the applied weights in the text. */
+  /** Range of the applied weights in the written text. */
   written: { readonly from: number; readonly to: number };
 }
 
@@ -19,7 +19,7 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
   date: textMember(({ snapshot }) => formatDay(snapshot.date)),
   schedule_dates: {
     ...valueMember(({ snapshot: { date, also } }: SnapshotSource) => [date, ...also].map(formatDay)),
-    // Version 0.1.0 dropped further dates.
+    // Version 0.1.0 did not store further dates.
     older: ({ date }) => [String(date)],
   },
   weights: createWrittenMember((json, source) => {
@@ -40,7 +40,7 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
   redistributed: numberMember(({ snapshot }) => snapshot.redistributed),
   stale_fills: {
     write: (json, { snapshot: { staleFills }, identifiers }) => writeStaleFills(json, identifiers, staleFills),
-    // Version 0.1.0 did not search for them.
+    // Version 0.1.0 did not detect stale fills.
     older: () => [],
   },
   announced: valueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
@@ -113,7 +113,7 @@ export function writeSnapshots(
 
 const keysCached = new WeakMap<readonly string[], readonly string[]>();
 
-/** Encodes identifiers as keys, between a comma and a colon. */
+/** Encodes identifiers as JSON keys, each with a leading comma and a trailing colon. */
 function keysOf(identifiers: readonly string[]): readonly string[] {
   let keys = keysCached.get(identifiers);
   if (!keys) keysCached.set(identifiers, (keys = identifiers.map((identifier) => `,${JSON.stringify(identifier)}:`)));
@@ -126,7 +126,7 @@ function writeWeights(json: JsonWriter, { keys, snapshot: { columns } }: Snapsho
   json.raw('}');
 }
 
-/** Writes numbers by security; null if there are none. */
+/** Writes numbers by identifier; null if there are none. */
 function writeMap(json: JsonWriter, { keys }: SnapshotSource, columns: Int32Array, values: Float64Array | null): void {
   if (values === null) json.raw('null');
   else {
@@ -136,7 +136,7 @@ function writeMap(json: JsonWriter, { keys }: SnapshotSource, columns: Int32Arra
   }
 }
 
-/** Writes factors by security, null for one without a share count; null if no security has one. */
+/** Writes factors by identifier, with null for a security without a share count; null if no security has a factor. */
 function writeFactors(json: JsonWriter, source: SnapshotSource): void {
   const { columns, factors } = source.snapshot;
   const isKnown = (factor: number): boolean => factor !== 0;

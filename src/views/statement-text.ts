@@ -1,6 +1,6 @@
 import type { BenchmarkStatement } from '#contract/governance.js';
 
-/** Returns a benchmark statement as Markdown, for publication. */
+/** Formats a benchmark statement as Markdown. */
 export function statementText(statement: BenchmarkStatement): string {
   const { index_id: id, name, generated_at: at, version, purpose, calendar, inputs, review, publication } = statement;
   const { discretion, procedures } = statement;
@@ -40,7 +40,7 @@ export function statementText(statement: BenchmarkStatement): string {
             `${countOf(publication.closes, 'close')} from ${publication.first} through ${publication.through}, on the sessions of ${calendar.code}; ${countOf(publication.restatements, 'restatement')}.`,
           ],
     ],
-    // Notices are sentences for clients.
+    // The notices of errors are complete sentences for clients.
     [
       'Errors',
       statement.errors.length === 0

@@ -7,10 +7,13 @@ import { indexOn } from './performance-view.js';
 import { roundOnDay } from './rounded.js';
 import { findStoredDate } from './weights-view.js';
 
-/** Interval of dates of the last year in the trace of a row. */
+/** Distance between the dates of the last year in the trace of a row, in sessions. */
 const TRACE_STEP = 4;
 
-/** Returns the figures of a stored run for a row of a list. @cost reads its levels */
+/**
+ * Returns the figures of a stored run for a row of a list.
+ * @cost reads the levels
+ */
 export function summaryView(columns: RunColumns): RunFigures {
   const { header } = columns;
   const days = columns.i32('days');
@@ -27,7 +30,7 @@ export function summaryView(columns: RunColumns): RunFigures {
   };
 }
 
-/** Returns the returns of a level, [T]. */
+/** Returns the return and risk figures of a level. */
 function movesOf(days: Int32Array, level: Float64Array): NonNullable<RunFigures['index']> {
   const year = estimatePeriodsPerYear(days);
   const returns = computeReturns(level);

@@ -3,7 +3,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
 import type { Distribution } from '#domain/simulation/summarise.js';
 
-/** Returns the out-of-sample value of choosing the best variant of a sweep. */
+/** Returns the out-of-sample performance of selecting the best variant of a sweep. */
 export function foldsView({
   folds,
   groups,
@@ -46,7 +46,7 @@ export function foldsView({
   };
 }
 
-/** Returns variants by how often they were chosen; equal ones in order. */
+/** Returns the selected variants, sorted by descending number of selections and then by position. */
 function chosenOf(choices: ChoiceByFolds['choices']): { variant: number; splits: number }[] {
   const counts = new Map<number, number>();
   for (const { trial } of choices) counts.set(trial, (counts.get(trial) ?? 0) + 1);

@@ -5,14 +5,14 @@ export interface DatedTable {
   readonly days: Int32Array;
   /** Columns with one value per day. */
   readonly columns: readonly { readonly name: string; readonly values: Float64Array }[];
-  /** Numbers that are not finite become null, or refuse the table. */
+  /** Treatment of numbers that are not finite: they become null, or the table is refused. */
   readonly holes?: 'null' | 'refused';
 }
 
 /**
- * A dated table of numbers as a TableFrame.
- * @throws Refusal NUMERIC_FAILURE where holes are refused
- * @cost 20 ns a number
+ * Writes a dated table of numbers as a TableFrame.
+ * @throws Refusal NUMERIC_FAILURE if a number is not finite and holes are refused
+ * @cost 20 ns per number
  */
 export function writeDatedTable(json: JsonWriter, { days, columns, holes = 'null' }: DatedTable): void {
   json.raw('{"index":[');

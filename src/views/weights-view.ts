@@ -23,13 +23,16 @@ export interface HeldWeights {
   readonly raw: Float64Array;
   readonly capped: Uint8Array;
   readonly rebalance: StoredRebalance;
-  /** Date of the rebalance, on or before that of the weights. */
+  /** Date of the rebalance, on or before the date of the weights. */
   readonly rebalanceDay: Day;
-  /** A weight as it is shown. */
+  /** Rounds a weight for publication. */
   readonly round: (weight: number) => number;
 }
 
-/** @throws Refusal NO_DATA_AT_DATE before the first date of the run */
+/**
+ * Reads the holdings on a date of a stored run.
+ * @throws Refusal NO_DATA_AT_DATE before the first date of the run
+ */
 export function readHeldWeights(columns: RunColumns, asOf: string | null): HeldWeights {
   const { header } = columns;
   const days = columns.i32('days');
@@ -52,13 +55,16 @@ export function readHeldWeights(columns: RunColumns, asOf: string | null): HeldW
   };
 }
 
-/** Returns the date of a stored rebalance, on or before a day on which it is in force. @param days of the run */
+/**
+ * Returns the date of a stored rebalance, at most a day on which the rebalance is in force.
+ * @param days days of the run
+ */
 export function findStoredDate({ date, at }: StoredRebalance, days: Int32Array, asOf: Day): Day {
   const own = parseValidDay(date);
   return findDateInForce({ date: own, session: at < 0 ? own : days[at]! }, asOf);
 }
 
-/** Risk of the held weights, by security. */
+/** Risk of the held weights and its contributions by security. */
 export interface HeldRisk {
   readonly payload: NonNullable<WeightsView['risk']>;
   contributionOf(name: string): number | null;
@@ -73,11 +79,9 @@ export interface WeightsInput {
   readonly runId: string;
   readonly requestedAsOf: string | null;
   readonly weights: HeldWeights;
-  /** Weights of a benchmark on the date, or null. */
+  /** Weights of a benchmark on the date; null if there is none. */
   readonly benchmark: ReadonlyMap<string, number> | null;
-  /**
-   * Returns the shares outstanding of a company on the date; null if the data of the run is unavailable or lacks them.
-   */
+  /** Returns the shares outstanding of a company on the date; null if the data is unavailable or lacks them. */
   sharesOf(name: string): number | null;
   readonly risk: HeldRisk | null;
   readonly activeRisk: ActiveRisk | null;

@@ -11,9 +11,9 @@ import { computeDecidedLimits, type WithFindings } from './preview.js';
 export interface ComparedPreview {
   readonly indexId: string;
   readonly preview: RulePreview;
-  /** Rule whose breach triggers a rebalance; null if there is none. */
+  /** Rule that triggers a rebalance when it is breached; null if there is none. */
   readonly rule: LimitRuleName | null;
-  /** Cause of a rebalance that is decided on the day, or null. */
+  /** Cause of a rebalance that is decided on the day; null if there is none. */
   readonly cause: RebalanceCause | null;
 }
 
@@ -25,7 +25,7 @@ export interface ComparedPreviews {
   readonly findings: readonly Finding[];
 }
 
-/** Effects of a change of definition, on the wire. */
+/** Converts the effects of a changed definition to their form in the API. */
 export function toWhatIfResponse({
   asOf,
   before,

@@ -7,12 +7,13 @@ import { readStoredLabels } from './stored-labels.js';
 export interface YearEndSectors {
   /** Last date of each year of the run, YYYY-MM-DD. */
   readonly dates: readonly string[];
-  /** Sectors by average weight, largest first; null for securities without a sector. */
+  /** Sectors sorted by descending average weight; null for securities without a sector. */
   readonly sectors: readonly { readonly sector: string | null; readonly weights: Float64Array }[];
 }
 
 /**
- * Returns the weight of each sector on the last dates of the latest years, by the sectors on the last date of the run.
+ * Returns the weight of each sector on the last dates of the latest years, with sectors as known on the last date of
+ * the run.
  */
 export function yearEndSectors(columns: RunColumns, years: number): YearEndSectors {
   const all = columns.i32('days');
@@ -23,7 +24,10 @@ export function yearEndSectors(columns: RunColumns, years: number): YearEndSecto
   return { dates: shown.map((at) => formatDay(all[at]!)), sectors: sectorWeights(columns, shown) };
 }
 
-/** Returns the same as `yearEndSectors` on dates of a run. @param shown their positions, ascending */
+/**
+ * Returns the weight of each sector on given dates of a run.
+ * @param shown positions of the dates, ascending
+ */
 export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): YearEndSectors['sectors'] {
   const all = columns.i32('days');
   const days = Array.from(shown, (at) => all[at]!);
@@ -36,5 +40,5 @@ export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): Ye
   return groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights }));
 }
 
-/** Reference data never contains an empty text. */
+/** Group of securities without a sector. Reference data never contains an empty text. */
 const NO_SECTOR = '';

@@ -1,7 +1,7 @@
 import { sandbox, SandboxError } from '#base/sandbox/sandbox.js';
 import type { Task } from '#jobs/tasks.js';
 
-/** Checks a plug-in in the sandbox, like its first call would. */
+/** Checks a plug-in in the sandbox, as its first call would. */
 export const checkPlugin: Task<'check-plugin'> = ({ program }) => {
   try {
     sandbox().check(program);

@@ -57,7 +57,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     );
   }
   const composition = compositionFor(composer, { indexId, session, engine, called: question.called });
-  const maxStaleSessions = readPriceSessions(resolveTreatment(documents[indexId]!, (id) => documents[id])!); // one that decides
+  const maxStaleSessions = readPriceSessions(resolveTreatment(documents[indexId]!, (id) => documents[id])!); // the composition has a decision
   const { weights } = composition;
   const { columns, accounts, findings } = placeHoldings({ sm, session, maxStaleSessions, weights }, request);
   const placed = { ...question, request: { ...request, accounts } };
@@ -90,7 +90,7 @@ interface Reconcilable extends PackedNames {
   readonly session: number;
 }
 
-/** Lists the changes since the announcement; null until the day after it. */
+/** Lists the changes since the announcement; null until the day after the announcement. */
 function reconciliationOf(sm: SessionMarket, { question, composition, session, names, accounts }: Reconcilable) {
   const { documents, indexId, request } = question;
   const decision = sm.sessionAt(parseValidDay(composition.decision));
@@ -125,7 +125,9 @@ interface PackComposition {
   /** Session of the decision. */
   readonly decision: string;
   readonly basis: 'announced' | 'indicative' | 'in_force';
-  /** Weights to trade by column of the market: those of ended securities are distributed to the others. */
+  /**
+   * Weights to trade by column of the market; the weights of ended securities are distributed to the other securities.
+   */
   readonly weights: ReadonlyMap<number, number>;
   /** Weights as decided. */
   readonly announced: ReadonlyMap<number, number>;
@@ -141,9 +143,9 @@ interface Composed {
 }
 
 /**
- * Returns the composition to trade: the announced one for the next rebalance, scheduled or triggered by a breach,
- * including a rebalance on the session itself; before its announcement the decision of the rules today, or the latest
- * solution of a derived index.
+ * Returns the composition to trade. For the next rebalance, scheduled or triggered by a breach and including a
+ * rebalance on the session itself, this is the announced composition. Before the announcement, it is the decision of
+ * the rules today, or the latest solution of a derived index.
  */
 function compositionFor(composer: Composer, { indexId, session, engine, called }: Composed): PackComposition {
   const document = composer.document(indexId);
@@ -263,7 +265,7 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
   };
 }
 
-/** Applies the reviews of one session, or a close of a phase, as if they took effect today. */
+/** Applies the reviews of one session, or the close of a phase, as if they took effect today. */
 function createReviewOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
   const known = composeKnown(composer, indexId)?.list ?? [];

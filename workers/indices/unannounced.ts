@@ -3,7 +3,7 @@ import { findAnnouncement, type NextRebalance } from '#domain/books/next-rebalan
 import type { Finding } from '#domain/refusals/findings.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 
-/** Reports that the orders belong to no announced rebalance, and names the next one. */
+/** Returns the finding that the orders belong to no announced rebalance, with the next rebalance. */
 export function reportUnannounced(
   { id, rebalance }: IndexDocument,
   day: Day,

@@ -23,7 +23,7 @@ export interface ComposeQuestion {
   readonly known?: KnownMarkets;
 }
 
-/** Creates a composer for an interactive question; the thread keeps its calendars. */
+/** Creates a composer for an interactive question; the thread caches its calendars. */
 export function composerFor(
   { market, documents, models, until, engine, known }: ComposeQuestion,
   control: TaskControl,

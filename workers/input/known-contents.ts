@@ -44,6 +44,6 @@ function readIfThere(path: string): Uint8Array | undefined {
   try {
     return readFileSync(path);
   } catch {
-    return undefined; // absent, which is reported like damage
+    return undefined; // an absent file is reported like a damaged one
   }
 }

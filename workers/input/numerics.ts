@@ -3,25 +3,28 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine, type EngineChoice, type EngineSetting } from '#kernels/engines/open-engine.js';
 import type { ThreadData } from '#jobs/thread-messages.js';
 
-/** Maximum arena that a thread keeps between tasks; a larger one is returned to the system. */
+/** Maximum size in bytes of an arena that a thread keeps between tasks; a larger arena is returned to the system. */
 const ARENA_BYTES_MAX = 256 * 2 ** 20;
 
 let opened: Promise<EngineChoice> | undefined;
 
 /**
- * Returns the engine of this thread by the setting of the pool, opened at the first use. It may be float32, for
- * results that state their precision. Its memory serves one task at a time: allocate inside `scope`.
+ * Returns the engine of this thread according to the setting of the pool, opened at the first use. It may be float32,
+ * for results that state their precision. Its memory serves one task at a time: allocate inside `scope`.
  */
 export async function numerics(): Promise<Engine> {
   return (await choice()).engine;
 }
 
-/** Returns the float64 engine of this thread, for work in several steps: allocate inside `scope`, not much at once. */
+/**
+ * Returns the float64 engine of this thread, for work in several steps: allocate inside `scope`, and only little memory
+ * at once.
+ */
 export async function exactNumerics(): Promise<Engine> {
   return (await choice()).exact;
 }
 
-/** Runs synchronous work in float64, whatever the setting; frees its allocations, and a large arena completely. */
+/** Runs synchronous work in float64, regardless of the setting; frees its allocations, and a large arena completely. */
 export async function runOnEngine<T>(work: (engine: Engine) => T): Promise<T> {
   return runScoped((await choice()).exact, work);
 }
@@ -33,7 +36,7 @@ export async function runOnProductEngine<T>(work: (engine: Engine) => T): Promis
 
 function choice(): Promise<EngineChoice> {
   const data = dataOf(Piscina.workerData);
-  // The settings allow no other names.
+  // the settings allow no other engine names
   return (opened ??= openEngine(data.numerics as EngineSetting, () => countSharedThreads(data)));
 }
 
@@ -47,11 +50,11 @@ function runScoped<T>(engine: Engine, work: (engine: Engine) => T): T {
 
 /** Returns the data of a thread; threads outside our pools (tests) have none. */
 function dataOf(data: unknown): ThreadData {
-  return (data as ThreadData | null | undefined) ?? { numerics: 'auto', threads: 1, running: new Int32Array(1) }; // written only by createPool
+  return (data as ThreadData | null | undefined) ?? { numerics: 'auto', threads: 1, running: new Int32Array(1) }; // only createPool writes this data
 }
 
 /**
- * Returns this thread and its share of the idle ones: the threads that a large problem may use. Tasks that start
+ * Counts the threads that a large problem may use: this thread and its share of the idle threads. Tasks that start
  * meanwhile still run.
  */
 export function countSharedThreads({ threads, running }: Omit<ThreadData, 'numerics'>): number {

@@ -3,7 +3,7 @@ import { createMarketKey } from '#domain/market/market-identity.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
-/** Maximum number of open store versions per thread: the served one, and its predecessor while work on it ends. */
+/** Maximum number of open store versions per thread: the served version, and its predecessor while work on it ends. */
 const OPEN_MAX = 2;
 
 const open = new Map<string, MarketData>();
@@ -23,7 +23,7 @@ export function openCachedMarket(handle: MarketHandle): MarketData {
  */
 const SINCE_MAX = 4;
 
-/** Latest market, opened without the data that it settled before a day, by those days. */
+/** Latest market, and its variants without the data that was final before a given day, by day. */
 let since: { readonly key: string; readonly opened: MarketData; readonly byDay: Map<number, MarketData> } | undefined;
 
 /**
@@ -41,7 +41,7 @@ export function openCachedSince(handle: MarketHandle, after: number): MarketData
   return market;
 }
 
-/** Keeps a market that this thread created, for later work on it. */
+/** Keeps a market open that this thread created, for later work on it. */
 export function keepOpen(market: MarketData): void {
   open.delete(createMarketKey(market));
   open.set(createMarketKey(market), market);

@@ -4,7 +4,7 @@ import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
-/** Sets of recorded changes whose calendars a thread keeps: consecutive tasks mostly have the same one. */
+/** Maximum number of sets of recorded changes with cached calendars: consecutive tasks usually have the same set. */
 const KEPT_MAX = 4;
 
 let calendars: ExchangeCalendars | undefined;

@@ -4,8 +4,8 @@ import { openPackedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.
 import type { StoredMatrix } from '#jobs/tasks/indices.js';
 
 /**
- * The matrix read last, because a long body is requested in parts. Files are never rewritten, so paths identify their
- * content.
+ * Matrix that was read last, because a long body is requested in parts. Files are never rewritten, so paths identify
+ * their content.
  */
 let latest: { readonly paths: string; readonly at: number; readonly matrix: PackedMatrix } | undefined;
 
@@ -15,13 +15,13 @@ export function readStoredMatrix({ paths, order, at }: StoredMatrix): PackedMatr
   const key = paths.join();
   if (latest?.paths === key && latest.at === from && latest.matrix.order === order) return latest.matrix;
   const numbers = readStoredDoubles(paths);
-  // A file of several matrices has more numbers than one.
+  // a file of several matrices has more numbers than one matrix
   const own = at === undefined ? numbers : numbers.slice(at, at + (order * (order + 1)) / 2);
   latest = { paths: key, at: from, matrix: openPackedMatrix(own, order) };
   return latest.matrix;
 }
 
-/** Reads the numbers of a stored model from its files, one after the other. @throws Refusal DOCUMENT_UNREADABLE */
+/** Reads the numbers of a stored model from its files, one after another. @throws Refusal DOCUMENT_UNREADABLE */
 export function readStoredDoubles(paths: readonly string[]): Float64Array {
   const files: number[] = [];
   try {
@@ -43,7 +43,7 @@ export function readStoredDoubles(paths: readonly string[]): Float64Array {
   }
 }
 
-/** @throws Error if the file is shorter */
+/** Fills a buffer from a file. @throws Error if the file is shorter */
 function fill(file: number, bytes: Uint8Array): void {
   for (let done = 0; done < bytes.length;) {
     const count = readSync(file, bytes, done, bytes.length - done, done);

@@ -6,7 +6,7 @@ import type { HashedFile } from '#jobs/tasks/files.js';
 
 /**
  * Parses a stored text.
- * @throws Refusal DOCUMENT_UNREADABLE if it is missing or its content has changed
+ * @throws Refusal DOCUMENT_UNREADABLE if the text is missing or its content has changed
  */
 export function readJson(file: HashedFile): unknown {
   return JSON.parse(new TextDecoder().decode(readStored(file)));
@@ -14,7 +14,7 @@ export function readJson(file: HashedFile): unknown {
 
 /** Reads the stored plan of a run. @throws Refusal DOCUMENT_UNREADABLE */
 export function planIn(file: HashedFile): BacktestPlan {
-  return readJson(file) as BacktestPlan; // its hash matches what the job wrote
+  return readJson(file) as BacktestPlan; // its hash matches the hash that the job wrote
 }
 
 /** Reads the bytes of a stored text. @throws Refusal DOCUMENT_UNREADABLE */

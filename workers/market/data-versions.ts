@@ -17,7 +17,7 @@ import { dataDifferenceView } from '#views/data-difference-view.js';
 import { bytesOf, changeIn, refuseDamagedContent } from '../input/known-contents.js';
 import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 
-/** Computes the change from a content to the previous one. */
+/** Computes the change from a content to the content before it. */
 export const changeOfContent: Task<'content-change'> = async (input) => {
   const [before, after] = [openCachedMarket(input.before), openCachedMarket(input.after)];
   return {
@@ -57,7 +57,7 @@ export const earlierMarket: Task<'earlier-market'> = async ({ last, changes, con
   return soundMarket(restoreContent(base, changes.map(changeIn)), base, contentHash);
 };
 
-/** @throws Refusal DOCUMENT_UNREADABLE if the content has another hash */
+/** Opens a content after verifying its hash. @throws Refusal DOCUMENT_UNREADABLE if the hash differs */
 async function soundMarket(
   content: MarketContent,
   { datasetId, adjustment, currency = null }: Pick<MarketData, 'datasetId' | 'adjustment' | 'currency'>,

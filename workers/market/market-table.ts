@@ -8,7 +8,7 @@ import { findReferenceKind } from '#domain/datapoints/resolution.js';
 import type { Task } from '#jobs/tasks.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
-/** Approximate number of rows per row group. */
+/** Approximate number of rows per Parquet row group. */
 const GROUP_ROWS = 1 << 17;
 
 /** Writes a table of a market as Parquet: bars with a value, by date and security; actions; reference data. */
@@ -56,7 +56,7 @@ const TABLES: Readonly<Record<MarketViewName, (market: MarketData, columns: read
 
 function* priceGroups({ dates, identifiers, fields }: MarketData, columns: readonly string[]): Iterable<Group> {
   const panels = columns.flatMap((name) => (fields.has(name) ? [{ name, values: fields.get(name)! }] : []));
-  const close = fields.get('CLOSE')!; // every market has it
+  const close = fields.get('CLOSE')!; // every market has this column
   const names = identifiers.length;
   const groupDays = Math.max(1, Math.floor(GROUP_ROWS / Math.max(1, names)));
   for (let from = 0; from < dates.length || from === 0; from += groupDays) {
@@ -121,7 +121,7 @@ function columnOf(
   type: 'text' | 'date' | 'number',
   values: readonly (string | number | null)[],
 ): ParquetColumn {
-  // The values of a column have its type.
+  // the values of a column have the column's type
   if (type === 'number')
     return { name, kind: 'double', values: Float64Array.from(values as (number | null)[], (one) => one ?? NaN) };
   if (type === 'date') return { name, kind: 'day', values: values as (number | null)[] };

@@ -18,7 +18,7 @@ export const prices: Task<'prices'> = ({ identifier, bars, request, format }: Pr
   return answerBytes(format === 'arrow' ? encodeArrowTable(table, body) : pricesJson(table, body));
 };
 
-/** Approximate bytes of a number and its comma. */
+/** Approximate number of bytes of a number and its comma. */
 const NUMBER_BYTES = 10;
 
 function pricesJson(

@@ -76,8 +76,8 @@ interface Versions {
 }
 
 /**
- * Returns the digests that need no hashing: those of earlier days, if no security and no field was added or removed,
- * and of tables that arrived complete or are unchanged.
+ * Returns the digests that need no hashing: digests of earlier days if no security and no field was added or removed,
+ * and digests of tables that arrived complete or are unchanged.
  */
 function readKnownDigests(
   { held, fresh, before, source, content }: Versions,

@@ -13,13 +13,13 @@ import { composerFor } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
-/** Securities, and sessions of the risk model: enough that the code is compiled. */
+/** Numbers of securities and of sessions of the risk model, large enough that V8 compiles the code. */
 const SECURITIES = 150;
 const SESSIONS = 200;
 
 /**
- * Turns differ, so that the compiled code is not only that of one problem: every how many securities one is excluded,
- * and the limit on turnover, which binds at the optimum, along the frontier or nowhere.
+ * Differing practice problems, so that the compiled code is not specialised to a single problem: one security of every
+ * `every` is excluded, and the turnover limit binds at the optimum, along the frontier or nowhere.
  */
 const VARIANTS = [
   { every: 17, turnover: 0.1 },
@@ -28,13 +28,13 @@ const VARIANTS = [
   { every: 40, turnover: 0.3 },
 ] as const;
 
-/** Turns of this thread. */
+/** Number of practice turns of this thread. */
 let turns = 0;
 
 /**
  * Optimises some securities of a market on the terms of a planned index and discards the result, which compiles the
- * code and prepares the returns on these terms: a limit on turnover, an exclusion, a frontier and explanations, as
- * clients often request.
+ * code and prepares the returns on these terms. The problem has a turnover limit, an exclusion, a frontier and
+ * explanations, as clients often request.
  * @throws Refusal if the market has too few prices
  */
 export async function practiseOptimisation(

@@ -19,7 +19,7 @@ export function answerBytes(content: string | Uint8Array): AnswerBytes {
 /**
  * Marks a task's outcome so that the buffers of its AnswerBytes move to the main thread instead of being copied.
  * Piscina reads the mark only from the result itself: a `move()` nested inside the result is cloned to `{}` without an
- * error, which is why the entry point marks the whole.
+ * error, so the entry point marks the complete outcome.
  */
 export function handOver<T extends object>(outcome: T): T {
   const buffers = new Set<ArrayBuffer>();
@@ -28,9 +28,9 @@ export function handOver<T extends object>(outcome: T): T {
   return move({ [transferableSymbol]: [...buffers], [valueSymbol]: outcome } as never) as unknown as T;
 }
 
-/** Maximum depth of bytes: outcome, output, a list or a record in it, its bytes. */
+/** Maximum depth at which bytes are searched: outcome, output, a list or record in the output, its bytes. */
 const DEPTH_MAX = 4;
-/** Length above which a list contains numbers or rows rather than bytes to move. */
+/** Length above which a list contains numbers or rows, not bytes to move. */
 const LIST_MAX = 256;
 
 function collectBuffers(value: unknown, depth: number, buffers: Set<ArrayBuffer>): void {
@@ -47,7 +47,7 @@ function hasBytes(value: object): value is AnswerBytes {
 }
 
 /**
- * Returns the bytes in their own buffer: a view of most of a buffer, from its beginning, unchanged; other content (a
+ * Returns the bytes in a separate buffer: a view of most of a buffer, from its beginning, unchanged; other content (a
  * slab, WebAssembly memory) as a copy.
  */
 function copyBytes(content: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -3,7 +3,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { RowBlock, RowsInBlocks } from '#jobs/rows-in-blocks.js';
 import { createJsonWriter } from '#views/json-writer.js';
 
-/** Writes rows as JSON text in consecutive blocks. @param row row by position */
+/** Writes rows as JSON text in consecutive blocks. @param row returns the row at a position */
 export function rowsInBlocks(
   count: number,
   row: (position: number) => unknown,

@@ -4,8 +4,8 @@ import { pageMemory } from '#base/memory/page-memory.js';
 import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 
 /**
- * Maximum memory that a thread keeps for its next run, in bytes: 500 securities over 20 years take 57 MB. Of larger
- * memory it keeps only the address range.
+ * Maximum memory in bytes that a thread keeps for its next run: 500 securities over 20 years take 57 MB. Of larger
+ * memory, only the address range is kept.
  */
 const KEPT_BYTES_MAX = 64 * 2 ** 20;
 
@@ -43,7 +43,10 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
   };
 }
 
-/** Allocates page-aligned memory, because files are written directly from it. Larger memory can be emptied. */
+/**
+ * Allocates page-aligned memory, because files are written directly from it. Larger memory can be returned to the
+ * system.
+ */
 function newMemory(bytes: number, keptBytesMax: number): SharedArrayBuffer {
   return bytes <= keptBytesMax ? pageMemory(bytes) : allocateKeptMemory(bytes);
 }

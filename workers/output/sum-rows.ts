@@ -34,5 +34,5 @@ function entriesIn({ path, sha256 }: RowsFile): readonly (readonly RowEntry[])[]
   const bytes = readFileSync(path);
   if (createHash('sha256').update(bytes).digest('hex') !== sha256)
     throw new Refusal('DOCUMENT_UNREADABLE', 'Results of some parts are damaged: run the job again.');
-  return JSON.parse(bytes.toString()) as RowEntry[][]; // as the parts wrote it
+  return JSON.parse(bytes.toString()) as RowEntry[][]; // the parts wrote these entries
 }

@@ -7,7 +7,7 @@ import type { ArtifactRef, WriteOptions } from '#store/port.js';
 import { answerBytes } from './hand-over.js';
 import { isContentOf } from '../run-files/run-file.js';
 
-/** Bytes of an artifact of a task; null if there is none. */
+/** Bytes of a task's artifact; null if there is no artifact. */
 type Content = Uint8Array<ArrayBuffer> | MadeBytes | null;
 type Written<C extends Content> = C extends null ? null : ArtifactRef;
 
@@ -39,25 +39,25 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
   const byFile = new Map(written.map(({ file }, i) => [file, refs[i]!]));
   for (const { file, name, bytes } of files)
     if (again.has(file)) byFile.set(file, { name, bytes: bytes.length, sha256: again.get(file)! });
-  // Null only for absent content.
+  // only absent content is null
   return Object.fromEntries(Object.keys(contents).map((file) => [file, byFile.get(file) ?? null])) as {
     readonly [F in keyof C]: Written<C[F]>;
   };
 }
 
-/** An artifact of a task whose bytes may be complete before the task is. */
+/** Artifact of a task whose bytes may be complete before the task ends. */
 export interface EarlyOutput {
   /** Starts to write the likely final bytes to disk while the task computes. */
   begin(bytes: Uint8Array<ArrayBuffer>): void;
   /**
-   * Completes the artifact, on disk once the attempt has completed; reuses the started write if the bytes are the
-   * same.
+   * Completes the artifact, which is on disk once the attempt has completed; reuses the started write if the bytes are
+   * equal.
    */
   end(bytes: Uint8Array<ArrayBuffer>): Promise<ArtifactRef>;
 }
 
 /**
- * Runs a task with one of its artifacts early; a failure leaves no file.
+ * Runs a task that may write one of its artifacts early; a failure leaves no file.
  * @throws Refusal STORAGE_FULL, before the task starts if possible
  */
 export async function runWithEarlyOutput<F extends string, T>(
@@ -99,13 +99,16 @@ export async function runWithEarlyOutput<F extends string, T>(
   }
 }
 
-/** SHA-256 by content of a task that need not be written, because stored files have the same bytes. */
+/**
+ * SHA-256 hashes of contents that need not be written, because stored files have the same bytes; by the name of the
+ * content.
+ */
 export type StoredAlready = ReadonlyMap<string, string>;
 
 /**
- * Finds contents that are already stored in a local folder: a file with the same bytes is not damaged, and its hash
+ * Finds contents that are already stored in a local folder. A file with the same bytes is not damaged, and its hash
  * need not be computed again.
- * @cost one read of the files of the same size, up to the first byte that differs
+ * @cost one read of the files of equal size, up to the first different byte
  */
 export function findStoredAlready(
   outputs: Destined,
@@ -124,7 +127,7 @@ export function findStoredAlready(
 
 type Destined = Pick<TaskOutputs<string>, 'destination'>;
 
-/** Returns the path of a stored artifact next to the outputs of a task; undefined if they are not in a local folder. */
+/** Returns the path of a stored artifact in the folder of a task's outputs; undefined if that is not a local folder. */
 export function findOwnPath({ destination }: Destined, { name }: Pick<ArtifactRef, 'name'>): string | undefined {
   if (destination.kind !== 'folder' || destination.storeId !== undefined) return undefined;
   return join(destination.folder, name);

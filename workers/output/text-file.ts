@@ -5,7 +5,7 @@ import { isFull } from '#market/panels/shared-market.js';
 import type { WrittenFile } from '#jobs/tasks/files.js';
 import type { JsonSink } from '#views/json-writer.js';
 
-/** Bytes read back at a time when a range is rewritten. */
+/** Number of bytes read back at a time when a range is rewritten. */
 const PART_BYTES = 1 << 18;
 
 /**

@@ -8,7 +8,7 @@ import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
-/** Days of a year in annual returns. */
+/** Number of days per year in annual returns. */
 const YEAR_DAYS = 365.25;
 
 /** Runs one account over the history of an index: an AccountBacktestView as JSON. */

@@ -17,10 +17,10 @@ import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
-/** Common data of the last batch of this thread: all its parts use them. */
+/** Common data of the last batch of this thread, which all parts of the batch use. */
 let last: { readonly key: string; readonly common: BatchCommon } | undefined;
 
-/** Solves some accounts of a batch. Each outcome depends only on its account and the common data. */
+/** Solves some of the accounts of a batch. Each outcome depends only on its account and the common data. */
 export const batchPart: Task<'batch-part'> = async (input, control) => {
   const common = await commonOf(input, control);
   const outcomes: string[] = [];
@@ -57,7 +57,7 @@ async function commonOf(input: CommonInput, control: TaskControl): Promise<Batch
   return common;
 }
 
-/** Joins the outcomes of all parts, in the order of the accounts, and summarises them. */
+/** Joins the outcomes of all parts in the order of the accounts, and summarises the outcomes. */
 export const sumBatch: Task<'sum-batch'> = async (input, control) => {
   const common = await commonOf(input, control);
   const summary = createBatchSummary();
@@ -76,7 +76,7 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
   let open: string[] = [];
   let done = 0;
   for (const line of outcomeLines(input)) {
-    summary.add(JSON.parse(line) as AccountOutcome); // as a part wrote it
+    summary.add(JSON.parse(line) as AccountOutcome); // a part wrote these lines
     open.push(line);
     done++;
     if (done % BLOCK_ACCOUNTS === 0 || done === accounts) {
@@ -114,7 +114,7 @@ async function writeSome(
   return writeOutputs({ destination, names }, Object.fromEntries(bytes));
 }
 
-/** Returns outcomes by account. If several nodes computed a part, their outcomes are the same. */
+/** Yields the outcomes by account. If several nodes computed a part, their outcomes are identical. */
 function* outcomeLines({ files, sizes }: SumBatchInput): Generator<string> {
   const placeOf = new Map(files.flatMap((file) => file.parts.map((part, at) => [part, { file, at }] as const)));
   let read: { readonly path: string; readonly lines: readonly string[] } | undefined;
@@ -133,7 +133,7 @@ function linesOf({ path, sha256 }: SumBatchInput['files'][number]): readonly str
   return bytes.toString().split('\n');
 }
 
-/** Common data as JSON, from which results are verified. */
+/** Formats the common data as JSON, from which results are verified. */
 function commonJson({ asOf, prices, weights, loadings, specific, ...rest }: BatchCommon) {
   return {
     ...rest,

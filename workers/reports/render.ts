@@ -20,7 +20,7 @@ type StoredRun = RenderInput['runs'][number];
 
 let fonts: FontShelf | undefined;
 
-/** Renders a report from stored runs, whose columns stay open meanwhile. Fonts are read once per thread. */
+/** Renders a report from stored runs, whose columns stay open during the rendering. Fonts are read once per thread. */
 export const render: Task<'render'> = async ({ template, runs, renderedAt, creator, outputs }, control) => {
   const risks = new Map<string, RiskFound>();
   const markets = new Map<string, SessionMarket | Missing>();
@@ -52,7 +52,7 @@ function marketOf({ columns, market: handle }: StoredRun): SessionMarket | Missi
   return openMarketOn({ market: openCachedMarket(handle), calendars: openCachedCalendars(closures), code });
 }
 
-/** Estimates risk; a report states a figure that cannot be estimated, and is rendered all the same. */
+/** Estimates risk. If it cannot be estimated, the report states this and is still rendered. */
 async function riskOf({ columns, market: handle }: StoredRun): Promise<RiskFound> {
   if (handle === null) return { missing: 'Risk estimates need the data store of the run, which cannot be read.' };
   const held = useRunFile(columns, (run) => readHeld(run, null));
@@ -74,7 +74,7 @@ interface Opening {
   readonly opened: ReadonlyMap<string, RunFigures>;
 }
 
-/** Opens several runs at once. */
+/** Opens several runs for the duration of a function. */
 function addRuns<T>(
   runs: readonly StoredRun[],
   { risks, markets, opened }: Opening,

@@ -12,7 +12,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { contentHashOf, openEstimate } from './opened-estimate.js';
 import { outputContent, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
-/** Completed share of the work at the start of each stage, whatever the number of securities. */
+/** Completed share of the work at the start of each stage, regardless of the number of securities. */
 const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
   returns: 0.05,
   moments: 0.15,
@@ -21,7 +21,7 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
   repair: 0.7,
 };
 
-/** Estimates a covariance model of the universe over the window: writes its matrix, and returns the rest. */
+/** Estimates a covariance model of the universe over the window: writes its matrix, and returns everything else. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) =>
   runWithEarlyOutput(input.outputs, 'covariance', async (output) => {
     const { matrix, parts, ...model } = await makeModel(input, control, output.begin);
@@ -55,8 +55,8 @@ export async function practiseRiskModel(market: MarketHandle, control: TaskContr
 
 /**
  * Computes the model with the bytes of its matrix and factors.
- * @param onMatrix receives those of the matrix before the check of its eigenvalues, after which a repair may change
- * them
+ * @param onMatrix receives the bytes of the matrix before the check of its eigenvalues, after which a repair may change
+ * the matrix
  */
 async function makeModel(
   source: RiskModelSource,
@@ -81,7 +81,7 @@ async function makeModel(
   });
 }
 
-/** @param matrix [n x n] row-major, symmetric */
+/** Packs a matrix into bytes. @param matrix [n x n] row-major, symmetric */
 function packBytes(matrix: Float64Array): Uint8Array<ArrayBuffer> {
   return outputContent(new Uint8Array(packUpper(matrix, Math.sqrt(matrix.length)).buffer));
 }

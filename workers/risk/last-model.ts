@@ -1,18 +1,21 @@
 import type { PanelEstimate } from '#domain/risk/estimate-risk-model.js';
 import type { PreparedEstimate } from '#views/risk-estimate.js';
 
-/** A model without its matrix. */
+/** Opened model without its matrix. */
 export interface OpenedModel {
   readonly prepared: PreparedEstimate;
   readonly estimate: PanelEstimate;
   readonly cuts: Int32Array;
-  /** Hash of the numbers from which parts are computed, as the first figure of each. */
+  /** Hash of the numbers from which parts are computed; it is the first figure of each part. */
   readonly fingerprint: number;
 }
 
 let last: { readonly key: string; readonly model: OpenedModel } | undefined;
 
-/** Returns the model whose parts this thread computed last, or opens another. Its panel is as large as all returns. */
+/**
+ * Returns the model of the parts that this thread computed last, or opens another model. The panel of a model is as
+ * large as all its returns.
+ */
 export function rememberModel(key: string, open: () => OpenedModel): OpenedModel {
   if (last?.key === key) return last.model;
   forgetModel();

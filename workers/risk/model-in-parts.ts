@@ -23,10 +23,10 @@ import { outputContent, writeOutputs } from '../output/task-outputs.js';
 import { forgetModel, rememberModel, type OpenedModel } from './last-model.js';
 import { contentHashOf, openEstimate } from './opened-estimate.js';
 
-/** Bytes of a hash that a number holds exactly. */
+/** Number of bytes of a hash that a double represents exactly. */
 const FINGERPRINT_BYTES = 6;
 
-/** Estimates a model without its matrix, in float64 on every node, so that all compute the same bits. */
+/** Estimates a model without its matrix, in float64 on every node, so that all nodes compute bit-identical results. */
 async function modelOf({ market, universe, request }: RiskModelSource): Promise<OpenedModel> {
   const key = createHash('sha256')
     .update(JSON.stringify([createMarketKey(market), universe, request]))
@@ -53,7 +53,7 @@ export const modelSize: Task<'risk-model-size'> = async (source) => ({
 });
 
 /**
- * Computes parts of a model: writes rows of its covariance, each part as a file of the matrix, and all figures of the
+ * Computes parts of a model: writes the rows of each part's covariance as a file of the matrix, and the figures of all
  * parts as another file.
  */
 export const modelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...source }, control) => {
@@ -77,7 +77,7 @@ export const modelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...
   return { ...(await writeOutputs(outputs, { figures: joinPieces(figures) })), rows };
 };
 
-/** Computes rows of the covariance. @param sums overwritten with their sums of correlations */
+/** Computes rows of the covariance. @param sums overwritten with the sums of correlations of these rows */
 async function rowsOf(
   { estimate: { covariance, deviations }, cuts }: OpenedModel,
   part: number,
@@ -91,7 +91,7 @@ async function rowsOf(
   return new Uint8Array(entries.buffer);
 }
 
-/** @param ends overwritten with the smallest and the largest eigenvalue */
+/** Computes the extreme eigenvalues. @param ends overwritten with the smallest and the largest eigenvalue */
 async function fillEigenvalues({ estimate }: OpenedModel, ends: Float64Array): Promise<void> {
   assertFiniteNumbers(estimate.deviations);
   const { smallest, largest } = await runOnEngine(estimate.eigenvalues);
@@ -108,7 +108,7 @@ function joinPieces(pieces: readonly Float64Array[]): Uint8Array<ArrayBuffer> {
   return new Uint8Array(numbers.buffer);
 }
 
-/** Computes the diagnostics of a model from the figures of its parts, without their rows. */
+/** Computes the diagnostics of a model from the figures of its parts, without the matrix rows. */
 export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outputs, ...source }) => {
   const { prepared, estimate, cuts, fingerprint } = await modelOf(source);
   const { coverage, factors, intensity } = estimate;
@@ -126,7 +126,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
   const diagnostics = {
     intensity,
     averageCorrelation: averageOfCorrelationSums(sums),
-    ...describeRange(range!, assets), // a job has all parts
+    ...describeRange(range!, assets), // a job computes all parts
     isRepaired: false,
   };
   const { factors: _, ...model } = prepared.describe({ coverage, diagnostics, factors });

@@ -18,14 +18,14 @@ export function openEstimate({ market, universe, request }: RiskModelSource): Pr
   });
 }
 
-/** Hash of the content of a model: its securities and its matrix. */
+/** Returns the hash of the content of a model: its securities and its matrix. */
 export function contentHashOf(assetIds: readonly string[], { sha256 }: Pick<MatrixFiles, 'sha256'>): string {
   return createHash('sha256')
     .update(toCanonicalJson({ asset_ids: assetIds, covariance: sha256 }))
     .digest('hex');
 }
 
-/** Names held on the last date of a stored run, long or short, ascending. */
+/** Returns the securities held on the last date of a stored run, long or short, ascending. */
 function listHeldLast({ columns }: { readonly columns: string }): string[] {
   return useRunFile(columns, (run) => {
     const { names, dates } = run.header;

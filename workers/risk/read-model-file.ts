@@ -17,13 +17,13 @@ import { reasonOf } from '#market/tables/fault-reason.js';
 import { cellPath } from '#market/tables/problems.js';
 import { reportNotANumber } from '#domain/risk/imported/read-model-body.js';
 
-/** Prefix of paths in a file. */
+/** Prefix of the paths of findings in a file. */
 const LABEL = 'model';
 
 const MS_PER_DAY = 86_400_000;
 
 type ModelCellValue = string | number | null;
-/** Receives the cells of a row, and its number from 1. */
+/** Function that receives the cells of a row, and the row number starting at 1. */
 type RowSink = (cells: readonly ModelCellValue[], row: number) => void;
 
 interface FileTerms {
@@ -33,8 +33,8 @@ interface FileTerms {
 }
 
 /**
- * Reads the tables of a model from a file: rows of `date`, `table`, `row`, `column` and `value`, or covariances with a
- * row and a column for each security.
+ * Reads the tables of a model from a file: rows of `date`, `table`, `row`, `column` and `value`, or covariances with
+ * one row and one column per security.
  */
 export async function readModelFile(
   bytes: Uint8Array,
@@ -59,7 +59,7 @@ async function readRecords(bytes: Uint8Array, sinkOf: (columns: readonly string[
   let row = 0;
   await readCsv([bytes], (columns) => {
     const sink = sinkOf(columns);
-    return sink && ((record) => sink(textCells(record) as readonly ModelCellValue[], ++row)); // Cells of text files are texts.
+    return sink && ((record) => sink(textCells(record) as readonly ModelCellValue[], ++row)); // Passes the cells of text files as texts.
   });
 }
 
@@ -103,7 +103,7 @@ function findServedDate(body: string | undefined): string | null {
     const own = date ?? end;
     return typeof own === 'string' ? own : null;
   } catch {
-    return null; // metadata of another program
+    return null; // another program wrote the metadata
   }
 }
 
@@ -135,9 +135,9 @@ function rowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefi
   return columns.includes('table') ? longSink(columns, terms) : wideSink(columns, terms);
 }
 
-/** Returns the date of a row; undefined if it is not a day. */
+/** Returns the date of a row; undefined if the value is not a day. */
 function dateIn(value: ModelCellValue | undefined, path: string, { date, problems }: SinkTerms): string | undefined {
-  if (value === undefined) return date!; // checked above
+  if (value === undefined) return date!; // the caller has checked that rows or file have a date
   if (typeof value === 'string' && parseDay(value) !== undefined) return value;
   const message = `The date is ${value ?? 'empty'}; a day such as 2024-01-31 is required.`;
   problems.error({ code: 'BAD_DATE', path, message, value });
@@ -146,7 +146,7 @@ function dateIn(value: ModelCellValue | undefined, path: string, { date, problem
 
 const pathOf = (row: number): string => cellPath(LABEL, row, '');
 
-/** Reads one number per row. */
+/** Creates a sink for rows with one number each. */
 function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
   const lacking = LONG.filter((name) => !columns.includes(name));
@@ -181,7 +181,7 @@ function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undef
   };
 }
 
-/** Reads covariances with a row and a column for each security. */
+/** Creates a sink for covariances with one row and one column per security. */
 function wideSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
   const nameAt = columns.findIndex((name) => name === 'identifier' || name === 'asset_id');
@@ -221,7 +221,7 @@ interface WideCell {
   readonly at: number;
 }
 
-/** Adds a cell; an empty one means a security that the date lacks, or the other triangle. */
+/** Adds a cell; an empty cell means a security without values on the date, or the other triangle. */
 function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideCell, problems: ModelProblems): void {
   if (cell === null) return;
   const value = numberIn(cell);

@@ -5,17 +5,18 @@ import type { CheckedFiles, HashedFile } from '#jobs/tasks/files.js';
 import type { NewFile } from '#store/access/new-file.js';
 import { hashOnce } from './run-file.js';
 
-/** Size below which files are hashed again, because this is as fast as a lookup. */
+/** File size below which files are hashed again, because hashing is as fast as a look-up. */
 export const REMEMBERED_BYTES_MIN = 256 * 1024;
 
 /**
- * Resolution of file times: two seconds at most (FAT), so that a second change within a step may not alter the time.
+ * Resolution of file times in ms: at most two seconds (FAT), so that a second change within one step may not alter the
+ * time.
  */
 const TIME_STEP_MS = 3000;
 
-/** Number of 64-bit words kept of a digest. */
+/** Number of 64-bit words of a digest that are stored. */
 const WORDS = 2;
-/** Words per row; the next word of a digest selects the row. */
+/** Number of words per row; the next word of a digest selects the row. */
 const ROW = 8 * WORDS;
 const WORD_BYTES = 8;
 
@@ -28,7 +29,7 @@ type FileState = Pick<BigIntStats, 'dev' | 'ino' | 'size' | 'mtimeNs'>;
  * Returns true if a stored file has the recorded content. A file that this process wrote or hashed, and that has not
  * changed since, is not read.
  * @param look called for each part that is read; throws to end the read
- * @param isKept returns true to remember the file, called after a read with the right content
+ * @param isKept called after a read with the right content; returns true to record the file
  * @cost a stat of the file, or one read of it
  */
 export function hasContent(
@@ -38,7 +39,7 @@ export function hasContent(
   isKept: () => boolean = () => true,
 ): boolean {
   const settledBefore = BigInt(Date.now() - TIME_STEP_MS) * 1_000_000n;
-  const state = stateOf(path); // before the read, so that no later change is missed
+  const state = stateOf(path); // taken before the read, so that no later change is missed
   if (state === undefined) return false;
   if (checked !== undefined && remembers(checked, placeOf(checked, sha256, state))) return true;
   if (hashOnce(path, Number(state.size), look) !== sha256) return false;
@@ -56,8 +57,8 @@ function stateOf(path: string): FileState | undefined {
 }
 
 /**
- * Remembers a new file and sets its time back by two steps: a later write changes the time, and the next reader sees a
- * settled file.
+ * Records a new file and sets its time back by two steps, so that a later write changes the time and the next reader
+ * sees a settled file.
  */
 export async function rememberWritten(
   checked: CheckedFiles,
@@ -75,7 +76,7 @@ async function setBack(file: FileHandle): Promise<FileState | undefined> {
     await file.utimes(time, time);
     return await file.stat({ bigint: true });
   } catch {
-    return undefined; // it will be hashed
+    return undefined; // the next reader hashes the file
   }
 }
 
@@ -85,7 +86,7 @@ function remembers(checked: CheckedFiles, { row, words }: Place): boolean {
   return false;
 }
 
-/** Remembers a digest. Threads write concurrently without locks: a mix of two digests in one place matches no file. */
+/** Records a digest. Threads write concurrently without locks: a mix of two digests in one row matches no file. */
 function remember(checked: CheckedFiles, sha256: string, state: FileState): void {
   if (state.size < REMEMBERED_BYTES_MIN) return;
   const place = placeOf(checked, sha256, state);
@@ -93,11 +94,11 @@ function remember(checked: CheckedFiles, sha256: string, state: FileState): void
   const { row, words } = place;
   let at = row;
   while (at < row + ROW && checked[at] !== 0n) at += WORDS;
-  if (at === row + ROW) at = row + WORDS * Number(words[0] % BigInt(ROW / WORDS)); // one of them at random
+  if (at === row + ROW) at = row + WORDS * Number(words[0] % BigInt(ROW / WORDS)); // one of the slots of the row, at random
   checked.set(words, at);
 }
 
-/** Digest of a content and a file state, and its row. */
+/** Row and words of the digest of a content and a file state. */
 interface Place {
   readonly row: number;
   readonly words: readonly [bigint, bigint];

@@ -12,18 +12,21 @@ const ABSENT = 3;
 
 const DIGEST_BYTES = 32;
 
-/** Approximate hash rate of a thread; a thread waits for a digest as long as it would take to compute it. */
+/**
+ * Approximate hash rate of a thread in bytes per ms; a thread waits for a digest as long as it would take to compute
+ * it.
+ */
 const BYTES_PER_MS = 1e6;
 
-/** Hashes files that no thread has taken yet. */
+/** Hashes files that no thread has claimed yet. */
 export const hashFiles: Task<'hash-files'> = (hashes) => {
   takeHashes(hashes);
   return null;
 };
 
 /**
- * Returns the SHA-256 of every file, null for an absent one: hashes untaken files on this thread, and waits for the
- * others.
+ * Returns the SHA-256 of every file, null for an absent file. Hashes unclaimed files on this thread, and waits for the
+ * other files.
  */
 export function completeHashes(hashes: SharedHashes): (string | null)[] {
   takeHashes(hashes);

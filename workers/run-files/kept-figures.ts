@@ -5,16 +5,16 @@ import type { DatedFigures, KeepFigures } from '#views/exposures/dated-figures.j
 
 /**
  * Maximum memory for cached figures of runs with their texts: about eighty datapoints of 20 years, 0.8 MB each. The
- * figures of one response may exceed it until the next request.
+ * figures of one response may exceed the maximum until the next request.
  */
 const FIGURES_BYTES_MAX = 64 * 2 ** 20;
 
-/** Cached figures, the least recently used first. */
+/** Cached figures by key, least recently used first. */
 const kept = new Map<string, DatedFigures>();
 
 /**
- * Returns the cached figures of a run on a market. Neither changes under its name: run files have unique names, and
- * the hash of its content identifies a market.
+ * Returns the cached figures of a run on a market. The content of a key never changes: run files have unique names, and
+ * a content hash identifies the market.
  * @param columns file with the columns of the run
  */
 export function figuresOf(columns: string, market: MarketHandle | null): KeepFigures {

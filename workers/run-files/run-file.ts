@@ -10,7 +10,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
 
 /**
- * Opens a column file, lets `use` read ranges of it and of the earlier files next to it, and closes all.
+ * Opens a column file, lets `use` read ranges of the file and of the earlier files next to it, and closes all files.
  * @throws Refusal DOCUMENT_UNREADABLE if a file is missing or is not a run file
  */
 export function useRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
@@ -27,7 +27,7 @@ export function useRunFile<T>(path: string, use: (columns: RunColumns) => T): T 
   }
 }
 
-/** Returns the path of a file that the header of columns names. */
+/** Returns the path of a file that the header of the columns names. */
 export function resolveNextTo(columns: string, name: string): string {
   return join(dirname(columns), resolveSiblingFile(basename(columns), name));
 }
@@ -49,7 +49,7 @@ function openFile(path: string): number {
   }
 }
 
-/** Returns the refusal for an unreadable file, which need not be missing. */
+/** Returns the refusal for an unreadable file, which is not necessarily missing. */
 function refuseFile(cause: unknown): Refusal {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
   const why = code === 'ENOENT' ? 'its file is missing' : `its file cannot be read (${code})`;
@@ -84,7 +84,7 @@ function readRange(
   return done === room.length ? room : room.slice(0, done);
 }
 
-/** @returns number of bytes read */
+/** @returns the number of bytes read */
 function readInto(file: number, start: number, room: Uint8Array): number {
   let done = 0;
   while (done < room.length) {
@@ -103,7 +103,7 @@ function readPart(file: number, room: Uint8Array, position: number): number {
   }
 }
 
-/** Bytes hashed at a time, which fit into the second-level cache. */
+/** Number of bytes hashed at a time, which fit into the second-level cache. */
 const PART_BYTES = 1 << 17;
 
 /** Buffer of this thread, which hashes one file at a time. */
@@ -134,16 +134,16 @@ export function hashFile(path: string, look = (): void => {}): string | null {
   return hash.digest('hex');
 }
 
-/** Bytes per direct read. */
+/** Number of bytes per direct read. */
 const BLOCK_BYTES = 2 * 2 ** 20;
 
 /** Page-aligned buffer of this thread. */
 let block: Uint8Array | undefined;
 
 /**
- * Hashes a file like `hashFile`, for a file that is not read again soon: a large one bypasses the page cache, which is
+ * Hashes a file like `hashFile`, for a file that is not read again soon: a large file bypasses the page cache, which is
  * expensive, if the system allows it.
- * @cost for a large file half of the processor time, a wait for the disk per 2 MiB
+ * @cost for a large file half of the processor time, and a wait for the disk per 2 MiB
  */
 export function hashOnce(path: string, bytes: number, look: () => void): string | null {
   const file = bytes < LARGE_BYTES_MIN ? undefined : openPastCache(path);
@@ -153,7 +153,7 @@ export function hashOnce(path: string, bytes: number, look: () => void): string 
   let done = 0;
   try {
     for (let count = room.length; count === room.length; done += count) {
-      count = readNext(file, room) ?? 0; // less than a block at the end, after which no whole sectors can be read
+      count = readNext(file, room) ?? 0; // a block may be incomplete at the end, after which whole sectors cannot be read
       hash.update(room.subarray(0, count));
       look();
     }
@@ -163,9 +163,9 @@ export function hashOnce(path: string, bytes: number, look: () => void): string 
   return done === bytes ? hash.digest('hex') : hashFile(path, look); // the system refused, or the file has changed
 }
 
-/** Opens a file for direct reads; undefined if the system or the file system has none. */
+/** Opens a file for direct reads; undefined if the system or the file system does not support them. */
 function openPastCache(path: string): number | undefined {
-  const { O_DIRECT } = constants as Partial<typeof constants>; // not defined on every system
+  const { O_DIRECT } = constants as Partial<typeof constants>; // the constant is not defined on every system
   if (O_DIRECT === undefined) return undefined;
   try {
     return openSync(path, constants.O_RDONLY | O_DIRECT);
@@ -175,14 +175,14 @@ function openPastCache(path: string): number | undefined {
 }
 
 /**
- * Share of a file after which it is compared first: weights come before levels, which differ between runs that hold the
- * same securities.
+ * Position, as a share of the file, at which the comparison begins: weights come before levels, and only levels differ
+ * between runs that hold the same securities.
  */
 const COMPARED_FROM = 2 / 3;
 
 /**
  * Returns true if a stored file exists with these bytes.
- * @cost one read of it up to the first difference, beginning with its last third
+ * @cost one read of the file up to the first difference, beginning with its last third
  */
 export function isContentOf(path: string, bytes: Uint8Array): boolean {
   let file: number;
@@ -200,7 +200,7 @@ export function isContentOf(path: string, bytes: Uint8Array): boolean {
   }
 }
 
-/** Compares a range of an open file. */
+/** Returns true if a range of an open file equals the bytes. */
 function isEqualFrom(file: number, bytes: Uint8Array, from: number, to: number): boolean {
   const room = (part ??= new Uint8Array(PART_BYTES));
   for (let at = from; at < to;) {
@@ -212,7 +212,7 @@ function isEqualFrom(file: number, bytes: Uint8Array, from: number, to: number):
   return true;
 }
 
-/** @returns null for a bad sector, whose bytes are unknown */
+/** @returns null for a bad sector with unknown bytes */
 function readNext(file: number, room: Uint8Array, position: number | null = null): number | null {
   try {
     return readSync(file, room, 0, room.length, position);

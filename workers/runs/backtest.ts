@@ -33,8 +33,8 @@ import { createRunMemory } from '../output/run-memory.js';
 const memory = createRunMemory();
 
 /**
- * Runs a backtest: extends the stored run if the result is the same, else computes a full one. Its texts are rendered
- * on each read.
+ * Runs a backtest: extends the stored run if the result is the same, otherwise computes a full run. The texts of a run
+ * are rendered on each read.
  */
 export const backtest: Task<'backtest'> = async (input, control) => {
   const { files, ...run } = await runOnEngine((engine) => runOn(engine, input, control));
@@ -44,14 +44,16 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   return { ...run, ...written };
 };
 
-/** Computes the files of a run and discards them, which compiles the code and prepares market and prices for runs. */
+/**
+ * Computes the files of a run and discards the files, which compiles the code and prepares market and prices for runs.
+ */
 export async function warmUpRun(order: PracticeOrder, control: TaskControl): Promise<void> {
   const { files } = await runOnEngine((engine) => wholeRun(engine, { ...order, engineVersion: '' }, control, null));
   practiseRunFiles(order, files);
   memory.giveBack();
 }
 
-/** A run before its files are written. */
+/** Run before its files are written. */
 type MadeRun = Omit<TaskOutput<'backtest'>, 'plan' | 'columns' | 'checkpoint' | 'prices' | 'unwritten'> & {
   readonly files: MadeFiles;
 };
@@ -119,9 +121,9 @@ function extendedRun(
 
 const spanOf = (days: Int32Array) => ({ start: formatDay(days[0]!), end: formatDay(days.at(-1)!) });
 
-/** Inputs of a run. */
+/** Order of a run with its inputs. */
 export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models' | 'known'> & {
-  /** Memory of its columns; the previous content must no longer be read. */
+  /** Memory for the columns of the run; its previous content must no longer be read. */
   readonly memory?: Memory;
 };
 
@@ -172,7 +174,7 @@ export function stampOf({
   };
 }
 
-/** Returns the earlier contents for decisions, by the changes that lead to them. */
+/** Returns the earlier contents for decisions, identified by the changes that lead to them. */
 function knownOf(known: KnownFiles | undefined): { readonly known?: readonly (readonly [number, string])[] } {
   return known === undefined ? {} : { known: known.earlier.map(({ knownOn, sha256 }) => [knownOn, sha256]) };
 }

@@ -8,7 +8,7 @@ import { restoreContent } from '#market/versions/earlier-content.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
 import { changeIn } from '../input/known-contents.js';
 
-/** Contents of a market on which decisions were made, for a bundle. */
+/** Contents of a market that decisions used, in the form of a bundle. */
 export interface SlicedKnown {
   readonly known: KnownMarkets;
   readonly files: Readonly<Record<string, Uint8Array>>;
@@ -19,7 +19,7 @@ interface KnownSlices {
   readonly first: Day;
   /** Returns the part of a content that is included in the bundle. */
   readonly slice: (market: MarketData) => MarketData;
-  /** The part of the last content. */
+  /** Part of the last content that is included in the bundle. */
   readonly own: MarketData;
 }
 
@@ -28,7 +28,10 @@ interface SlicedContent {
   readonly change: ContentChange;
 }
 
-/** Earlier contents that decisions from a day on can use, each as the change from the slice of the next one. */
+/**
+ * Slices the earlier contents that decisions from a day on can use, each as the change from the slice of the next
+ * content.
+ */
 export function sliceKnown(
   last: MarketData,
   { knownOn, earlier }: KnownFiles,
@@ -39,7 +42,7 @@ export function sliceKnown(
   let after = own;
   let oldest = knownOn;
   for (const file of earlier) {
-    if (oldest <= first) break; // Every decision sees this content or a later one.
+    if (oldest <= first) break; // every decision uses this content or a later one
     changes.push(changeIn(file));
     const before = slice({ ...last, ...restoreContent(last, changes) });
     contents.push({ knownOn: file.knownOn, change: contentChange(before, after) });

@@ -3,9 +3,9 @@ import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import type { BundleCalendar } from '#domain/documents/bundle-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 
-/** Records which fields, series and calendars of a market a run reads. */
+/** Creates records of the fields, series and calendars of a market that a run reads. */
 export function readsOf(market: MarketData, calendars: Calendars, known?: KnownMarkets) {
-  const [fields, series] = [new Set<string>(['CLOSE']), new Set<string>()]; // A market needs CLOSE.
+  const [fields, series] = [new Set<string>(['CLOSE']), new Set<string>()]; // a market requires CLOSE
   const used = new Map<string, Calendar>();
   const results = new Map<MarketData, MarketData>();
   /** Creates one record per market, because the same content is the same object. */
@@ -29,7 +29,7 @@ export function readsOf(market: MarketData, calendars: Calendars, known?: KnownM
         return entry;
       },
     },
-    /** A market with no more than the fields and series that were read. */
+    /** Returns a market with only the fields and series that were read. */
     narrowed: (of: MarketData): MarketData => ({
       ...of,
       fields: selectEntries(of.fields, fields),
@@ -50,7 +50,7 @@ export function readsOf(market: MarketData, calendars: Calendars, known?: KnownM
 const selectEntries = <V>(of: ReadonlyMap<string, V>, names: ReadonlySet<string>): ReadonlyMap<string, V> =>
   new Map([...of].filter(([name]) => names.has(name)));
 
-/** Returns a map that records its keys that are read; all of them where it is iterated. */
+/** Returns a map that records the keys that are read; all keys if the map is iterated. */
 function recording<V>(of: ReadonlyMap<string, V>, asked: Set<string>): ReadonlyMap<string, V> {
   const readAll = (): void => of.forEach((_, key) => asked.add(key));
   return {

@@ -4,7 +4,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { Day } from '#domain/time/days.js';
 
-/** A part of a market. */
+/** Part of a market to keep. */
 export interface SliceTerms {
   /** Securities to keep, in the order of the market. */
   readonly names: ReadonlySet<string>;
@@ -17,7 +17,7 @@ export function listWantedNames(market: MarketData, run: Run, composer: Composer
   return new Set(selectColumns(market, run, composer).map((column) => market.identifiers[column]!));
 }
 
-/** Prices, reference data and events of some securities up to a day. */
+/** Returns the prices, reference data and events of some securities up to a day. */
 export function marketSlice(market: MarketData, { names, end }: SliceTerms): MarketData {
   const wanted = market.identifiers.flatMap((identifier, column) => (names.has(identifier) ? [column] : []));
   const width = market.identifiers.length;

@@ -31,8 +31,8 @@ import { marketSlice, listWantedNames } from './bundle-slice.js';
 type Input = ThreadInput<'publication-bundle'>;
 
 /**
- * Writes the inputs that a published run reads, after recomputing the closes from these inputs only.
- * @throws Refusal NOT_REPRODUCED if the recomputed closes differ from the published ones
+ * Writes the inputs that a published run reads, after recomputing the closes from only these inputs.
+ * @throws Refusal NOT_REPRODUCED if the recomputed closes differ from the published closes
  */
 export const publicationBundle: Task<'publication-bundle'> = async (input, control) => {
   const { plan, entries } = input;
@@ -80,7 +80,7 @@ function differenceFrom(
   return findDifferingCloses(entries, recomputeCloses(recomputation).closes)[0];
 }
 
-/** Recomputes from a slice, in which an input of the run may be missing. */
+/** Recomputes closes from a slice, in which an input of the run may be missing. */
 function triedFrom(
   entries: readonly PublicationEntry[],
   recomputation: Recomputation,
@@ -95,7 +95,7 @@ function triedFrom(
 
 const jsonBytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
-/** Packed covariances of the stored risk models, in the order of their ids. */
+/** Returns the packed covariances of the stored risk models, in the order of their ids. */
 function modelsOf({ models = {} }: BacktestPlan, input: Input): Readonly<Record<string, Uint8Array>> {
   const ids = Object.keys(models).toSorted(compareText);
   return Object.fromEntries(

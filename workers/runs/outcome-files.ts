@@ -8,7 +8,10 @@ import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import { countVariants, type Variation } from '#domain/sweeps/variants.js';
 import type { OutcomesFile } from '#jobs/tasks/runs.js';
 
-/** Reads outcomes from the files of the parts, one at a time in memory. Each file is verified against its hash once. */
+/**
+ * Reads outcomes from the files of the parts, with one file at a time in memory. Each file is verified against its hash
+ * once.
+ */
 export function outcomesInFiles(files: readonly OutcomesFile[], variation: Variation): OutcomeSource {
   const parts = orderSweepParts(variation);
   const count = countVariants(variation);
@@ -20,7 +23,7 @@ export function outcomesInFiles(files: readonly OutcomesFile[], variation: Varia
     if (!checked.has(file) && createHash('sha256').update(bytes).digest('hex') !== file.sha256)
       throw new Refusal('DOCUMENT_UNREADABLE', 'Outcomes of some variants are damaged: run the sweep again.');
     checked.add(file);
-    return deserialize(bytes) as readonly VariantOutcome[]; // as the parts wrote them
+    return deserialize(bytes) as readonly VariantOutcome[]; // the parts wrote these outcomes
   }
 
   return {

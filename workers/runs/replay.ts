@@ -15,7 +15,10 @@ import { runOnEngine } from '../input/numerics.js';
 import { resolveNextTo, useRunFile } from '../run-files/run-file.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
-/** Replays the stored run, so that equal inputs give equal columns: a ReplayView as JSON. */
+/**
+ * Replays the stored run with the same engine operations, so that equal inputs give equal columns: a ReplayView as
+ * JSON.
+ */
 export const replay: Task<'replay'> = async (input, control) => {
   const view = await runOnEngine((engine) => {
     const { stored, plan, engineVersion, definitionChanged } = input;
@@ -37,12 +40,12 @@ export const replay: Task<'replay'> = async (input, control) => {
 };
 
 function differenceOf(path: string, { columns, prices: made }: RunFiles): RunDifference | null {
-  const prices = made === null ? undefined : joinBytes(made, allocateKeptMemory(made.length)); // those of many securities are on disk
+  const prices = made === null ? undefined : joinBytes(made, allocateKeptMemory(made.length)); // the prices of many securities are on disk
   const areSame =
     isEqual(readStored(path), columns) &&
     (prices === undefined || isEqual(readStored(resolveNextTo(path, PRICES)), prices));
   if (areSame) return null;
-  // The columns of an extended run have another layout.
+  // the columns of an extended run have another layout
   const rangeOf =
     (bytes: Uint8Array): ReadRange =>
     (start, end) =>
@@ -50,7 +53,7 @@ function differenceOf(path: string, { columns, prices: made }: RunFiles): RunDif
   return useRunFile(path, (stored) =>
     findFirstDifference(
       stored,
-      openColumns(rangeOf(columns), () => rangeOf(prices!)), // It names no other file.
+      openColumns(rangeOf(columns), () => rangeOf(prices!)), // this file names no other file
     ),
   );
 }

@@ -31,7 +31,7 @@ import { useRunFile } from '../run-files/run-file.js';
 /** State stored next to the columns of a run, from which it can be extended. */
 export interface CheckpointFile {
   readonly format: number;
-  /** SHA-256 over plan and engine version, independent of the end of the request. */
+  /** SHA-256 over plan and engine version, without the end of the request. */
   readonly identity: string;
   /** Hashes of the market data up to the last date of the run. */
   readonly prefix: MarketPrefix;
@@ -39,8 +39,8 @@ export interface CheckpointFile {
 }
 
 /**
- * Returns the identity of a run that may only be extended: all its inputs up to its last day except the market and the
- * end.
+ * Returns the identity of a run that a longer run may extend: all its inputs up to its last day, except the market and
+ * the end.
  */
 function identityOf(plan: BacktestPlan, engineVersion: string, { day }: Pick<RunCheckpoint, 'day'>): string {
   const { request, ...rest } = limitPlanToDate(plan, formatDay(day));
@@ -58,7 +58,7 @@ export interface StateInput {
 }
 
 /**
- * Serialises the state of a run; null if the market has no hashes of its parts. Equal states may have unequal bytes,
+ * Serialises the state of a run; null if the market has no hashes of its parts. Equal states may have different bytes,
  * because the engine stores whole numbers in several forms.
  */
 export function checkpointBytes({ plan, engineVersion, handle, market, checkpoint }: StateInput): Uint8Array | null {
@@ -73,7 +73,7 @@ export function checkpointBytes({ plan, engineVersion, handle, market, checkpoin
 }
 
 export interface ResumedRun extends ExtendedRun {
-  /** Its checkpoint as bytes. */
+  /** Checkpoint of the run as bytes. */
   readonly state: Uint8Array | null;
 }
 
@@ -130,7 +130,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
 
 /**
  * Maximum number of securities times cross-sections cached for a market: runs that are extended on the same day read
- * the same ones.
+ * the same cross-sections.
  */
 const SECTION_NAMES_MAX = 1 << 17;
 
@@ -153,7 +153,7 @@ function addCashSince(handle: MarketHandle, market: MarketData, day: number): Ma
   return found;
 }
 
-/** Runs a read; an unreadable stored file leads to a full run. */
+/** Runs a read; an unreadable stored file results in a full run. */
 function readOrGiveUp<T>(work: () => T): T {
   try {
     return work();
@@ -168,7 +168,7 @@ function readOrGiveUp<T>(work: () => T): T {
  * Verifies the stored files, because a copy of a damaged file would get a new valid hash. Copied columns, which are
  * few, are therefore always hashed.
  * @throws CannotResume
- * @cost one read of the files that this process has neither written nor hashed, and of those modified since
+ * @cost one read of the files that this process has neither written nor hashed, and of files modified since
  */
 function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
   const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFull(countOwnDates(stored))));
@@ -181,15 +181,15 @@ function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, 
 function readState({ checkpoint }: ResumableRun): CheckpointFile {
   const bytes = readChecked(checkpoint);
   try {
-    const state = deserialize(bytes) as CheckpointFile; // checkpointBytes wrote it, as its hash shows
+    const state = deserialize(bytes) as CheckpointFile; // the matching hash proves that checkpointBytes wrote it
     if (state.format === CHECKPOINT_FORMAT) return state;
   } catch {
-    // A newer runtime wrote it.
+    // a newer runtime wrote the checkpoint
   }
   throw new CannotResume('no_checkpoint');
 }
 
-/** @throws CannotResume if a file is missing or its content has changed */
+/** Reads a file and verifies its hash. @throws CannotResume if the file is missing or its content has changed */
 function readChecked({ path, sha256 }: ResumableRun['checkpoint']): Uint8Array {
   let bytes: Uint8Array;
   try {

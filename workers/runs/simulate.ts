@@ -46,15 +46,15 @@ interface SimulationStart {
   /** Mean return per session. */
   readonly mean: number;
   readonly deviation: number;
-  /** Sessions per year. */
+  /** Number of sessions per year. */
   readonly periods: number;
   readonly factorShare: number | null;
 }
 
-/** Plan of the last simulation of this thread, whose next part probably comes next. */
+/** Plan of the last simulation of this thread, because the next part probably belongs to the same simulation. */
 let last: { readonly key: string; readonly start: SimulationStart } | undefined;
 
-/** Plans a simulation from its input only, so that the plan is the same on every node. */
+/** Plans a simulation only from its input, so that the plan is identical on every node. */
 async function startOf(input: SimulationInput): Promise<SimulationStart> {
   const { columns, request, calendar, market } = input;
   const key = JSON.stringify([columns, request, calendar, market && createMarketKey(market)]);
@@ -114,7 +114,7 @@ function readRun({ columns }: SimulationInput): RunHistory {
 /** Returns the variance of the last weights under a statistical factor model of the run's window. */
 async function computeModelledRisk({ request, calendar, market: handle }: SimulationInput, run: RunHistory) {
   const calendars = openCachedCalendars(run.closures);
-  const sm = openMarketOn({ market: openCachedMarket(handle!), calendars, code: calendar }); // the service required a market
+  const sm = openMarketOn({ market: openCachedMarket(handle!), calendars, code: calendar }); // the service requires a market for the factor model
   const window = {
     sm,
     growth: computeGrowth(sm, createSecurityTerms('total', run.currency)),
@@ -128,7 +128,7 @@ async function computeModelledRisk({ request, calendar, market: handle }: Simula
   );
 }
 
-/** Draws the paths of some parts: their results one after the other. */
+/** Draws the paths of some parts, and writes the results of one part after another. */
 export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...input }, control) => {
   const { plan } = await startOf(input);
   const engine = await numerics();
@@ -150,7 +150,9 @@ export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...i
   return writeOutputs(outputs, { tallies: new Uint8Array(memory) });
 };
 
-/** Views of some paths. @param from within the tallies, like `to` */
+/**
+ * Returns views of the tallies of some paths. @param from first path within the tallies; `to` is the last path plus one
+ */
 const chunkOf = ({ counts, finals, lows, drawdowns, underwater }: Tallies, from: number, to: number): Tallies => ({
   counts,
   finals: finals.subarray(from, to),
@@ -171,7 +173,7 @@ export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, date
   return writeOutputs(outputs, { view: outputContent(view) });
 };
 
-/** Results of all paths, from the files of the parts, one at a time in memory. */
+/** Returns the results of all paths from the files of the parts, with one file at a time in memory. */
 function talliesOf(files: readonly TalliesFile[], { paths, horizon }: SimulationPlan): Tallies {
   const cuts = divideSimulation({ paths, horizon });
   const all = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
@@ -181,7 +183,7 @@ function talliesOf(files: readonly TalliesFile[], { paths, horizon }: Simulation
     let at = 0;
     for (const part of file.parts) {
       const [from, to] = [cuts[part]!, cuts[part + 1]!];
-      // Two files may contain the same part, with the same bits.
+      // two files may contain the same part, with bit-identical results
       if (!isDone.has(part))
         addTallies(all, from, createTallies(bytes.buffer, bytes.byteOffset + at, to - from, horizon));
       isDone.add(part);
@@ -196,7 +198,7 @@ function addTallies(all: Tallies, from: number, part: Tallies): void {
   for (let k = 0; k < part.counts.length; k++) all.counts[k]! += part.counts[k]!;
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE */
+/** Reads the file of a part. @throws Refusal DOCUMENT_UNREADABLE */
 function readPart({ path, sha256 }: TalliesFile): Buffer<ArrayBuffer> {
   const bytes = readFileSync(path);
   if (createHash('sha256').update(bytes).digest('hex') === sha256) return bytes;

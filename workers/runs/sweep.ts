@@ -23,16 +23,19 @@ import { rowsInBlocks } from '../output/rows-in-blocks.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 import { outcomesInFiles } from './outcome-files.js';
 
-/** Maximum memory that a thread keeps for weights of the next variants: 500 securities over ten years take 11 MB. */
+/**
+ * Maximum memory in bytes that a thread keeps for the weights of further variants: 500 securities over ten years take
+ * 11 MB.
+ */
 const ROOM_BYTES_MAX = 64 * 2 ** 20;
 
 /** Memory of this thread, which runs one task at a time. */
 let room = createSparseRoom();
 
-/** Shared decisions of this thread: definitions of consecutive parts are similar. */
+/** Decisions that variants of this thread share, because definitions of consecutive parts are similar. */
 const sharing = createSharedDecisions();
 
-/** Runs some variants of a sweep. */
+/** Runs some of the variants of a sweep. */
 export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, control) => {
   const outcomes = await runOnEngine((engine) => {
     const market = openCachedMarket(input.market);
@@ -60,7 +63,7 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
   return writeOutputs(outputs, { outcomes: outputContent(serialize(outcomes)) });
 };
 
-/** Returns the documents that variants reach, with the one that they change. */
+/** Returns the documents that variants reach, including the document that they change. */
 const groundOf = ({ base, documents }: Pick<SweepPartInput, 'base' | 'documents'>): SweepPartInput['documents'] => ({
   ...documents,
   [base.document.id]: base.document,

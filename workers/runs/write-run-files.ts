@@ -10,22 +10,25 @@ import { hasContent, rememberWritten } from '../run-files/checked-files.js';
 import { outputContent, findOwnPath, findStoredAlready, writeOutputs } from '../output/task-outputs.js';
 import { hashOfPrices, pricesKey, rememberPrices } from '../output/written-prices.js';
 
-/** A run to practise, and the stored files with prices that it may have. */
+/** Practice run, and the stored price files that it may share. */
 export type PracticeOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan'> & Partial<PricesOrder>;
 
-/** Files with prices that a run need not write. */
+/** Price files that a run need not write. */
 type PricesOrder = Pick<ThreadInput<'backtest'>, 'storedPrices' | 'stored' | 'checkedFiles'> & {
   readonly outputs: Pick<ThreadInput<'backtest'>['outputs'], 'destination'>;
 };
 
-/** The files of a run before they are written. */
+/** Files of a run before they are written. */
 export interface MadeFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
-  /** Null if the columns contain them, and for an extended run, which shares those of the stored one. */
+  /**
+   * Prices in a separate file. Null if the columns contain the prices, and for an extended run, which shares the prices
+   * of the stored run.
+   */
   readonly prices: SeparatePrices | null;
-  /** Null if the run cannot be extended. */
+  /** State from which the run can be extended; null if it cannot be extended. */
   readonly checkpoint: Uint8Array | null;
-  /** True if an extension keeps the columns in place; copied columns are hashed each time. */
+  /** True if an extension leaves the columns in place; copied columns are hashed each time. */
   readonly areColumnsKept: boolean;
   /** Called for each part of a stored file that is read; throws to end the read. */
   look(): void;
@@ -33,13 +36,13 @@ export interface MadeFiles {
 
 type WrittenFiles = Pick<TaskOutput<'backtest'>, RunFileName | 'unwritten'>;
 
-/** Writes the files of a run that are not stored already. @throws Refusal STORAGE_FULL */
+/** Writes the files of a run that are not stored yet. @throws Refusal STORAGE_FULL */
 export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFiles): Promise<WrittenFiles> {
   const { outputs, checkedFiles, plan, storedFiles } = input;
   const { columns, checkpoint, areColumnsKept } = made;
   const contents = {
     plan: outputContent(toCanonicalJson(plan)),
-    columns, // not copied: their memory is reused only after they are written
+    columns, // not copied, because the memory is reused only after the write
     checkpoint: checkpoint && outputContent(checkpoint),
   };
   const prices = made.prices && { key: pricesKey(input.market, made.prices), stored: storedPrices(input, made) };
@@ -54,14 +57,14 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
   return {
     ...files,
     prices: prices && { sha256: written?.sha256 ?? prices.stored!, written },
-    unwritten: [...again.keys()] as RunFileName[], // keys of `contents`
+    unwritten: [...again.keys()] as RunFileName[], // the names are the keys of `contents`
   };
 }
 
 /**
- * Prepares the files of a run that is not stored. The hash of its prices is computed, and a stored file with the same
- * ones is verified, so that the first run of a service neither writes nor reads them: 20 MB for 500 securities over 20
- * years.
+ * Prepares the files of a practice run, which is not stored. The hash of its prices is computed, and a stored file with
+ * the same prices is verified, so that the first run of a service neither writes nor reads prices: 20 MB for 500
+ * securities over 20 years.
  */
 export function practiseRunFiles({ market, plan, outputs, ...order }: PracticeOrder, made: MadeFiles): void {
   outputContent(toCanonicalJson(plan));
@@ -81,9 +84,9 @@ function hashParts(made: MadeBytes, look: () => void): string {
 }
 
 /**
- * Returns the hash of a stored file that has the prices of a run. In a local folder the file is verified; elsewhere
- * the service that shares it verifies it. A run may be repeated because its files are damaged, so the process's record
- * of them does not count.
+ * Returns the hash of a stored file with the prices of a run. In a local folder the file is verified; elsewhere the
+ * service that shares it verifies it. A run may be repeated because its files are damaged, so the process's record of
+ * files is not used.
  */
 function storedPrices(
   { market, storedPrices: candidates = [], stored, outputs, checkedFiles }: PricesOrder & { market: MarketIdentity },

@@ -3,10 +3,10 @@ import type { CreateResultWriter, ResultColumn, ResultWriter } from '#market/sql
 import { PART_WRITERS } from '#views/exports/part-writer.js';
 import { createRowWriter, JSON_ROWS } from '#views/exports/row-text.js';
 
-/** Rows collected per write: a record batch, or a row group. */
+/** Number of rows collected per write: a record batch, or a row group. */
 const GROUP_ROWS = 1 << 16;
 
-/** Writes the result of a query in the formats of exports; JSON begins with names and types of its columns. */
+/** Creates a writer of query results in the formats of exports; JSON begins with names and types of the columns. */
 export const createResultWriter: CreateResultWriter = (format, columns, append) => {
   if (format === 'json') return jsonWriter(columns, append);
   const declared = Object.fromEntries(Object.entries(columns).map(([name, type]) => [name, columnOf(name, type)]));

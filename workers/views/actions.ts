@@ -24,7 +24,7 @@ type Asked = InputOfView<'actions'>;
 export const showActions = (asked: Asked): ReturnType<typeof actionsView> =>
   useRunFile(asked.columns, (run) => actionsView(run, inputOf(run, asked)));
 
-/** Writes the index after each coming action, as CSV. */
+/** Formats the index after each coming action, as CSV. */
 export function showProForma(asked: Asked): string {
   return useRunFile(asked.columns, (run) => {
     const input = inputOf(run, asked);
@@ -37,7 +37,7 @@ function inputOf(run: RunColumns, asked: Asked): ActionsInput {
   return { ...termsOf(run, asked), ...datesOf(asked), outside: outsideOf(run, asked) };
 }
 
-/** Past and future mergers that remove securities from the index of a run. */
+/** Returns past and future mergers that remove securities from the index of a run. */
 function outsideOf(run: RunColumns, { removing, market: handle }: Asked): ActionsInput['outside'] {
   if (removing === null) return undefined;
   const { indexId, documents, models } = removing;

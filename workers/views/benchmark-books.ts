@@ -23,17 +23,17 @@ export interface BenchmarkInput {
   readonly onPart?: (() => void) | undefined;
 }
 
-/** Maximum number of books that a thread keeps per market, and maximum bytes of weights of one. */
+/** Maximum number of books that a thread caches per market, and maximum bytes of weights of one book. */
 const BOOKS_MAX = 2;
 const BOOK_BYTES_MAX = 64 * 2 ** 20;
 
-/** Books up to the last session of their market, the least recently used first; they are released with the market. */
+/** Books up to the last session of their market, least recently used first; they are released with the market. */
 const booksFor = new WeakMap<MarketData, Map<string, Book>>();
 
 /**
- * Runs an index from its definition to a book that reaches a day. Later data does not change earlier days, so that one
- * book serves every requested day.
- * @throws Refusal NO_DATA_SOURCE, NO_DATA_AT_DATE and those of the index run
+ * Runs an index from its definition to a book that reaches a day. Later data does not change earlier days, so one book
+ * serves every requested day.
+ * @throws Refusal NO_DATA_SOURCE, NO_DATA_AT_DATE, and the refusals of the index run
  * @cost of running the index, once per definition and market
  */
 export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
@@ -67,8 +67,8 @@ interface ServedInput extends BenchmarkInput {
 }
 
 /**
- * Returns the book up to the end of the market; undefined if a later event is refused, because the day itself may be
- * valid.
+ * Returns the book up to the end of the market; undefined if an event after the requested day is refused, because the
+ * day itself may be valid.
  */
 function wholeBook(engine: Engine, input: ServedInput): Book | undefined {
   try {

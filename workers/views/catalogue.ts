@@ -106,5 +106,5 @@ const encodeText = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** Returns the format of a file. */
 function formatOf<F extends string>({ format }: { readonly format?: F | 'json' | undefined }): Exclude<F, 'json'> {
-  return format as Exclude<F, 'json'>; // a file was requested
+  return format as Exclude<F, 'json'>; // the caller requests a file format
 }

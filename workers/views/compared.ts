@@ -22,30 +22,30 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { benchmarkBook, benchmarkWeights, type BenchmarkInput } from './benchmark-books.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 
-/** The benchmark of a run on a market. */
+/** Benchmark of a run on a market. */
 export interface ComparedBenchmark {
-  /** Id as requested. */
+  /** Id of the benchmark as requested. */
   readonly id: string;
-  /** Return variant of its levels; raw for a series. */
+  /** Return variant of the benchmark's levels; raw for a series. */
   readonly variant: MeasuredVariant;
   readonly currency: string;
-  /** Market that contains both: a compared series is added as a security. */
+  /** Market that contains both sides of the comparison: a compared series is added as a security. */
   readonly market: MarketData;
-  /** Returns its weights on a day. @throws Refusal NO_DATA_AT_DATE, and those of an index run */
+  /** Returns the benchmark's weights on a day. @throws Refusal NO_DATA_AT_DATE, and the refusals of an index run */
   weightsOn(engine: Engine, day: Day): ReadonlyMap<string, number>;
-  /** Returns it as a book that reaches a day. @throws Refusal like `weightsOn` */
+  /** Returns the benchmark as a book that reaches a day. @throws the refusals of `weightsOn` */
   bookTo(engine: Engine, day: Day): Book;
   /**
-   * Returns its levels up to at least the last of the days: for an index from its first session, for an identifier on
-   * those sessions from the first of the days with a value, like a benchmark of the run.
-   * @throws Refusal like `weightsOn`
+   * Returns the benchmark's levels up to at least the last of the days: for an index from its first session, for an
+   * identifier on those sessions from the first of the days with a value, like a benchmark of the run.
+   * @throws the refusals of `weightsOn`
    */
   levelsOver(engine: Engine, days: Int32Array): DatedSeries;
 }
 
 /**
  * Opens an index, or an identifier as a single holding: a security of the market or one of its series.
- * @param header of the run, whose calendar, currency and treatment apply to an identifier
+ * @param header header of the run, whose calendar, currency and treatment apply to an identifier
  */
 export function openCompared(
   { indexId, documents, ...used }: ComparedWith & Pick<BenchmarkInput, 'onPart'>,
@@ -56,7 +56,7 @@ export function openCompared(
     const input = { indexId, documents, ...used, market };
     const bookTo = (engine: Engine, day: Day): Book => benchmarkBook(engine, { ...input, day });
     const document = documents[indexId]!;
-    const treatment = resolveTreatment(document, (id) => documents[id])!; // the documents include all that it reaches
+    const treatment = resolveTreatment(document, (id) => documents[id])!; // the documents include every document that it refers to
     return {
       id: indexId,
       variant: resolveVariant(market, treatment.dividends),
@@ -88,7 +88,7 @@ export function openCompared(
     },
     bookTo(engine, day) {
       const alone = singleHoldingIndex(wider, indexId, header);
-      const calendar = openCachedCalendars(header.closures).get(header.calendar)!; // the run was made on it
+      const calendar = openCachedCalendars(header.closures).get(header.calendar)!; // the run was computed with this calendar
       if (series !== undefined) assertAboveZero(series, calendar, { start: series.days[0] ?? day, end: day });
       return benchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
     },
@@ -108,7 +108,7 @@ export function openCompared(
   };
 }
 
-/** Returns the day of the first CLOSE of a security, undefined if it has none. */
+/** Returns the day of the first CLOSE of a security; undefined if it has none. */
 function findFirstBar({ identifiers, dates, fields }: MarketData, identifier: string): Day | undefined {
   const column = identifiers.indexOf(identifier);
   const close = fields.get('CLOSE')!;
@@ -124,7 +124,7 @@ function singleHoldingIndex(
   identifier: string,
   { calendar: code, closures, currency, treatment, variant }: RunHeader,
 ): IndexDocument {
-  const { sessions } = openCachedCalendars(closures).get(code)!; // the run was made on it
+  const { sessions } = openCachedCalendars(closures).get(code)!; // the run was computed with this calendar
   const first = findFirstBar(market, identifier);
   const base = first === undefined ? undefined : sessions[findFirstAtLeast(sessions, first)];
   if (base === undefined)
@@ -143,5 +143,5 @@ function singleHoldingIndex(
       treatment: { ...runTreatment(treatment), dividends: variant },
     },
   };
-  return parseAcceptedIndex(body)!; // it satisfies its schema
+  return parseAcceptedIndex(body)!; // the document satisfies its schema
 }

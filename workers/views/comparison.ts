@@ -7,8 +7,8 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
 
 /**
- * Compares stored runs, followed by a benchmark with the settings of the first.
- * @throws Refusal NO_COMMON_DATES, and those of the benchmark run
+ * Compares stored runs, followed by a benchmark with the settings of the first run.
+ * @throws Refusal NO_COMMON_DATES, and the refusals of the benchmark run
  */
 export async function showComparison(input: CompareViewInput): Promise<RunComparison> {
   const benchmark = await benchmarkLevels(input);
@@ -27,7 +27,7 @@ async function benchmarkLevels({
   return { id: other.id, days: dated, level: values, variant: other.variant, currency: other.currency };
 }
 
-/** Opens several runs at once. */
+/** Opens several runs for the duration of a function. */
 function addRuns<T>(
   paths: readonly string[],
   use: (runs: readonly RunColumns[]) => T,

@@ -35,10 +35,10 @@ interface OpenedExport {
   readonly announced: AnnouncedFile | undefined;
 }
 
-/** Export of the last part that this thread wrote: the parts of one export follow each other. */
+/** Export of the last part that this thread wrote, because the parts of one export follow each other. */
 let latest: OpenedExport | undefined;
 
-/** Opens an export; its files stay open and unchanged while it is read. */
+/** Opens an export, whose files stay open and unchanged while it is read. */
 async function openExport(input: ThreadInput<'export-part'>, control: TaskControl): Promise<OpenedExport> {
   const { exportId, files } = input;
   if (latest?.exportId === exportId) return latest;

@@ -28,8 +28,8 @@ import type { FieldRequest } from '#domain/datapoints/field-request.js';
 
 /**
  * Computes the exposures of a stored run.
- * @throws Refusal like `exposuresOf`, and those of the benchmark run
- * @throws CancelledError if it is asked to stop; completed figures of dates are kept
+ * @throws the refusals of `exposuresOf` and of the benchmark run
+ * @throws CancelledError if the task is asked to stop; completed figures of dates are kept
  */
 export function showExposures(input: InputOfView<'exposures'>, { report }: TaskControl): Promise<Exposures> {
   const { benchmarkColumns: stored } = input;
@@ -44,7 +44,7 @@ export function showExposures(input: InputOfView<'exposures'>, { report }: TaskC
 
 interface OpenRuns {
   readonly run: RunColumns;
-  /** Stored run of the benchmark; null if it has to be run. */
+  /** Stored run of the benchmark; null if the benchmark must be run. */
   readonly stored: RunColumns | null;
   readonly onDate: () => void;
 }
@@ -89,7 +89,7 @@ function exposuresBeside(
   });
 }
 
-/** Returns true if two runs have the same dates, and read datapoints with the same settings. */
+/** Returns true if two runs have the same dates and read datapoints with the same settings. */
 function haveSameAxes(one: RunColumns, other: RunColumns): boolean {
   const termsOf = ({ header: { calendar, currency, treatment } }: RunColumns): string =>
     JSON.stringify([calendar, currency, treatment]);
@@ -97,19 +97,21 @@ function haveSameAxes(one: RunColumns, other: RunColumns): boolean {
   return termsOf(one) === termsOf(other) && days.length === others.length && days.every((day, t) => day === others[t]);
 }
 
-/** Returns the places of securities in the order of their columns, which is that of an index run. */
+/** Returns the positions of securities in the order of their columns, which is the order in an index run. */
 function columnOrder(names: readonly string[], { identifiers }: MarketData): Int32Array {
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
-  const columnAt = Int32Array.from(names, (name) => columns.get(name)!); // a current run holds securities of its market
+  const columnAt = Int32Array.from(names, (name) => columns.get(name)!); // a current run holds only securities of its market
   return Int32Array.from(names.keys()).sort((a, b) => columnAt[a]! - columnAt[b]!);
 }
 
 interface Read {
-  /** Null if no datapoint is read. */
+  /** Market of the run; null if no datapoint is read. */
   readonly market: MarketData | null;
   readonly header: RunHeader;
   readonly benchmarkNames: readonly string[];
-  /** Returns the universe for BETA, in columns of a market; null if none is needed or known. */
+  /**
+   * Returns the universe for BETA, in columns of a market; null if BETA is not requested or the universe is unknown.
+   */
   universeIn(sm: SessionMarket): UniverseOn | null;
 }
 
@@ -128,7 +130,7 @@ function fieldReader(
   };
   const universeOn = universeIn(sm);
   const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
-  // The universe of BETA changes over time within all securities.
+  // The universe of BETA changes over time among all securities.
   const followed =
     universeOn === null
       ? Int32Array.from(heldAtAll).sort()
@@ -181,18 +183,18 @@ interface PlacedNames {
   readonly columns: Int32Array;
   /**
    * Returns the columns with a weight, ascending; valid until the next call.
-   * @param alike columns to return in place of equal ones
+   * @param alike array to return if its columns are equal
    */
   held(weights: Float64Array, alike?: Int32Array): HeldNames;
 }
 
-/** Maps securities to a market; those that it lacks have no values. */
+/** Maps securities to columns of a market; securities that the market lacks have no values. */
 function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly string[]): PlacedNames {
   const columnAt = names.map((name) => sm.columnOf(name));
   const [placed, absent] = [(place: number) => columnAt[place]! >= 0, (place: number) => columnAt[place]! < 0];
   const all = [...names.keys()];
   const ordered = all.filter(placed).toSorted((a, b) => columnAt[a]! - columnAt[b]!);
-  /** Places by column, followed by those of securities without a column. */
+  /** Positions of securities by column, followed by those of securities without a column. */
   const places = Int32Array.from([...ordered, ...all.filter(absent)]);
   const sizes = engine.room(names.length);
   const same = sameColumns();
@@ -213,16 +215,16 @@ function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly stri
   };
 }
 
-/** Places of securities with a weight, and of the others. */
+/** Positions of securities with a weight, and of the other securities. */
 interface Places {
   readonly heldAt: Int32Array;
   readonly others: Int32Array;
 }
 
 /**
- * Copies the held weights if the holdings are unchanged: they change only at rebalances, and are requested for every
- * date.
- * @returns true if they are unchanged
+ * Copies the held weights if the holdings are unchanged, because they change only at rebalances but are requested for
+ * every date.
+ * @returns true if the holdings are unchanged
  */
 function copyHeld(weights: Float64Array, { heldAt, others }: Places, sizes: Float64Array): boolean {
   for (let i = 0; i < heldAt.length; i++) {
@@ -234,7 +236,7 @@ function copyHeld(weights: Float64Array, { heldAt, others }: Places, sizes: Floa
   return true;
 }
 
-/** Creates a comparison of two lists of columns that compares the same pair only once. */
+/** Creates a comparison of two lists of columns that compares an equal pair only once. */
 function sameColumns(): (a: Int32Array, b: Int32Array) => boolean {
   let known: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
   return (a, b) => {

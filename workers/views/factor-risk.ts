@@ -108,14 +108,17 @@ interface FactorsOnDate extends Pick<FactorModelFile, 'names'>, Pick<MeasuredFac
   readonly numbers: Float64Array;
 }
 
-/** Returns the packed factors of a date: for an imported model those in force on it, or the oldest before the first. */
+/**
+ * Returns the packed factors of a date. For an imported model, these are the factors in force on the date, or the
+ * oldest factors before the first date.
+ */
 function factorsOn({ path, names, factors, dates, ...span }: FactorModelFile, date: string): FactorsOnDate {
   const numbers = readStoredDoubles([path]);
   if (dates === undefined)
     return { names, numbers, window: { window_start: span.observedStart, window_end: span.observedEnd } };
   const K = factors.length;
   const parts = groupPartsByDate(names, dates, K);
-  const part = findPart(parts, date) ?? parts[0]!; // an imported model has a date
+  const part = findPart(parts, date) ?? parts[0]!; // an imported model has at least one date
   const end = part.factorsAt + part.names.length * (K + 1) + K * K;
   const window = { window_start: part.date, window_end: part.date };
   return { names: part.names, numbers: numbers.subarray(part.factorsAt, end), window };

@@ -29,7 +29,7 @@ export interface HeldRun {
   readonly last: Day;
 }
 
-/** @throws Refusal NO_DATA_AT_DATE before the first date of the run */
+/** Reads the holdings of a run on a date. @throws Refusal NO_DATA_AT_DATE before the first date of the run */
 export function readHeld(run: RunColumns, asOf: string | null): HeldRun {
   const days = run.i32('days');
   return { header: run.header, weights: readHeldWeights(run, asOf), first: days[0]!, last: days.at(-1)! };
@@ -37,7 +37,7 @@ export function readHeld(run: RunColumns, asOf: string | null): HeldRun {
 
 /**
  * Reads returns over the run's level window, in the total variant and the index's currency.
- * @param onPart called between parts; completed parts are kept if it throws
+ * @param onPart called between parts; completed parts are cached if it throws
  */
 export function riskWindow(
   { header, first, last }: HeldRun,
@@ -74,7 +74,7 @@ export function listHeldByName(names: readonly string[], held: Float64Array): Re
   return new Map(names.flatMap((name, i): [string, number][] => (held[i] !== 0 ? [[name, held[i]!]] : [])));
 }
 
-/** Returns weights by column of a market, without securities that it lacks. */
+/** Returns weights by column of a market, without securities that the market lacks. */
 export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
   return new Map(
     [...weights].flatMap(([name, weight]): [number, number][] =>
@@ -85,7 +85,7 @@ export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, numb
 
 /**
  * Returns the holdings of a run by column of a market.
- * @throws Refusal RISK_INSUFFICIENT_DATA if the market has none of its securities, which is not a risk of 0
+ * @throws Refusal RISK_INSUFFICIENT_DATA if the market has none of its securities, because the risk is unknown, not 0
  */
 export function findHeldPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
   const positions = positionsOf(sm, own);
@@ -94,9 +94,9 @@ export function findHeldPositions(sm: SessionMarket, own: ReadonlyMap<string, nu
 }
 
 /**
- * Checks that the served market has a price of at least one of the securities between two days.
+ * Ensures that the served market has a price of at least one of the securities between two days.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost up to the first bar of the first security with one
+ * @cost of a scan up to the first bar of the first security with one
  */
 export function assertPriced(
   { identifiers, dates, fields }: MarketData,
@@ -125,7 +125,7 @@ function refuseUnpriced(names: Iterable<string>, why: string): Refusal {
   );
 }
 
-/** A benchmark with its weights on the date of the holdings. */
+/** Benchmark with its weights on the date of the holdings. */
 export interface ComparedWeights {
   readonly id: string;
   readonly weights: ReadonlyMap<string, number>;
@@ -193,8 +193,8 @@ export function measureRisk(
 }
 
 /**
- * Lists the securities without an estimate, ascending: those with too little data, and those that the served market
- * lacks.
+ * Lists the securities without an estimate, ascending: securities with too little data, and securities that the served
+ * market lacks.
  */
 export function uncoveredOf(
   sm: SessionMarket,

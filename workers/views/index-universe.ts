@@ -11,17 +11,23 @@ import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
 
 export interface UniverseInput extends ComparedWith {
-  /** The served market, on which the index is defined. */
+  /** Served market, on which the index is defined. */
   readonly market: MarketData;
-  /** Market of the resulting columns; it contains every security of the other. */
+  /** Market with the resulting columns; it contains every security of the served market. */
   readonly sm: SessionMarket;
   readonly until: Day;
 }
 
-/** Returns the columns of the universe of an index on a day, ascending: the same array while they do not change. */
+/**
+ * Function that returns the columns of an index's universe on a day, ascending; the same array while the columns do not
+ * change.
+ */
 export type UniverseOn = (day: Day) => Int32Array;
 
-/** @cost of running the indices of the universe, once; O(N) per day */
+/**
+ * Creates a function that returns the universe of an index. @cost of running the indices of the universe, once; O(N)
+ * per day
+ */
 export function indexUniverse(
   engine: Engine,
   { indexId, documents, models, market, sm, until }: UniverseInput,

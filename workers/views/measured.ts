@@ -2,7 +2,7 @@ import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 
 /**
- * Returns the subject of a performance: the index if a variant is requested, else the portfolio.
+ * Returns the series that a performance view measures: the index if a variant is requested, else the portfolio.
  * @throws Refusal VALIDATION_FAILED for a variant of the portfolio
  */
 export function measuredOf({ of, variant }: Pick<InputOfView<'performance'>, 'of' | 'variant'>) {

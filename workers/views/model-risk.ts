@@ -24,7 +24,7 @@ import { openModels } from '../input/opened-models.js';
 
 /**
  * Measures the risk of the holdings by a stored model, and active risk if there is a benchmark.
- * @throws Refusal MODEL_LACKS_NAMES if it has none of the securities, which is not a risk of 0
+ * @throws Refusal MODEL_LACKS_NAMES if the model has none of the securities, because the risk is unknown, not 0
  */
 export function measureByModel(
   measuring: MeasuringModel,
@@ -122,7 +122,10 @@ function activeRisk(model: StoredModel, { own, benchmark: { id, weights }, span 
   };
 }
 
-/** @throws Refusal MODEL_LACKS_NAMES if a stored model has none of the holdings, which is not a risk of 0 */
+/**
+ * Ensures that a stored model covers at least one of the holdings, because the risk is otherwise unknown, not 0.
+ * @throws Refusal MODEL_LACKS_NAMES
+ */
 export function assertKnown(
   { modelId, names }: Pick<StoredModel, 'modelId' | 'names'>,
   own: ReadonlyMap<string, number>,

@@ -14,12 +14,12 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
 import type { Shown } from './run-view.js';
 
-/** Bytes per row: a date and five numbers. */
+/** Number of bytes per row: a date and five numbers. */
 const ROW_BYTES = 120;
 
 /**
  * Computes the rolling risk of a stored run.
- * @throws Refusal RISK_INSUFFICIENT_DATA if the market has no price of its holdings
+ * @throws Refusal RISK_INSUFFICIENT_DATA if the market has no price of the run's holdings
  */
 export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promise<Shown> {
   const { columns, runId, memory, against, benchmark, market } = asked;

@@ -2,9 +2,9 @@ import type { InputOfView, RunViewName } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { JsonWriter } from '#views/json-writer.js';
 
-/** A computed view, ready to be written. */
+/** Computed view, ready to be written. */
 export interface Shown {
-  /** Expected length, if it can be estimated. */
+  /** Expected number of bytes, if it can be estimated. */
   readonly bytes?: number;
   write(json: JsonWriter): void;
 }

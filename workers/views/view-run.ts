@@ -9,7 +9,7 @@ import type { RunView } from './run-view.js';
 
 /** Computes a view of stored runs from ranges of their columns, and serialises it. */
 export const viewRun: Task<'view-run'> = async (input, control) => {
-  const view = RUN_VIEWS[input.view] as RunView<RunViewName>; // the view of the input
+  const view = RUN_VIEWS[input.view] as RunView<RunViewName>; // the catalogue has the view under the name in the input
   return copyWithHash(await bytesOf(view, input, control));
 };
 

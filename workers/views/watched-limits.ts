@@ -43,7 +43,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
       onDate: () => report(0),
       findings: [
         ...input.findings,
-        ...(issuers ? countOwnIssuers(run, listGroupSpells(market!, by), by) : []), // issuers come from a market
+        ...(issuers ? countOwnIssuers(run, listGroupSpells(market!, by), by) : []), // a grouping by issuers requires a market
         ...('rule' in limits
           ? []
           : [...listRowFindings(limits.rows, heldOn(run, market)), ...missingFindings(limits.rows, run, market)]),
@@ -108,9 +108,9 @@ function countOwnIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Find
 }
 
 /**
- * Converts constraints of the optimiser to daily limits; if none reads a datapoint, they are rebuilt only when a new
- * security is held. A constraint without a scope covers the securities held so far, and their groups, because later
- * data must not change earlier days.
+ * Converts constraints of the optimiser to daily limits. If no constraint reads a datapoint, the limits are rebuilt
+ * only when a new security is held. A constraint without a scope covers the securities held so far, and their groups,
+ * because later data must not change earlier days.
  */
 function rowsByDay(
   rows: readonly ConstraintRow[],

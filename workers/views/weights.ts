@@ -46,7 +46,7 @@ function requireMarket(market: MarketData | null): MarketData {
   return market;
 }
 
-/** Returns the latest shares outstanding of a security on or before a day, null if the market lacks them. */
+/** Returns the latest shares outstanding of a security on or before a day; null if the market has none. */
 function sharesOutstanding(market: MarketData, name: string, day: Day): number | null {
   const shares = market.fields.get('SHARES_OUTSTANDING');
   const column = market.identifiers.indexOf(name);

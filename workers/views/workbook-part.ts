@@ -10,7 +10,7 @@ export interface WorkbookPartInput extends Pick<WorkbookInput, 'table' | 'window
   readonly sink: ByteSink;
 }
 
-/** A partly read workbook. */
+/** Partly read workbook. */
 interface OpenWorkbook {
   readonly reader: ReadableStreamDefaultReader<Uint8Array>;
   /** Number of bytes read. */
@@ -20,14 +20,14 @@ interface OpenWorkbook {
 }
 
 /**
- * Open workbooks of the thread, the least recently read first. A closed one is recreated up to the current position.
+ * Open workbooks of the thread, least recently read first. A closed workbook is recreated up to the present position.
  */
 const openWorkbooks = new Map<string, OpenWorkbook>();
 
-/** Approximate bytes of a part: about fifty milliseconds of compression. */
+/** Approximate number of bytes of a part, which takes about fifty milliseconds to compress. */
 const PART_BYTES = 1 << 18;
 
-/** Returns the bytes of a workbook from a position: the thread resumes its stream where it stopped. */
+/** Returns the bytes of a workbook from a position: the thread resumes its stream at the position where it stopped. */
 export async function workbookPart(input: WorkbookPartInput): Promise<ExportPosition | null> {
   const { exportId, from, sink } = input;
   const workbook = openWorkbooks.get(exportId) ?? startWorkbook(input);
@@ -37,7 +37,7 @@ export async function workbookPart(input: WorkbookPartInput): Promise<ExportPosi
   for (let left = PART_BYTES; left > 0;) {
     const { done, value } = await workbook.reader.read();
     if (done) return null;
-    const begin = Math.max(0, from.at - workbook.at); // bytes sent before the workbook was recreated
+    const begin = Math.max(0, from.at - workbook.at); // these bytes were sent before the workbook was recreated
     workbook.at += value.length;
     if (begin >= value.length) continue;
     sink.append(value.subarray(begin));

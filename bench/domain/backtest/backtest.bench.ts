@@ -20,12 +20,13 @@ import { processMs, threadMs } from '../../measure.js';
 import { createSeededMarket, writePanels } from '../seeded-market.js';
 
 /**
- * Whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns and
- * their hash; separately the record, which is written when it is read. The peer is vectorised numpy, in processor time of
- * either thread, with a check that both give the same levels, costs and units. numpy computes arrays: levels, weights,
- * trades with units and costs, gaps, metrics. Compared with it are the part of the task with the same outputs,
- * including decisions, and the whole task, which also writes columns and hashes them. Goals: 500 securities x
- * 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the part with the same outputs at most numpy's time.
+ * Measures whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns
+ * and their hash. The record is written only when it is read, and is measured separately. The peer is vectorised numpy,
+ * in processor time of one thread on either side, with a check that both give the same levels, costs and units. numpy
+ * computes arrays: levels, weights, trades with units and costs, gaps, metrics. Two figures are compared with it: the
+ * part of the task with the same outputs, including decisions, and the whole task, which also writes columns and hashes
+ * them. Goals: 500 securities x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the part with the same outputs takes
+ * at most the time of numpy.
  */
 const SIZES = [
   { names: 500, sessions: 5040 },
@@ -63,11 +64,14 @@ for (const size of SIZES) {
 
 interface Timed {
   readonly run: Run;
-  /** Units, money and cost of every trade, as numpy makes them. */
+  /** Units, money and cost of every trade, which numpy computes as well. */
   readonly trades: TradeColumns;
-  /** Processor milliseconds of the thread: of everything, of the run and its trades without serialisation, and of its decisions. */
+  /**
+   * Processor time of the thread in ms: `total` of the whole task, `simulation` of the run and its trades without
+   * serialisation, and of its decisions.
+   */
   readonly total: number;
-  /** Processor time of the whole process, including the threads that compile and collect. */
+  /** Processor time of the whole process, including the compiler and garbage collector threads. */
   readonly process: number;
   readonly simulation: number;
   readonly decided: number;
@@ -124,7 +128,7 @@ function timeBacktest(market: MarketData): Timed {
   };
 }
 
-/** The record written from the columns, as it is when it is read. */
+/** Reads the record from the columns as a request does, and prints the time. */
 function readRecordOf(columns: Uint8Array): void {
   const begin = threadMs();
   const record = recordJson(readRecord(openColumns((start, end) => columns.slice(start, end))), STAMP);
@@ -134,20 +138,20 @@ function readRecordOf(columns: Uint8Array): void {
 }
 
 interface TradeColumns {
-  /** [trades] each, on the share basis of their session. */
+  /** One array element per trade, on the share basis of the session of the trade. */
   readonly units: Float64Array;
   readonly money: Float64Array;
   readonly costs: Float64Array;
 }
 
-/** Returns the trade columns of the service: numpy computes them with the run. */
+/** Returns the trade columns of a run of the service; numpy computes the same columns as part of its run. */
 function tradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColumns {
   const { count, at, slot, notional } = trades;
   const close = market.fields.get('CLOSE')!;
   const width = market.identifiers.length;
   const [units, money, costs] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
   for (let i = 0; i < count; i++) {
-    const price = close[at[i]! * width + portfolio.columns[slot[i]!]!]!; // The run has every session of the market.
+    const price = close[at[i]! * width + portfolio.columns[slot[i]!]!]!; // every session of the market is in the run
     money[i] = Math.abs(notional[i]!);
     units[i] = notional[i]! / price;
     costs[i] = (COST_BPS / 10_000) * money[i]!;
@@ -157,7 +161,7 @@ function tradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColu
 
 type Compared = Pick<Timed, 'trades' | 'simulation' | 'total' | 'process'>;
 
-/** Runs the peer in a separate process where it is installed. */
+/** Runs the peer in a separate process if it is installed. */
 function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Compared): void {
   const folder = mkdtempSync(join(tmpdir(), 'bench-backtest-'));
   try {
@@ -170,7 +174,7 @@ function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Co
       join(folder, 'shape.json'),
       JSON.stringify({ names, sessions, repeats: REPEATS, cap: CAP, cost: COST_BPS / 10_000 }),
     );
-    // The script is in the source folder: only TypeScript is compiled.
+    // The compiler copies only TypeScript, so the script is in the source folder.
     const script = fileURLToPath(new URL('../../../../bench/domain/backtest/simulate.py', import.meta.url));
     const peer = JSON.parse(
       execFileSync('python3', [script, folder], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),

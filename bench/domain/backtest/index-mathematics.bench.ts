@@ -12,17 +12,18 @@ import { threadMs } from '../../measure.js';
 import { createSeededMarket } from '../seeded-market.js';
 
 /**
- * Cost of index mathematics: backtests of 500 securities x 5,033 sessions by market value, total return, each next to one
- * without the measured setting; thread time of the whole task with columns and their hash, and the median of the ratios
- * of the pairs. Dividends reinvested in the whole index are compared with the settings of 0.2.0: goal 1.1. Share counts
- * followed on their dates, with changes on every session, are compared with those of the reviews: goal 1.5. If every
- * security changes on every session, the record of the changes is six times as large as the weights, which has no goal.
+ * Measures the cost of index mathematics: backtests of 500 securities x 5,033 sessions by market value, total return,
+ * each paired with a backtest without the measured setting; thread time of the whole task with columns and their hash,
+ * and the median ratio of the pairs. Dividends reinvested in the whole index are compared with the settings of 0.2.0:
+ * goal 1.1. Share counts that follow effective dates, with changes on every session, are compared with share counts
+ * that change at reviews: goal 1.5. If every security changes on every session, the record of the changes is six times
+ * as large as the weights; this case has no goal.
  */
 const SIZE = { names: 500, sessions: 5033 };
 const PAIRS = 11;
 const WARM_UP = 3;
 
-/** Members of a document. */
+/** Members of an index document. */
 interface Settings {
   readonly events?: object;
   readonly treatment?: object;
@@ -40,7 +41,7 @@ interface Case {
 const calendars = openCalendars();
 const seeded = createSeededMarket(calendars, SIZE);
 
-/** Settings of 0.2.0. */
+/** Settings of version 0.2.0. */
 const OLDER = { reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' };
 const conventions = (frequency: Case['frequency']): Case => ({
   name: `conventions of index providers, ${frequency}`,
@@ -52,9 +53,9 @@ const conventions = (frequency: Case['frequency']): Case => ({
 });
 
 interface Changing {
-  /** Securities whose count changes on a session. */
+  /** Number of securities whose share count changes on a session. */
   readonly changing: number;
-  /** Where the store has FREE_FLOAT. */
+  /** Source of FREE_FLOAT in the store. */
   readonly float?: 'field' | 'reference';
 }
 const changes = (name: string, terms: Changing, goal = 1.5): Case => ({
@@ -95,7 +96,7 @@ for (const one of CASES) {
   if (computeMedian(ratios) > one.goal) process.exitCode = 1;
 }
 
-/** Returns the market with counts that change by up to 1 % for some securities on each session. */
+/** Returns the market with share counts that change by up to 1 % for some securities on each session. */
 function addChanges(market: MarketData, { changing, float }: Changing): MarketData {
   const { names, sessions } = SIZE;
   const shares = market.fields.get('SHARES_OUTSTANDING')!.slice();
@@ -117,7 +118,7 @@ function addChanges(market: MarketData, { changing, float }: Changing): MarketDa
   };
 }
 
-/** Thread time of a backtest. */
+/** Returns the thread time of a backtest. */
 function measureTime(market: MarketData, { frequency }: Case, { events = {}, treatment = {} }: Settings): number {
   const document = IndexDocument.parse({
     id: 'BENCH',

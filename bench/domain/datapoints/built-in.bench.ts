@@ -14,13 +14,13 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { createSeededMarket } from '../seeded-market.js';
 
 /**
- * Expressions compared with built-in datapoints with the same reads: 3,000 securities on 60 monthly decisions, processor
- * time of the fastest of five rounds. Goal: at most 1.3 times the built-in datapoint.
+ * Compares expressions with built-in datapoints that read the same data: 3,000 securities on 60 monthly decisions,
+ * processor time of the fastest of five rounds. Goal: at most 1.3 times the built-in datapoint.
  *
- * Plug-ins compared with built-in datapoints of the same values: 500 securities on each of 5,000 sessions, processor time of the
- * fastest of three rounds in turns. The values must agree. Limit: 20 times. The last cases read 252 values of each security in a
- * loop in JavaScript, which inputs and `rows` replace; they have no limit, as the interpreter alone takes longer: an empty
- * loop of as many rounds is measured as well.
+ * Compares plug-ins with built-in datapoints of the same values: 500 securities on each of 5,000 sessions, processor
+ * time of the fastest of three alternating rounds. The values must agree. Limit: 20 times. The last cases read 252
+ * values of each security in a loop in JavaScript, which inputs and `rows` replace; these cases have no limit, because
+ * the interpreter alone takes longer: an empty loop over the same number of rows is measured as well.
  */
 const NAMES = 500;
 const SESSIONS = 5000;
@@ -209,7 +209,7 @@ for (let call = 0; call < 50; call++)
   );
 console.log(`an empty loop: ${((floor / rounds) * 1e6).toFixed(0)} ns a round`);
 
-/** Processor time, in milliseconds. */
+/** Returns the processor time of a function, in milliseconds. */
 function measureTime(work: () => void): number {
   const begin = process.cpuUsage();
   work();
@@ -217,7 +217,7 @@ function measureTime(work: () => void): number {
   return (user + system) / 1000;
 }
 
-/** Largest relative difference; infinite where only one of them is missing. */
+/** Returns the largest relative difference of two arrays; Infinity if a value is missing in only one of them. */
 function mostApart(left: readonly Float64Array[], right: readonly Float64Array[]): number {
   let most = 0;
   left.forEach((values, t) =>

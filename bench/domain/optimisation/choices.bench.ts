@@ -6,9 +6,9 @@ import { openHighs, solveByHighs, type ChoiceMilp } from '../../../test/domain/o
 import { problemFamily } from './problem-family.js';
 
 /**
- * The best of a number of names: processor time of the search without a certified bound and with it, and the gap that
- * is left, as a share of the objective. Then choices with a linear objective, and what the mixed-integer solver HiGHS
- * finds in the same time by the clock, and in a minute.
+ * Measures the choice of the best portfolio with a limited number of securities: processor time of the search without
+ * and with a certified bound, and the remaining gap as a share of the objective. Then choices with a linear objective,
+ * compared with the solutions of the mixed-integer solver HiGHS in the same wall-clock time and in a minute.
  */
 const CASES = [
   ['min_tracking_error', 60, 15],
@@ -20,7 +20,10 @@ const CASES = [
 ] as const;
 const SESSIONS = 1260;
 
-/** Objective, names, their maximum number, and sessions, which are the scenarios of a tail. */
+/**
+ * Objective, number of securities, maximum number of holdings, and number of sessions, which are the scenarios of a
+ * tail objective.
+ */
 const LINEAR = [
   ['max_return', 100, 20, SESSIONS],
   ['max_return', 200, 30, SESSIONS],
@@ -48,7 +51,7 @@ for (const [type, names, maximum] of CASES) {
     if (outcome.kind !== 'solved') throw new Error(`${type}: no answer`);
     return outcome.solution;
   }
-  const [, plain, quick, thorough] = results; // The first one compiles.
+  const [, plain, quick, thorough] = results; // The first solve compiles the code.
   const proven = [quick!, thorough!].map(({ result: { objective, bound, isHeuristic }, ms }) => {
     const gap = isHeuristic ? `gap ${((100 * (objective - bound)) / objective).toFixed(2)} %` : 'optimal';
     return `${ms.toFixed(0)} ms, ${gap}`;
@@ -80,7 +83,7 @@ function compare(peer: Exclude<typeof highs, string>, [type, names, maximum, ses
     if (outcome.kind !== 'solved') throw new Error(`${type}: no answer`);
     return { ...outcome.solution, seconds: (performance.now() - begin) / 1e3 };
   };
-  answer(); // The first one compiles.
+  answer(); // The first call compiles the code.
   const { value, bound, seconds } = answer();
   const milp: ChoiceMilp = {
     names,

@@ -21,16 +21,17 @@ import { problemFamily, type Family } from './problem-family.js';
 import { numberFrom, refuse, textFrom, wordFrom, wordsFrom } from '../../variables.js';
 
 /**
- * Every class of constraints by itself and every pair of them, binding, with both frontiers: the cost of a combination
- * relative to its parts. Goal: at most four times as much. Reports the pairs without an answer and the classes that bind
- * at no optimum. Costs are stored and not measured again, so that the grid can be run in pieces.
+ * Measures every class of constraints alone and every pair of classes, binding, with both frontiers: the cost of a
+ * combination relative to its parts. Goal: at most four times the cost of the parts. Reports pairs without a solution and
+ * classes that bind at no optimum. Costs are stored and not measured again, so that the grid can be run in pieces.
  *
- *     PAIRS_NAMES=500            names
- *     PAIRS_CLASSES=Turnover,..  only these classes; PAIRS_WITH=Turnover: only pairs with one of these
- *     PAIRS_PART=2/5             the second of five parts of the pairs; each class by itself is in all of them
+ *     PAIRS_NAMES=500            number of securities
+ *     PAIRS_CLASSES=Turnover,..  only these classes
+ *     PAIRS_WITH=Turnover        only pairs that contain one of these classes
+ *     PAIRS_PART=2/5             the second of five parts of the pairs; every part contains the single classes
  *     PAIRS_SECONDS=300          ends after this number of seconds
  *     PAIRS_RESULTS=FILE         file of stored costs. Default: bench/results/class-pairs/<names>.json
- *     PAIRS_AGAIN=slow           measures those above four times their parts again; `all` everything
+ *     PAIRS_AGAIN=slow           repeats combinations above four times the cost of their parts; `all` repeats all
  */
 const CONFIDENCE = 0.95;
 const NAMES = numberFrom('PAIRS_NAMES');
@@ -56,7 +57,7 @@ const part = pairs
   .filter((_, position) => position % PARTS === PART - 1);
 const kept = new Map<string, Cost>(Object.entries(readKept()));
 
-for (const types of [['Exclude'], ['Turnover'], ['Exclude', 'Turnover']]) measureCost(types); // Compiles what all others run.
+for (const types of [['Exclude'], ['Turnover'], ['Exclude', 'Turnover']]) measureCost(types); // Compiles the code that all combinations run.
 const until = performance.now() + 1000 * SECONDS;
 for (const types of [...classes.map((type) => [type]), ...part]) {
   const known = kept.get(keyOf(types));
@@ -79,7 +80,7 @@ function lesser(types: readonly string[]): Cost {
   return computeSolvedMs(again) < computeSolvedMs(before) ? again : before;
 }
 
-/** Cost of a pair relative to its parts; undefined if one is not known or the pair has no frontier. */
+/** Returns the cost of a pair relative to its parts; undefined if a cost is unknown or the pair has no frontier. */
 function ratioOf(types: readonly string[]): number | undefined {
   const own = kept.get(keyOf(types));
   const parts = types.map((type) => kept.get(type));
@@ -101,7 +102,7 @@ function readKept(): Record<string, Cost> {
   }
 }
 
-/** One line a cost, in the order of the grid. */
+/** Stores the costs, one per line, in the order of the grid. */
 function keep(): void {
   const order = new Map([...classes.map((type) => [type]), ...pairs].map((types, k) => [keyOf(types), k]));
   const lines = [...kept]
@@ -155,7 +156,7 @@ function formatLine({ solve, frontier, explained, state, binding }: Cost): strin
   return `${times}${state === 'solved' ? '' : `, ${state.toUpperCase()}`}${binding.length > 0 ? `, binding ${binding.join(' ')}` : ''}`;
 }
 
-/** One row a class, near the index and not satisfied by it, or binding along the frontier. */
+/** Returns one constraint row per class, which the index almost satisfies or which binds along the frontier. */
 function rowsOf(family: Family): Readonly<Record<string, object>> {
   const { index, identifiers } = family;
   const names = index.length;
@@ -199,18 +200,21 @@ function rowsOf(family: Family): Readonly<Record<string, object>> {
   };
 }
 
-/** The cost of a problem in an optimisation run. */
+/** Cost of a problem in an optimisation run. */
 interface Cost {
-  /** Milliseconds of processor of the solve, of both frontiers, and of prices, sensitivities and costs of rows, or of a conflict. */
+  /**
+   * Processor time in ms: `solve` of the solution, `frontier` of both frontiers, `explained` of prices, sensitivities
+   * and costs of rows, or of a conflict.
+   */
   readonly solve: number;
   readonly frontier: number;
   readonly explained: number;
   readonly state: 'solved' | 'not converged' | 'infeasible';
-  /** Classes a row of which binds at the optimum. */
+  /** Classes with a row that binds at the optimum. */
   readonly binding: readonly string[];
 }
 
-/** Of the solve and its frontiers: what is held to the parts of a combination. */
+/** Returns the time of the solve and its frontiers, which is compared with the sum of the parts of a combination. */
 function computeSolvedMs({ solve, frontier }: Cost): number {
   return solve + frontier;
 }

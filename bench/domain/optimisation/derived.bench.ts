@@ -10,9 +10,9 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
 /**
- * A derived index of 500 names over 21 years: 252 monthly rebalances, each with a covariance of 504 trailing days, sector and
- * position rows and a turnover limit against the weights before, or the largest Sharpe ratio. Goals: 12 s of CPU on wasm, 6 s
- * for the Sharpe ratio. Words on the command line choose among the cases.
+ * Measures a derived index of 500 securities over 21 years: 252 monthly rebalances, each with a covariance of 504
+ * trailing days, sector and position rows and a limit on turnover from the weights before, or the largest Sharpe ratio.
+ * Goals: 12 s of CPU on wasm, 6 s for the Sharpe ratio. Words on the command line select cases.
  */
 const NAMES = 500;
 const HISTORY = 504;

@@ -8,8 +8,9 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 /**
- * Every objective but the tails with the loadings of 40 factors, from the rows as clients write them to the weights. Processor time:
- * the first of a process that has solved others, the median and the least of seven. Names on the command line.
+ * Measures every objective except tails with the loadings of 40 factors, from the rows of a request to the weights.
+ * Prints processor times: the first solve of an objective in a process that has already solved other objectives, the
+ * median and the minimum of seven. The command line selects numbers of securities.
  */
 const GOALS_MS: Readonly<Record<number, number>> = { 2668: 50, 5000: 200 };
 const FACTORS = 40;
@@ -67,7 +68,7 @@ function measureSolve(input: Input, objective: (typeof OBJECTIVES)[number]): num
   return (user + system) / 1000;
 }
 
-/** Returns a market factor, eleven sectors and styles, with a skewed index. */
+/** Returns a problem with a market factor, eleven sector factors and styles, and a skewed index. */
 function createFamily(names: number): Input {
   const random = createCounterRandom({ seed: 5, stream: 2 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);

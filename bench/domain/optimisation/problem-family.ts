@@ -5,22 +5,23 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createDenseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
-/** Names of an index, the sessions of its risk model, and all that constraint rows read of them. */
+/** Securities of an index, the sessions of its risk model, and all data that constraint rows read. */
 export interface Family {
   readonly identifiers: readonly string[];
   readonly index: Float64Array;
   readonly previous: Float64Array;
   readonly metric: Metric;
-  /** Annualised, [N]. */
+  /** Annualised expected returns, [N]. */
   readonly means: Float64Array;
   readonly sectors: readonly string[];
   readonly values: Float64Array;
   readonly valueTraded: Float64Array;
-  /** Simple returns by session, the scenarios of rows that limit tails, [T x N]. */
+  /** Simple returns by session, [T x N], which are the scenarios of tail constraints. */
   readonly returns: Float64Array;
   /**
-   * @param objective  Default: the least tracking error.
-   * @param algebra    Default: plain loops.
+   * Returns the problem with the given constraint rows.
+   * @param objective Default: minimum tracking error.
+   * @param algebra Default: plain loops.
    */
   problemOf(rows: readonly object[], objective?: Objective, algebra?: DenseAlgebra): Problem;
 }
@@ -28,8 +29,9 @@ export interface Family {
 const SECTORS = 11;
 
 /**
- * Returns a market and eleven sector factors with fat tails over some sessions, weights by a skewed size, and previous
- * weights that drifted from them. The covariance is the sample's, shrunk by a tenth towards its diagonal.
+ * Returns securities driven by a market factor and eleven sector factors with fat tails, index weights by a skewed
+ * size, and previous weights that drifted from the index. The covariance is the sample covariance, shrunk by a tenth
+ * towards its diagonal.
  */
 export function problemFamily(names: number, sessions: number, seed = 1): Family {
   const random = createCounterRandom({ seed, stream: 11 });
@@ -86,7 +88,7 @@ function returnsPanel(random: Random, sectorOf: readonly number[], sessions: num
   return panel;
 }
 
-/** Annualised covariance, shrunk, and means; takes them off the panel. */
+/** Returns the annualised shrunk covariance and the means, and subtracts the means from the panel. */
 function createMoments(panel: Float64Array, names: number): { covariance: Float64Array; means: Float64Array } {
   const sessions = panel.length / names;
   const means = new Float64Array(names);

@@ -6,9 +6,9 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { problemFamily } from './problem-family.js';
 
 /**
- * Equal risk contributions of all securities, from the request to the weights: problem, parity, proof. Processor time,
- * least of seven, with the first and the median; goal for 1,000 securities: 50 ms. Numbers of securities on the command
- * line.
+ * Measures equal risk contributions of all securities, from the request to the weights: problem, parity, proof. Prints
+ * the minimum, the first and the median processor time of seven solves; goal for 1,000 securities: 50 ms. The command
+ * line selects numbers of securities.
  */
 const LIMITS_MS: Readonly<Record<number, number>> = { 1000: 50 };
 const SESSIONS = 504;
@@ -40,7 +40,7 @@ for (const names of sizes.length > 0 ? sizes : [334, 1000, 2000]) {
   );
 }
 
-/** Largest relative difference of a contribution from its equal share. */
+/** Returns the largest relative difference between a risk contribution and the equal share. */
 function distanceFromParity(metric: ReturnType<typeof problemFamily>['metric'], weights: Float64Array): number {
   const force = new Float64Array(weights.length);
   multiplyMetric(metric, weights, force);

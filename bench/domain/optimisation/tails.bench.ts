@@ -16,35 +16,35 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { listFrom, numberFrom, textFrom, wordsFrom } from '../../variables.js';
 
 /**
- * The least CVaR and CDaR at 0.95 compared with HiGHS (of scipy) and cvxopt: processor time and the distance of each
- * optimum from ours. Ours is warm, from the rows of a problem to its weights, least of three (ROUNDS).
- * SIZES=134x1000d,500x504ds selects sizes, as securities x scenarios, with `d` for drawdowns and `s` for short
- * positions, `l` for the largest return within a CVaR a twentieth of the way from the least to that of the index, and
- * `t` for a limit on turnover from the index, all of which peers skip; PEERS=ours,highs-ds selects peers, for PEER_SECONDS each. A missing peer reports that.
- * Goal: 500 securities x 5,000 scenarios in 2 s at 1e-6; 100,000 scenarios are feasible, with the gap that the bound
- * proves.
+ * Compares the minimum CVaR and CDaR at 0.95 with HiGHS (of scipy) and cvxopt: processor time and the difference of
+ * each optimum from the optimum of this engine. The engine is warm; its time is the minimum of three solves (ROUNDS),
+ * from the rows of a problem to its weights. SIZES=134x1000d,500x504ds selects sizes, as securities x scenarios, with
+ * `d` for drawdowns and `s` for short positions, `l` for the largest return within a CVaR limit a twentieth of the way
+ * from the minimum to the CVaR of the index, and `t` for a limit on turnover from the index; peers skip `s`, `l` and
+ * `t`. PEERS=ours,highs-ds selects peers, for PEER_SECONDS each. A missing peer is reported. Goal: 500 securities x
+ * 5,000 scenarios in 2 s at 1e-6; 100,000 scenarios are feasible, with the gap that the bound proves.
  */
 const GROUPS = 11;
 const CONFIDENCE = 0.95;
 const FACTORS = 10;
 
-/** Solves of ours, the least of which counts. */
+/** Number of solves of this engine; the minimum time counts. */
 const ROUNDS = numberFrom('ROUNDS');
 
-/** Of each name at most, where short positions are allowed. */
+/** Maximum short weight per security, if short positions are allowed. */
 const SHORT = 0.01;
 
-/** Limit on turnover from the index, where there is one. */
+/** Limit on turnover from the index, in cases with a turnover limit. */
 const TURNOVER = 0.3;
 
-/** Returns that the covariance is of. */
+/** Number of returns that the covariance is estimated from. */
 const MODEL_SESSIONS = 504;
 const LIMITS_MS: Readonly<Record<string, number>> = { '500x5000': 2000 };
 
-/** Scenarios beyond which no peer is asked: their programmes take minutes and gigabytes. */
+/** Number of scenarios above which peers are skipped: their programmes take minutes and gigabytes. */
 const PEER_SCENARIOS_MAX = 20_000;
 
-/** Seconds that a peer may take. */
+/** Time limit of a peer, in seconds. */
 const PEER_SECONDS = numberFrom('PEER_SECONDS');
 
 const SCRIPT = fileURLToPath(new URL('../../../../bench/domain/optimisation/tails.py', import.meta.url));
@@ -53,7 +53,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'tails-'));
 const { engine } = await openEngine('auto');
 const sizes = listFrom('SIZES', /^[1-9]\d*x[1-9]\d*d?s?l?t?$/);
 const peers = wordsFrom('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).filter((name) => {
-  if (name === 'ours') return false; // it is always there
+  if (name === 'ours') return false; // this engine always runs
   try {
     execFileSync(python, [SCRIPT, 'probe', name], { stdio: 'ignore' });
     return true;
@@ -63,7 +63,7 @@ const peers = wordsFrom('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).fi
   }
 });
 
-// Compiled code, as a service has it.
+// Compiles the code, as in a running service.
 for (const measure of ['loss', 'drawdown'] as const)
   for (let warm = 0; warm < 3; warm++)
     ours(problemOf({ names: 120, measure, returns: drawReturns(120, 500), cap: 0.05, short: 0 }));
@@ -72,7 +72,7 @@ for (const label of sizes) {
   const [names, scenarios] = label
     .replace(/[dslt]/g, '')
     .split('x')
-    .map(Number) as [number, number]; // Labels have both.
+    .map(Number) as [number, number]; // labels contain both numbers
   const measure = label.includes('d') ? 'drawdown' : 'loss';
   const short = label.includes('s') ? SHORT : 0;
   const returns = drawReturns(names, scenarios);
@@ -98,7 +98,7 @@ for (const label of sizes) {
         stdio: ['ignore', 'pipe', 'ignore'],
         timeout: 1000 * PEER_SECONDS,
       });
-      const [ms, value] = answer.split(' ').map(Number) as [number, number]; // Both are printed.
+      const [ms, value] = answer.split(' ').map(Number) as [number, number]; // peers print both numbers
       console.log(
         `${label.padEnd(10)} ${name.padEnd(11)} ${ms.toFixed(0).padStart(8)} ms  ${(ms / own.ms).toFixed(1)} x  optimum less ours ${(value / own.value - 1).toExponential(1)}`,
       );
@@ -114,14 +114,17 @@ interface TailCase {
   readonly measure: TailMeasure;
   readonly returns: Float64Array;
   readonly cap: number;
-  /** Of each name at most. */
+  /** Maximum short weight per security. */
   readonly short: number;
-  /** Of the average, under which the return is the largest; the least average without it. */
+  /** Limit on the tail average of the maximum-return problem. Default: the tail average is minimised. */
   readonly limit?: number;
   readonly turnover?: number | undefined;
 }
 
-/** Full investment, a cap, and groups between 0.6 and 1.4 of an equal share, with the covariance of the first sessions. */
+/**
+ * Returns a problem with full investment, a cap, groups between 0.6 and 1.4 of an equal share, and the covariance of
+ * the first sessions.
+ */
 function problemOf({ names, measure, returns, cap, short, limit, turnover }: TailCase): Problem {
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const groups = identifiers.map((_, i) => `G${i % GROUPS}`);
@@ -181,7 +184,7 @@ function findLeast(all: readonly ReturnType<typeof ours>[]): ReturnType<typeof o
   return { ...all[0]!, ms: Math.min(...all.map(({ ms }) => ms)) };
 }
 
-/** Covariance of a panel, shrunk by a tenth towards its diagonal, annualised. */
+/** Returns the annualised covariance of a panel, shrunk by a tenth towards its diagonal. */
 function covarianceOf(returns: Float64Array, names: number): Float64Array {
   const sessions = returns.length / names;
   const panel = returns.slice();
@@ -201,7 +204,7 @@ function covarianceOf(returns: Float64Array, names: number): Float64Array {
   return covariance;
 }
 
-/** Daily returns with ten factors and shocks whose size changes from day to day. */
+/** Returns daily returns with ten factors and shocks whose size changes from day to day. */
 function drawReturns(names: number, scenarios: number): Float64Array {
   const random = createCounterRandom({ seed: 5, stream: 7 });
   const loadings = Float64Array.from({ length: names * FACTORS }, (_, e) =>

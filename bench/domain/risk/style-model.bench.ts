@@ -13,8 +13,9 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { quarterlyDividends } from '../seeded-market.js';
 
 /**
- * A model of seven styles of 3,000 names over ten years of daily returns, exposures each month: returns, datapoints, regressions,
- * covariance and its eigenvalues. Processor time of the first estimate and of the second. Goal: 10 s. Names on the command line.
+ * Measures a model of seven styles for 3,000 securities over ten years of daily returns, with monthly exposures:
+ * returns, datapoints, regressions, covariance and its eigenvalues. Prints the processor time of the first and the
+ * second estimate. Goal: 10 s. The command line selects numbers of securities.
  */
 const SESSIONS = 2521;
 const YEAR = 252;
@@ -49,7 +50,7 @@ function measureTime(market: MarketData): { readonly ms: number; readonly factor
   const asked = Int32Array.from(market.identifiers.keys());
   const { factors } = engine.scope(() => {
     const { factors: found } = estimateRiskModel(engine, window, asked, request);
-    return { factors: found! }; // A model of styles has them.
+    return { factors: found! }; // a style model has factors
   });
   const { user, system } = process.cpuUsage(begin);
   return {
@@ -59,7 +60,7 @@ function measureTime(market: MarketData): { readonly ms: number; readonly factor
   };
 }
 
-/** Random walks with sectors, shares, volumes, dividends and yearly accounts. */
+/** Returns a market of random walks with sectors, shares, volumes, dividends and annual accounts. */
 function createStyledMarket(names: number): MarketData {
   const random = createCounterRandom({ seed: 9, stream: 3 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);

@@ -1,6 +1,6 @@
 import { waitForJob, processorTime, type Done, type PythonPeer, type RunningService } from '../service.js';
 
-/** The panels that both sides read: a folder of float64 files, and the store of the service with the same values. */
+/** Panels that both sides read: a folder of float64 files, and the store of the service with the same values. */
 export interface SharedMarket {
   readonly folder: string;
   readonly names: number;
@@ -9,36 +9,35 @@ export interface SharedMarket {
   readonly dates: readonly string[];
 }
 
-/** A work that service and peer do, from the same numbers to numbers that must agree. */
+/** Work that both service and peer do, from the same inputs to results that must agree. */
 export interface Work {
   readonly name: string;
-  /** Turns of either side. */
+  /** Number of timed turns of either side. */
   readonly pairs: number;
-  /** Turns before these in which both sides compile and fill their caches. */
+  /** Number of earlier untimed turns, in which both sides compile and fill their caches. */
   readonly untimed: number;
-  /** Most of the peer's processor time that the service may take; null if none is set. */
+  /** Maximum ratio of the processor time of the service to the peer's; null for no limit. */
   readonly limit: number | null;
-  /** Maximum time on two free cores, ms of the processor and by the clock. Default: no limit. */
+  /** Maximum processor and wall-clock time on two free cores, ms. Default: no limit. */
   readonly goal?: { readonly processor?: number; readonly wall?: number };
-  /** Most that an answer may differ from the peer's, relative to it. */
+  /** Maximum relative difference between a result and the peer's result. */
   readonly tolerance: number;
-  /** The module without which the peer cannot do it. */
+  /** Python module that the peer requires. */
   readonly needs: 'numpy' | 'pandas' | 'cvxopt';
-  /** Creates the required documents, and the request for the peer. */
+  /** Creates the required documents, and returns the request for the peer. */
   prepare(service: RunningService, market: SharedMarket): Promise<object>;
   /**
-   * Changes the inputs before a turn, untimed, so that its outcome is new, and returns the change of the peer's
-   * request.
+   * Changes the inputs before a turn, untimed, so that the result is new, and returns the change of the peer's request.
    */
   vary?(service: RunningService, market: SharedMarket, turn: number): Promise<object>;
-  /** Once, from submitted to finished. */
+  /** Runs the work once, from submission to completion. */
   run(service: RunningService): Promise<void>;
   answer(service: RunningService): Promise<readonly number[]>;
 }
 
 /**
- * The cost of the work in the service: every thread of its process counts. @param isRead true if its answer is read
- * afterwards
+ * Returns the cost of the work in the service, including every thread of its process.
+ * @param isRead true if the result is read afterwards
  */
 export async function byService(work: Work, service: RunningService, isRead: boolean): Promise<Done> {
   const [processor, wall] = [processorTime(service), performance.now()];
@@ -60,7 +59,7 @@ export async function send<T>({ url }: RunningService, method: string, path: str
   return requireOk<T>(await fetch(url + path, { method, headers, body: JSON.stringify(body) }));
 }
 
-/** Sends a request that makes a job and waits for its success. */
+/** Sends a request that creates a job and waits for its success. */
 export async function runJob(service: RunningService, path: string, body: unknown): Promise<void> {
   const { job_id: id } = await send<{ readonly job_id: string }>(service, 'POST', path, body);
   await waitForJob(service, id);
@@ -69,36 +68,36 @@ export async function runJob(service: RunningService, path: string, body: unknow
 async function requireOk<T>(answer: Response): Promise<T> {
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${answer.url} answers ${answer.status}: ${text}`);
-  return JSON.parse(text) as T; // The service's own answer.
+  return JSON.parse(text) as T; // type of the service's response
 }
 
 const INDEX = 'BENCH';
 const CAP = 0.02;
-/** Step of the caps from turn to turn: each backtest has another outcome than the stored run. */
+/** Difference of the caps between turns: each backtest has another outcome than the stored run. */
 const CAP_STEP = 1e-6;
 const COST_BPS = 10;
 
-/** Of one basis point. */
+/** One basis point. */
 const BPS = 1e-4;
 
 const TURNS = { pairs: 7, untimed: 5 };
 
-/** Of one that takes little time. */
+/** Turns of a short work. */
 const SHORT_TURNS = { pairs: 21, untimed: 10 };
 
-/** Of a work that takes the peer seconds. */
+/** Turns of a work that takes the peer seconds. */
 const SLOW_TURNS = { pairs: 2, untimed: 1 };
 
-/** Summation order differs between the sides: relative. */
+/** Relative tolerance; the two sides sum in different order. */
 const SAME = 1e-9;
 
-/** Largest of the ill-conditioned figures of a matrix: relative. */
+/** Relative tolerance of the largest ill-conditioned figures of a matrix. */
 const SAME_EIGENVALUES = 1e-6;
 
-/** Relative accuracy of a volatility from cvxopt at its own tolerance. */
+/** Relative tolerance of a volatility, given the default tolerance of cvxopt. */
 const SAME_OPTIMUM = 1e-6;
 
-/** Every comparison, in the order they run in. */
+/** Comparisons in the order of their execution. */
 export const WORKS: readonly Work[] = [
   backtest('quarterly', 2.2, { processor: 150, wall: 120 }),
   backtest('monthly', 2.2),
@@ -132,13 +131,13 @@ function backtest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work[
   };
 }
 
-/** Returns a run that comes out as the stored one did. */
+/** Returns a backtest with the same outcome as the stored run. */
 function backtestAgain(frequency: 'monthly'): Work {
   const { vary: _, ...again } = backtest(frequency, 2.2);
   return { ...again, name: `backtest, ${frequency}, repeated` };
 }
 
-/** Returns the backtest as a loop over sessions, as in a notebook: only index and portfolio. */
+/** Returns the backtest as a loop over sessions, as in a notebook, with only the index and the portfolio. */
 function backtestBySession(frequency: 'quarterly'): Work {
   const vectorised = backtest(frequency, 1);
   return {
@@ -157,14 +156,17 @@ interface Series {
   readonly data: readonly number[];
 }
 
-/** Growth of the index and of the portfolio after costs, over the whole run. */
+/** Returns the growth of the index and of the portfolio after costs, over the whole run. */
 async function readGrowths(service: RunningService): Promise<readonly number[]> {
   const path = `/analytics/${INDEX}/performance`;
   const { level, index_level: index } = await get<{ level: Series; index_level: Series }>(service, path);
   return [index, level].map(({ data }) => data.at(-1)! / data[0]!);
 }
 
-/** Variants by their costs: the peer simulates each, as the service does unless it knows that they hold the same. */
+/**
+ * Returns a sweep of variants that differ in costs. The peer simulates each variant, as does the service except for
+ * variants known to hold the same portfolio.
+ */
 function sweep(variants: number): Work {
   const costs = Array.from({ length: variants }, (_, bps) => bps);
   return {
@@ -296,7 +298,7 @@ async function defineIndex(
   });
 }
 
-/** Sessions of the rebalances, as positions: the schedule is not what is compared. */
+/** Returns the sessions of the rebalances as positions, so that the peer need not compute the schedule. */
 async function readRebalances(service: RunningService, { dates }: SharedMarket): Promise<readonly number[]> {
   const view = await get<{ rebalances: { date: string }[] }>(service, `/analytics/${INDEX}/rebalances`);
   const row = new Map(dates.map((date, at) => [date, at]));

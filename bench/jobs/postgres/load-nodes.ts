@@ -7,19 +7,19 @@ import { takeUse } from '#store/postgres/database-use.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { preparation } from '#store/postgres/preparation.js';
 
-/** The start order of a process of the load bench. */
+/** Start order for a process of the load bench. */
 export interface LoadOrder {
   readonly url: string;
   readonly name: string;
   readonly workers: number;
   readonly workMs: number;
-  /** True if each worker also has the connection that holds the right to the database and receives cancellations. */
+  /** True if each worker also has the connection that holds the database lock and receives cancellations. */
   readonly hasListeners: boolean;
-  /** True if it also has a front. */
+  /** True if the process also has a front. */
   readonly hasFront: boolean;
 }
 
-/** Jobs that a front submits, and their interval in ms. */
+/** Jobs that a front submits: every `step`th number from `first`, `count` in all, every `apartMs` ms. */
 export interface Submissions {
   readonly first: number;
   readonly step: number;
@@ -27,7 +27,7 @@ export interface Submissions {
   readonly apartMs: number;
 }
 
-/** When something began, ms since 1970, and how long it took. */
+/** Start of an operation in ms since 1970, and its duration in ms. */
 export type Timed = readonly [atMs: number, ms: number];
 
 export type LoadNews =
@@ -41,7 +41,7 @@ const TOLD_MS = 200;
 
 const log = { info: () => {}, warn: () => {}, error: console.error };
 const limits = { ...nodeLimits({ workers: 1, memoryBytes: 1e12 }), queueMax: 1e6, endedMax: 1e9 };
-const order = JSON.parse(process.argv[2]!) as LoadOrder; // From the bench.
+const order = JSON.parse(process.argv[2]!) as LoadOrder; // the bench passes it
 const send = (news: LoadNews): void => void process.send!(news);
 const nowMs = (): number => performance.timeOrigin + performance.now();
 const starts: Timed[] = [];
@@ -67,7 +67,7 @@ async function openWorker(name: string): Promise<void> {
     if (isBusy) return;
     isBusy = true;
     for (let claim = await queue.claim(next); claim !== undefined; claim = await queue.claim(next)) {
-      const { at } = claim.input!.payload as { readonly at: number }; // As `submit` wrote it.
+      const { at } = claim.input!.payload as { readonly at: number }; // `submit` wrote this payload
       starts.push([at, nowMs() - at]);
       await new Promise((resolve) => setTimeout(resolve, order.workMs));
       await queue.complete(claim.lease, { type: 'succeed', result: { value: null }, message: '' });
@@ -87,7 +87,7 @@ async function submit(queue: JobQueue, i: number): Promise<void> {
   submissions.push([at, nowMs() - at]);
 }
 
-/** At a constant rate; one that is late is not waited for. */
+/** Submits jobs at a constant rate, without waiting for late ones. */
 async function submitAll(queue: JobQueue, { first, step, count, apartMs }: Submissions): Promise<void> {
   const start = performance.now();
   const all: Promise<void>[] = [];

@@ -25,24 +25,28 @@ import type { LoadNews, LoadOrder, Submissions, Timed } from './load-nodes.js';
 import { numberFrom, wordFrom } from '../../variables.js';
 
 /**
- * A cluster under load: workers with a connection each, and one that listens, that sleep through their jobs, two fronts
- * that submit at a constant rate, in several processes, old rows in the table. PostgreSQL's processor time and write-ahead log a job,
- * submissions, and the time from a submission to its start; of all, and once it has run for some seconds. In full:
- * LOAD_SECONDS=600 LOAD_OLD_JOBS=1000000. Goals: at most 60 % of a core for 10,000 jobs a minute, starts within 500 ms
- * (p99). Then the processor time of a part that computes nothing, on one node and on two; goal: at most 5 ms.
+ * Measures a cluster under load. Several processes contain workers, each with one connection and a listener, which
+ * sleep during their jobs, and two fronts, which submit at a constant rate; the table contains old rows. Prints the
+ * processor time and write-ahead log of PostgreSQL per job, the times of submissions, and the time from a submission to
+ * its start; for the whole run, and without the first seconds. In full: LOAD_SECONDS=600 LOAD_OLD_JOBS=1000000. Goals:
+ * at most 60 % of a core for 10,000 jobs a minute, starts within 500 ms (p99). Then measures the processor time of a
+ * job part that computes nothing, on one node and on two; goal: at most 5 ms.
  */
 const SECONDS = numberFrom('LOAD_SECONDS');
 const JOBS_PER_MINUTE = numberFrom('LOAD_JOBS_PER_MINUTE');
 const WORKERS = numberFrom('LOAD_WORKERS');
 const OLD = numberFrom('LOAD_OLD_JOBS');
-/** As long as half of the workers are busy with at the full rate. */
+/** Duration of a job, which keeps half of the workers busy at the full rate. */
 const WORK_MS = numberFrom('LOAD_WORK_MS');
 const PROCESSES = numberFrom('LOAD_PROCESSES');
-/** Each worker has a second connection, which is asked every 2 s whether it lives; off: the connections of the goal. */
+/**
+ * Each worker has a second connection, which checks its liveness every 2 s; if off, the workers have only the
+ * connections of the goal.
+ */
 const HAS_LISTENERS = wordFrom('LOAD_LISTENERS', ['on', 'off']) === 'on';
 const PARTS = numberFrom('LOAD_PARTS');
 const FRONTS = 2;
-/** Until nodes know how many they are. */
+/** Time until the nodes know the size of the cluster. */
 const SETTLE_MS = 8000;
 const IDLE_MS = 5000;
 const BEGINNING_MS = 5000;
@@ -65,7 +69,7 @@ interface LoadProcess {
   ended: number;
 }
 
-/** Resolves with the next word of a process of this type. */
+/** Resolves with the next message of this type from a process. */
 function createWord<T extends LoadNews['type']>(child: ChildProcess, type: T): Promise<Extract<LoadNews, { type: T }>> {
   return new Promise((resolve, reject) => {
     child.once('exit', () => reject(new Error('a process of the load has ended')));
@@ -87,7 +91,7 @@ const processes = await Promise.all(
   }),
 );
 
-/** Processor time of the nodes, ms. */
+/** Returns the processor time of the nodes, ms. */
 function nodesMs(): number {
   const ticks = processes.map(({ child }) => {
     const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
@@ -154,7 +158,10 @@ if (PARTS > 0) await measureParts();
 await client.end();
 await server.stop();
 
-/** Prints the processor time of a part: it is taken, its output is written as a file, and kept for a later attempt. */
+/**
+ * Prints the processor time of a part: claiming it, writing its output as a file, and keeping the output for a later
+ * attempt.
+ */
 async function measureParts(): Promise<void> {
   const database = openDatabase({ url: server.url });
   const documents = await openPostgresDocuments({ database });
@@ -170,7 +177,7 @@ async function measureParts(): Promise<void> {
     return createSharedParts({ rows, documents, clock, leaseMs: limits.leaseMs });
   }
 
-  /** Computes parts of the other node. @returns their number */
+  /** Computes parts of the other node's job. @returns number of computed parts */
   async function computeHelp(over: AbortSignal): Promise<number> {
     const parts = partsOf('other');
     for (let helped = 0; ;) {
@@ -179,7 +186,7 @@ async function measureParts(): Promise<void> {
       if (claim === undefined && over.aborted) return helped;
       if (claim === undefined) await sleep(20);
       else {
-        helped += claim.parts!.length; // It is a claim of parts.
+        helped += claim.parts!.length; // the claim is of parts
         await parts.complete(claim.lease, { type: 'succeed', result: { artifact: await write() }, message: '' });
       }
     }
@@ -187,7 +194,7 @@ async function measureParts(): Promise<void> {
 
   for (const isShared of [false, true]) {
     await queue.submit(createJob(isShared ? 'shared' : 'alone'));
-    const { lease, input } = (await queue.claim(order))!; // It was just submitted.
+    const { lease, input } = (await queue.claim(order))!; // the job was just submitted
     const over = new AbortController();
     const helping = isShared ? computeHelp(over.signal) : Promise.resolve(0);
     const before = process.cpuUsage();
@@ -196,7 +203,7 @@ async function measureParts(): Promise<void> {
         { count: PARTS, atOnce: 4, share: 1, here: write },
         {
           offered: isShared ? partsOf('own') : undefined,
-          kept: createPartsKeeper({ documents, version: '1' }).of(lease, input!), // It has one.
+          kept: createPartsKeeper({ documents, version: '1' }).of(lease, input!), // the claim has an input
           lease,
           artifacts,
           clock,
@@ -223,16 +230,19 @@ async function measureParts(): Promise<void> {
 
 /** Resources used by a server during an operation. */
 interface ServerUsage {
-  /** Processor time of all its processes. */
+  /** Processor time of all processes of the server. */
   readonly ms: number;
   readonly wallMs: number;
-  /** The one over the other, as text. */
+  /** Processor time divided by wall-clock time, as text. */
   readonly share: string;
-  /** Write-ahead log. */
+  /** Bytes of write-ahead log. */
   readonly bytes: number;
 }
 
-/** Looks at the processes of a server of this machine; those of connections that close meanwhile are left out. */
+/**
+ * Returns a meter of the processes of a local PostgreSQL server; connections that close during a measurement are
+ * ignored.
+ */
 async function serverProcess(client: Client) {
   const { rows } = await client.query<{ data: string }>(`SELECT current_setting('data_directory') AS data`);
   const pid = readFileSync(`${rows[0]!.data}/postmaster.pid`, 'utf8').split('\n')[0];
@@ -241,7 +251,7 @@ async function serverProcess(client: Client) {
     let ticks = 0;
     for (const name of await readdir('/proc')) {
       if (!/^\d+$/.test(name)) continue;
-      // State, parent and so on: what comes after the name of the program.
+      // Fields after the program name: state, parent and so on.
       const fields = (await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ') ?? [];
       if (fields[1] === pid) ticks += Number(fields[11]) + Number(fields[12]);
     }

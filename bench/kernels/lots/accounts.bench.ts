@@ -8,16 +8,17 @@ import { textFrom } from '../../variables.js';
 import { runPeer, scratch } from '../optimisation/outside-peers.js';
 
 /**
- * Accounts of about 3,000 lots of 500 securities with 40 factors, and of 20,000 lots: processor time per account, warm, by order
- * of lots, of any fraction and of whole shares; then convex accounts next to cvxopt and OSQP, which have the same problem in
- * sparse form, and one thread. cvxopt ends at 1e-11, OSQP at residuals of 1e-6: its objective differs by more.
+ * Measures accounts of about 3,000 lots of 500 securities with 40 factors, and of 20,000 lots: warm processor time per
+ * account, by lot order, with fractional and with whole shares. Then convex accounts are compared with cvxopt and OSQP,
+ * which solve the same problem in sparse form on one thread. cvxopt ends at 1e-11, OSQP at residuals of 1e-6, so that
+ * its objective differs by more.
  */
 const COUNT = 100;
 const WARM_UP = 10;
 const PEER_ACCOUNTS = 3;
 const SIZE = { n: 500, k: 40, lotsOf: 7 };
 const WHOLE = { share: 0.00005 };
-/** Marks accounts whose limit follows from their own tracking errors, see `limited`. */
+/** Placeholder for an account with a tracking limit that is computed from the account, see `limitTrackingError`. */
 const LIMITED = { trackingLimit: Infinity };
 const SMALL = { n: 40, k: 8, lotsOf: 4, share: 0.0005 };
 const SCRIPT = fileURLToPath(new URL('../../../../bench/kernels/lots/accounts.py', import.meta.url));
@@ -55,7 +56,9 @@ for (const [label, order, more, count] of [
   );
 }
 
-/** Account whose lots are sold in an order. Those of a random account are in none: the oldest may have any gain. */
+/**
+ * Returns an account with a lot order. The lots of a random account are unordered: the oldest lot may have any gain.
+ */
 function accountOf(order: Order, terms: Parameters<typeof randomAccount>[0]): AccountProgram {
   const program = randomAccount({ ...terms, isOrdered: order !== 'specific' });
   if (order !== 'hifo') return program;
@@ -70,7 +73,7 @@ function accountOf(order: Order, terms: Parameters<typeof randomAccount>[0]): Ac
   return { ...program, lotSize: pick(lotSize), lotShort: pick(lotShort), lotLong: pick(lotLong) };
 }
 
-/** Limits the tracking error to halfway between the lowest one and that of the account without a limit. */
+/** Limits the tracking error to halfway between the minimum and the tracking error of the account without a limit. */
 function limitTrackingError(program: AccountProgram): AccountProgram {
   const any = { ...program, unit: new Float64Array(program.n) };
   const [free, least] = [any, { ...any, taxWeight: 1e-3, aversion: 1000 }].map((own) =>
@@ -114,7 +117,7 @@ function solveTimed(account: AccountProgram) {
   return { ms: (user + system) / 1000, steps, gap: figures.objective - bound, objective: figures.objective };
 }
 
-/** Account without losses after net losses before: one convex problem. */
+/** Returns an account without losses but with previous net losses, which is one convex problem. */
 function convex(seed: number): AccountProgram {
   const program = randomAccount({ ...SIZE, seed, aversion: 1 });
   return {

@@ -11,15 +11,15 @@ import { runPeer } from './outside-peers.js';
 import { measureTime } from './quadratic.js';
 
 /**
- * The Maros-Meszaros problems, certified to absolute residuals of 1e-9: processor time of a warm solve with its
- * certificate, and residuals that a script of Python computes with fractions from the files and the answers only. The
- * script also solves each problem by cvxopt.
+ * Measures the Maros-Meszaros problems, certified to absolute residuals of 1e-9: processor time of a warm solve with
+ * its certificate, and residuals. A Python script computes the residuals in exact fractions, only from the problem
+ * files and the solutions, and also solves each problem with cvxopt.
  */
 const FOLDER = folderFrom('BENCH_MAROS');
 const PYTHON = textFrom('BENCH_PYTHON')!;
 const SCRIPT = fileURLToPath(new URL('../../../../bench/kernels/optimisation/maros-residuals.py', import.meta.url));
 
-/** Seconds of the script for a problem: cvxopt takes up to one, fractions up to some. */
+/** Time limit of the script for a problem: cvxopt takes up to one second, exact fractions a few. */
 const SCRIPT_SECONDS = 300;
 
 if (FOLDER === undefined) refuse('BENCH_MAROS names the folder with the problems, as .mat files; it is not given');

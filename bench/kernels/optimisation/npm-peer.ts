@@ -5,15 +5,15 @@ import { atLeast, readQuadratic, RIDGE, measureTime, type Quadratic } from './qu
 import { folderFrom } from '../../variables.js';
 
 /**
- * A quadratic programme by a package of npm: `npm-peer.js FILE ANSWER NAME`, or `npm-peer.js probe NAME`. Prints milliseconds of the
- * processor and of the clock. BENCH_PEERS names the folder of its `node_modules`.
+ * Solves a quadratic programme with an npm package: `npm-peer.js FILE ANSWER NAME`, or `npm-peer.js probe NAME`. Prints
+ * the processor time and the wall-clock time in ms. BENCH_PEERS names the folder of its `node_modules`.
  */
 type Solve = (quadratic: Quadratic) => Promise<() => Float64Array>;
 
 const PEERS: Readonly<Record<string, Solve>> = { quadprog: byQuadprog, highs: byHighs, clarabel: byClarabel };
 
 const [first, ...others] = process.argv.slice(2);
-const solve = PEERS[others.at(-1)!]!; // The bench names one of them.
+const solve = PEERS[others.at(-1)!]!; // the bench passes the name of a peer
 if (first === 'probe') await solve(loadSmallest());
 else {
   const { ms, clockMs, x } = measureTime(await solve(readQuadratic(readFileSync(first!))));
@@ -21,7 +21,7 @@ else {
   console.log(ms, clockMs);
 }
 
-/** Returns the least programme: the package is loaded for it. */
+/** Returns the smallest programme, which only tests that the package can be loaded. */
 function loadSmallest(): Quadratic {
   const one = Float64Array.of(1);
   return { n: 1, hessian: one, linear: one, lower: one, upper: one, rows: [] };
@@ -41,7 +41,7 @@ interface Quadprog {
   ): { solution: number[]; message: string };
 }
 
-/** Arrays of that package count from one. */
+/** Creates a solver with quadprog, whose arrays count from one. */
 async function byQuadprog(quadratic: Quadratic): Promise<() => Float64Array> {
   const quadprog = npmModule('quadprog') as Quadprog; // its documented shape
   const { n, hessian, linear } = quadratic;
@@ -71,7 +71,7 @@ interface Highs {
   createModel(model: object): HighsModel;
 }
 
-/** Compressed by columns, as that package takes it. */
+/** Creates a solver with HiGHS, which reads matrices compressed by columns. */
 async function byHighs({ n, hessian, linear, lower, upper, rows }: Quadratic): Promise<() => Float64Array> {
   const highs = await (npmModule('highs') as () => Promise<Highs>)(); // its documented shape
   const below = compressed(n, (j) => Array.from({ length: n - j }, (_, k) => [j + k, hessian[(j + k) * n + j]!]));
@@ -115,7 +115,7 @@ interface Clarabel {
   ): { readonly status: string; readonly x: number[] };
 }
 
-/** Clarabel in WebAssembly, as the package cvxjs brings it. */
+/** Creates a solver with Clarabel in WebAssembly, as packaged by cvxjs. */
 async function byClarabel(quadratic: Quadratic): Promise<() => Float64Array> {
   const clarabel = npmModule('clarabel-wasm-nodejs') as Clarabel; // its documented shape
   const { n, hessian, linear } = quadratic;
@@ -151,7 +151,7 @@ interface Compressed {
   readonly values: Float64Array;
 }
 
-/** Returns a matrix by columns, its zeros left out. */
+/** Returns a matrix compressed by columns, without its zeros. */
 function compressed(
   columns: number,
   entriesOf: (column: number) => readonly (readonly [row: number, value: number])[],

@@ -7,22 +7,22 @@ import { folderFrom } from '../../variables.js';
 import { atLeast, quadraticBytes, RIDGE, type Answer, type Quadratic, type Times } from './quadratic.js';
 
 /**
- * Quadratic programmes solved by other libraries, each solve in a separate process, so that no threads or memory of one
- * remain while another is timed. A peer repeats a quick solve, and reports the medians of the warm ones: processor time
- * of all its threads, and time by the clock. The folder in BENCH_PEERS may contain `node_modules` with quadprog, highs
- * and cvxjs, and `bin` with the `python3` and `Rscript` to call; default: those on the path. A missing peer reports
- * that.
+ * Solves quadratic programmes with other libraries, each solve in a separate process, so that neither threads nor
+ * memory of one peer affect the times of another. A peer repeats a quick solve, and reports the medians of the warm
+ * solves: processor time of all threads, and wall-clock time. The folder in BENCH_PEERS may contain `node_modules` with
+ * quadprog, highs and cvxjs, and `bin` with the `python3` and `Rscript` to call; default: those on the path. A missing
+ * peer is reported.
  */
 const FOLDER = folderFrom('BENCH_PEERS') ?? '';
 const SCRIPTS = fileURLToPath(new URL('../../../../bench/kernels/optimisation/', import.meta.url));
 const OURS = fileURLToPath(new URL('./npm-peer.js', import.meta.url));
 
-/** @throws where there is no answer, or none within the seconds */
+/** Solver of another library. @throws Error without a solution; TooSlow after the time limit */
 export type Peer = (quadratic: Quadratic, seconds?: number) => Answer;
 
 export const scratch = mkdtempSync(join(tmpdir(), 'peers-'));
 
-/** A peer that took longer than it may. */
+/** Thrown if a peer exceeds its time limit. */
 export class TooSlow extends Error {
   readonly seconds: number;
 
@@ -41,12 +41,12 @@ export function rPeer(solver: 'quadprog' | 'ecos'): Peer | string {
   return peerOf(executable('Rscript'), [join(SCRIPTS, 'peers.R')], [solver], computeOneSided);
 }
 
-/** Returns a package of npm in a process of Node. */
+/** Returns a peer that runs an npm package in a Node process. */
 export function npmPeer(name: 'quadprog' | 'highs' | 'clarabel'): Peer | string {
   return peerOf(process.execPath, [OURS], [name], quadraticBytes);
 }
 
-/** Runs a script, at most for some seconds. @throws TooSlow */
+/** Runs a script with an optional time limit. @throws TooSlow */
 export function runPeer(command: string, words: readonly string[], seconds?: number): string {
   try {
     return execFileSync(command, words, {
@@ -61,7 +61,7 @@ export function runPeer(command: string, words: readonly string[], seconds?: num
   }
 }
 
-/** Returns the two numbers that a peer prints. */
+/** Parses the processor and wall-clock times that a peer prints. */
 export function timesIn(text: string): Times {
   const [ms, clockMs] = text.trim().split(/\s+/).map(Number) as [number, number];
   return { ms, clockMs };
@@ -72,7 +72,10 @@ function executable(command: string): string {
   return FOLDER !== '' && existsSync(own) ? own : command;
 }
 
-/** Returns the programme in one file, its answer in another, times on standard output. */
+/**
+ * Returns a peer that reads the programme from a file, writes its solution to another file and prints its times; the
+ * reason if it does not run.
+ */
 function peerOf(
   command: string,
   words: readonly string[],
@@ -95,7 +98,10 @@ function peerOf(
   };
 }
 
-/** Head, Hessian, linear part, rows and their least values, bounds as rows. */
+/**
+ * Encodes a programme with one-sided rows: header, Hessian, linear part, rows and their lower bounds; bounds of
+ * variables are rows.
+ */
 function computeOneSided(quadratic: Quadratic): Buffer {
   const { equalities, matrix, least } = atLeast(quadratic);
   const head = Float64Array.of(quadratic.n, matrix.length, equalities, RIDGE);

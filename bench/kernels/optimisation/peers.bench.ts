@@ -9,10 +9,10 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { npmPeer, createPython, rPeer, scratch, type Peer } from './outside-peers.js';
 import { measureTime, type Answer, type Quadratic } from './quadratic.js';
 
-/** Sectors of the family. */
+/** Number of sectors of the problem family. */
 const SECTORS = 11;
 
-/** Factors other than the market: styles and sectors. */
+/** Number of style factors; the other factors are the market and the sectors. */
 const STYLES = 10;
 
 const CASES: readonly (FamilySize & { readonly label: string })[] = [
@@ -22,7 +22,7 @@ const CASES: readonly (FamilySize & { readonly label: string })[] = [
   { label: 'turn 334', names: 500, observations: 504, turnover: 0.02 },
 ];
 
-/** Minutes, or out of memory: left out. */
+/** Peers by case that take minutes or run out of memory, and are skipped. */
 const TOO_SLOW: Readonly<Record<string, readonly string[]>> = {
   'scipy SLSQP': ['turn 334'],
   'npm quadprog': ['turn 334'],
@@ -87,7 +87,7 @@ function print(
 }
 
 function objectiveOf({ n, metric, curvature, centre, linear }: Program, x: Float64Array): number {
-  const matrix = createMetricMatrix(metric!); // The family has one.
+  const matrix = createMetricMatrix(metric!); // every problem of the family has a metric
   let total = 0;
   for (let i = 0; i < n; i++) {
     total += linear[i]! * x[i]!;
@@ -108,9 +108,12 @@ function violationOf({ n, lower, upper, rows, kinks }: Program, x: Float64Array)
   return worst;
 }
 
-/** A turnover limit becomes a trade t for each name, of at least the change either way. */
+/**
+ * Converts a problem to a quadratic programme. A turnover limit adds a trade variable t per security, with t at least
+ * the change in either direction.
+ */
 function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows, kinks }: Program): Quadratic {
-  const matrix = createMetricMatrix(metric!); // The family has one.
+  const matrix = createMetricMatrix(metric!); // every problem of the family has a metric
   const kink = kinks[0];
   const size = kink === undefined ? n : 2 * n;
   const hessian = new Float64Array(size * size);
@@ -148,17 +151,17 @@ function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows,
 }
 
 interface FamilySize {
-  /** Names of the index; a third of them is excluded and left out before the solver sees the problem. */
+  /** Number of constituents of the index; a third is excluded before the solver receives the problem. */
   readonly names: number;
   readonly observations: number;
-  /** One-way turnover limit; null leaves it out. */
+  /** One-way turnover limit; null for no limit. */
   readonly turnover: number | null;
 }
 
 /**
- * Returns the tracking problem of the figures: a market, ten style and eleven sector factors with fat-tailed shocks,
- * shrunk towards constant correlation, sector rows of two per cent active, a beta row, and bounds of five times the
- * index weight.
+ * Returns the tracking problem of the published figures: a market, ten style and eleven sector factors with fat-tailed
+ * shocks, shrunk towards constant correlation, sector rows of two per cent active weight, a beta row, and bounds of
+ * five times the index weight.
  */
 function trackingProgram({ names, observations, turnover }: FamilySize, seed = 1): Program {
   const random = createCounterRandom({ seed, stream: 7 });
@@ -199,7 +202,7 @@ function trackingProgram({ names, observations, turnover }: FamilySize, seed = 1
   return programOf({ names, covariance, index, previous, sector, free, turnover });
 }
 
-/** Sample covariance shrunk by a tenth towards constant correlation, annualised. */
+/** Returns the annualised sample covariance, shrunk by a tenth towards constant correlation. */
 function shrunk(returns: Float64Array, names: number, observations: number): Float64Array {
   const means = new Float64Array(names);
   for (let e = 0; e < returns.length; e++) means[e % names]! += returns[e]! / observations;
@@ -240,7 +243,7 @@ function programOf({ names, covariance, index, previous, sector, free, turnover 
   const pick = (values: Float64Array) => Float64Array.from(free, (i) => values[i]!);
   const matrix = new Float64Array(n * n);
   for (let p = 0; p < n; p++) for (let q = 0; q < n; q++) matrix[p * n + q] = covariance[free[p]! * names + free[q]!]!;
-  // Excluded names have an active weight of minus their index weight: its force on the others.
+  // Excluded securities have minus their index weight as active weight, which adds a linear term for the others.
   const linear = new Float64Array(n);
   const excluded = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 === 2);
   for (let p = 0; p < n; p++) for (const j of excluded) linear[p]! -= 2 * covariance[free[p]! * names + j]! * index[j]!;

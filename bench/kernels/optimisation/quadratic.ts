@@ -1,6 +1,6 @@
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 
-/** minimise x'H x / 2 + linear'x within bounds and rows, dense and row-major. */
+/** Quadratic programme: minimise x'H x / 2 + linear'x within bounds and rows, dense and row-major. */
 export interface Quadratic {
   readonly n: number;
   readonly hessian: Float64Array;
@@ -16,10 +16,10 @@ interface QuadraticRow {
   readonly upper: number;
 }
 
-/** A dual method needs a definite curvature: what trades lack of it. */
+/** Curvature added to trade variables, which have none: a dual method requires a positive definite Hessian. */
 export const RIDGE = 1e-7;
 
-/** As a file: n and m, then all arrays as doubles. */
+/** Encodes a programme as a file: n and m, then all arrays as doubles. */
 export function quadraticBytes({ n, hessian, linear, lower, upper, rows }: Quadratic): Buffer {
   const createBounds = (side: 'lower' | 'upper') => Float64Array.from(rows, (row) => row[side]);
   const parts = [
@@ -53,7 +53,7 @@ export function readQuadratic(file: Buffer): Quadratic {
   };
 }
 
-/** Rows of one sign: equalities first, then least values. */
+/** Returns the rows as equalities, followed by lower bounds; an upper bound becomes a negated lower bound. */
 export function atLeast({ n, rows, lower, upper }: Quadratic): {
   equalities: number;
   matrix: Float64Array[];
@@ -89,25 +89,28 @@ export function atLeast({ n, rows, lower, upper }: Quadratic): {
 }
 
 export interface Times {
-  /** Of the processor, all threads. */
+  /** Processor time of all threads. */
   readonly ms: number;
   readonly clockMs: number;
 }
 
 export interface Answer extends Times {
-  /** [n] and what was added to it. */
+  /** Solution, [n], followed by auxiliary variables. */
   readonly x: Float64Array;
 }
 
-/** Solves under this many milliseconds are repeated. */
+/** Solves that take less time are repeated, in ms. */
 const REPEAT_BELOW_MS = 500;
 
-/** Processor milliseconds of quick solves before any is counted: V8 compiles them meanwhile. */
+/** Processor time of uncounted quick solves, in ms, during which V8 compiles the code. */
 const WARM_MS = 400;
 
 const REPEATS = 15;
 
-/** Median processor time of warm runs, of all threads of this process, and the median by the clock; a slow one runs once. */
+/**
+ * Returns the median processor time of warm runs, of all threads of this process, and the median wall-clock time. A
+ * slow solve runs once.
+ */
 export function measureTime(work: () => Float64Array): Answer {
   const times: number[] = [];
   const clocks: number[] = [];

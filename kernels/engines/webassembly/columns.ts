@@ -8,7 +8,7 @@ import { assertHalving } from '../../sums/halving-choices.js';
 import { assertPercentiles } from '../../sums/weighted-percentiles.js';
 import { BYTES, type Kernels } from './kernels.js';
 
-/** Creates the functions for sums, means and squares of columns and groups of columns. */
+/** Creates the operations for sums, means and squares of columns and of groups of columns. */
 export function columnsOn({
   kernels,
   arena,
@@ -127,7 +127,9 @@ export function columnsOn({
   };
 }
 
-/** Bytes from the beginning of a row to the columns of the first group, of the second and so on, ascending in each. */
+/**
+ * Returns the byte offsets of columns from the beginning of a row, ordered by group and ascending within each group.
+ */
 function offsetsByGroup({ groupAt }: ColumnGroups, sizes: Int32Array): Int32Array {
   const next = new Int32Array(sizes.length);
   for (let g = 1; g < sizes.length; g++) next[g] = next[g - 1]! + sizes[g - 1]!;

@@ -13,19 +13,21 @@ import { assert } from '../../assert.js';
 import { BYTES, type Kernels } from './kernels.js';
 
 /**
- * The squares of entries outside this range could overflow or underflow. Such a matrix is scaled first, which is
- * slower.
+ * Range of entries whose squares neither overflow nor underflow. A matrix with entries outside this range is scaled
+ * first, which is slower.
  */
 const MAGNITUDE_MIN = 2 ** -400;
 const MAGNITUDE_MAX = 2 ** 401;
 
-/** Order from which the ends of the eigenvalues are found without the others. */
+/** Minimum order for which the extreme eigenvalues are computed without the others. */
 const ENDS_ORDER = 400;
 
-/** Runs a kernel on a problem of some order, with other threads if they are available and worth the call. */
+/**
+ * Function that runs a kernel for a problem of order n, with other threads if they are available and worth the call.
+ */
 export type InTeam = (n: number, work: () => number) => number;
 
-/** Eigenvalue problems. */
+/** Creates the operations for eigenvalue problems. */
 export function eigenOn(
   { kernels, arena, operands, run }: Kernels,
   inTeam: InTeam,

@@ -4,7 +4,7 @@ import { assert } from '../../assert.js';
 import type { KernelExports } from '../wasm-exports.js';
 import type { Kernels } from './kernels.js';
 
-/** Factors of matrices, and solves with them. */
+/** Creates the operations for factorisations and triangular solves. */
 export function factorsOn({
   kernels,
   arena,

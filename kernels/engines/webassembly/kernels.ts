@@ -1,15 +1,15 @@
 import type { KernelExports } from '../wasm-exports.js';
 import type { Arena } from '../arena.js';
 
-/** Size of a number. */
+/** Size of a float64 in bytes. */
 export const BYTES = 8;
 
-/** The resources that the parts of the engine share. */
+/** Resources that the parts of the engine share. */
 export interface Kernels {
   readonly kernels: KernelExports;
   readonly arena: Arena;
   readonly operands: Operands;
-  /** Runs a kernel with its operands on the arena and gives the arena back. */
+  /** Runs a kernel with its operands in the arena and then releases them. */
   run<T>(work: () => T): T;
 }
 
@@ -27,7 +27,7 @@ export function createKernelsOn(kernels: KernelExports, arena: Arena): Kernels {
   return { kernels, arena, operands: operandsOn(arena), run };
 }
 
-/** Places operands in the arena. Operands that are already there are used in place. */
+/** Returns functions that place operands in the arena. Operands that are already there are used in place. */
 function operandsOn(arena: Arena) {
   const ignoreCall = (): void => {};
   const place = (array: Float64Array): number => arena.addressOf(array) ?? arena.reserve(array.length * BYTES);
@@ -37,7 +37,7 @@ function operandsOn(arena: Arena) {
       if (arena.addressOf(array) === undefined) arena.view(address, array.length).set(array);
       return address;
     },
-    /** Returns the address of an operand that the kernel overwrites, and a function that copies its result back. */
+    /** Returns the address of an operand that the kernel overwrites, and a function that copies the result back. */
     result(array: Float64Array): readonly [address: number, write: () => void] {
       const address = place(array);
       return [
@@ -45,7 +45,7 @@ function operandsOn(arena: Arena) {
         arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : ignoreCall,
       ];
     },
-    /** Returns an operand the kernel adds to from zero. */
+    /** Returns a zeroed operand to which the kernel adds. */
     output(array: Float64Array): readonly [address: number, write: () => void] {
       const placed = this.result(array);
       arena.view(placed[0], array.length).fill(0);
@@ -58,13 +58,13 @@ function operandsOn(arena: Arena) {
         arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : ignoreCall,
       ];
     },
-    /** Returns a copy of integers. */
+    /** Copies integers to the arena and returns their address. */
     integers(array: Int32Array | Uint32Array): number {
       const address = arena.reserve(array.byteLength);
       new Uint32Array(arena.memory.buffer, address, array.length).set(array);
       return address;
     },
-    /** Copies integers back from where a kernel changed them. */
+    /** Copies integers that a kernel changed back to their array. */
     read(address: number, array: Int32Array | Uint32Array): void {
       array.set(new Uint32Array(arena.memory.buffer, address, array.length));
     },

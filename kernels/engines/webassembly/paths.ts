@@ -4,7 +4,7 @@ import { BYTES, type Kernels } from './kernels.js';
 
 const WORD = 2 ** 32;
 
-/** Simulated paths of a portfolio. */
+/** Creates the operation that simulates paths of a portfolio. */
 export function pathsOn({ kernels, arena, operands, run }: Kernels): Pick<Engine, 'simulatePaths'> {
   return {
     simulatePaths(request, tallies) {

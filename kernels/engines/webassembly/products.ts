@@ -3,10 +3,10 @@ import { assertProduct, type ProductShape } from '../../algebra/gemm.js';
 import { assert } from '../../assert.js';
 import { BYTES, type Kernels } from './kernels.js';
 
-/** Runs a product with this number of multiply-adds, on several threads where that is worth it. */
+/** Function that runs a product with this number of multiply-adds, on several threads if that is worth the calls. */
 export type ProductInTeam = (multiplyAdds: number, work: () => void) => void;
 
-/** Products of matrices. */
+/** Creates the operations for matrix products. */
 export function productsOn(
   { kernels, arena, operands, run }: Kernels,
   inTeam: ProductInTeam,
@@ -35,7 +35,7 @@ export function productsOn(
         const px = operands.input(x);
         const [pc, write] = operands.result(out);
         inTeam((rows * columns * columns) / 2, () => {
-          // A leading thread needs more.
+          // The leader of a team needs additional scratch memory.
           const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(rows, columns));
           kernels.teamSymmetricRankK(px, rows, columns, pc, scratch);
         });

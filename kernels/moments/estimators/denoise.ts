@@ -1,15 +1,16 @@
-/** Maximum number of rounds in the search for the edge. The edge falls by at least one eigenvalue each time. */
+/** Maximum number of rounds in the search for the noise edge. The edge falls by at least one eigenvalue per round. */
 const ROUNDS_MAX = 1000;
 
 /**
- * Replaces the eigenvalues of a correlation matrix that are consistent with noise by their mean: those below the edge
- * of the Marchenko-Pastur law, whose variance is their mean.
+ * Replaces the noise eigenvalues of a correlation matrix by their mean. Noise eigenvalues are those below the upper
+ * edge of the Marchenko-Pastur distribution with their mean as variance.
  *
- * @param eigenvalues   [assets], of a correlation matrix, ascending.
- * @param observations  Of the sample.
- * @returns             [assets], of the same sum, in the same order, and how many stay.
+ * @param eigenvalues   Eigenvalues of a correlation matrix, [assets], ascending.
+ * @param observations  Number of observations of the sample.
+ * @returns             Eigenvalues with unchanged sum and order, [assets], and the number of unchanged (signal)
+ *                      eigenvalues.
  * @throws              Nothing.
- * @cost                order assets a round; a handful of rounds.
+ * @cost                Order assets per round; a handful of rounds.
  * @source              Laloux, Cizeau, Bouchaud & Potters (1999), Noise dressing of financial correlation matrices,
  *                      Physical Review Letters 83, 1467; Lopez de Prado (2020), Machine Learning for Asset Managers,
  *                      section 2.5 (constant residual eigenvalue).
@@ -27,7 +28,7 @@ export function denoise(
   const spread = (1 + Math.sqrt(n / observations)) ** 2;
   let noise = n;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const edge = meanBelow(noise) * spread; // above the mean: never all of them lie beyond it
+    const edge = meanBelow(noise) * spread; // the edge is above the mean, so at least one eigenvalue is below it
     const below = eigenvalues.findLastIndex((value, k) => k < noise && value <= edge) + 1;
     if (below === noise) break;
     noise = below;

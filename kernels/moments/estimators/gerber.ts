@@ -6,17 +6,18 @@ type CountingEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'scope'>;
 
 /**
  * Computes the Gerber statistic: the number of observations in which two securities both move beyond a threshold in the
- * same direction, less those in opposite directions, over the observations in which at least one does.
+ * same direction, less the number in opposite directions, divided by the number of observations in which at least one
+ * moves beyond it.
  *
  * @param engine      Engine that multiplies counts.
  * @param panel       [observations x assets] row-major returns.
- * @param deviations  [assets], standard deviations.
- * @param threshold   Of a move, in standard deviations, at least 0.
+ * @param deviations  Standard deviations, [assets].
+ * @param threshold   Minimum size of a move in standard deviations, at least 0.
  * @param out         [assets x assets] row-major, overwritten; symmetric, 1 on the diagonal. Not always positive
  *                    semi-definite.
  * @returns           Nothing; the statistic is in `out`.
  * @throws            KernelFault on a shape mismatch.
- * @cost              two products of observations * assets^2 / 2; scratch of two panels and a matrix.
+ * @cost              Two products of observations * assets^2 / 2; scratch of two panels and a matrix.
  * @source            Gerber, Markowitz, Ernst, Miao, Javid & Sargen (2022), The Gerber statistic: a robust co-movement
  *                    measure for portfolio optimization, J. Portfolio Management 48(3), 87-102, equation 10.
  */

@@ -5,19 +5,20 @@ import type { Engine } from '../../engines/engine.js';
 type ShiftingEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'allocate' | 'scope'>;
 
 /**
- * Computes a covariance that includes the autocovariances of some lags, with weight 1 - k / (lags + 1) for lag k. This
- * is the covariance per observation of a sum over many observations.
+ * Computes a Newey-West covariance, which includes autocovariances with weight 1 - k / (lags + 1) for lag k: the
+ * covariance, per observation, of a sum over many observations.
  *
  * @param engine  Engine that multiplies.
- * @param panel   [observations x assets] row-major deviations, each row times the root of its weight: a pair of rows
- *                weighs the geometric mean of theirs, which keeps the result positive semi-definite.
- * @param assets  Columns of the panel.
- * @param lags    Whole, less than the observations; 0 leaves the covariance.
+ * @param panel   [observations x assets] row-major deviations, each row multiplied by the square root of its weight. A
+ *                pair of rows thus has the geometric mean of their weights, which keeps the result positive
+ *                semi-definite.
+ * @param assets  Number of columns of the panel.
+ * @param lags    Number of lags, a whole number below the number of observations; 0 gives the plain covariance.
  * @param out     [assets x assets] row-major, overwritten; exactly symmetric.
  * @returns       Nothing; the covariance is in `out`.
  * @throws        KernelFault on a shape mismatch or too many lags.
  * @cost          (1/2 + lags) * observations * assets^2 multiply-adds; scratch of a matrix.
- * @source        Newey & West (1987), Econometrica 55(3), 703-708; on weighted observations as Menchero, Orr & Wang
+ * @source        Newey & West (1987), Econometrica 55(3), 703-708; weighted observations as in Menchero, Orr & Wang
  *                (2011), The Barra US Equity Model (USE4), section 4.1.
  */
 export function estimateNeweyWest(

@@ -3,20 +3,20 @@ import { computeNaturalLog } from '../../random/natural-log.js';
 
 const ROOT_5 = Math.sqrt(5);
 /**
- * Bound below which a series in sqrt(5) / x is used, and its number of terms: the remainder is below a double's last
- * digit.
+ * Value of x below which a series in x / sqrt(5) replaces the closed form, and its number of terms: the remainder is
+ * below the last digit of a double.
  */
 const SERIES_BELOW = 0.5;
 const SERIES_TERMS = 26;
-/** Eigenvalues below this share of the largest are 0 to working precision. */
+/** Ratio to the largest eigenvalue below which an eigenvalue is 0 to working precision. */
 const SINGULAR = 1e-14;
 
 /**
- * Shrinks sample eigenvalues one by one, by the analytical formula.
+ * Shrinks each sample eigenvalue individually by the analytical nonlinear formula.
  *
- * @param eigenvalues   [assets], of the sample covariance, ascending; those beyond the observations are 0.
- * @param observations  Effective: those of the sample less 1 for its mean.
- * @returns             [assets], not negative, in the same order.
+ * @param eigenvalues   Eigenvalues of the sample covariance, [assets], ascending; at most `observations` are above 0.
+ * @param observations  Effective number of observations: the sample size less 1 for the mean.
+ * @returns             Shrunk eigenvalues, [assets], not negative, in the order of the input.
  * @throws              KernelFault for fewer than two observations.
  * @cost                assets^2 logarithms.
  * @source              Ledoit & Wolf (2020), Analytical nonlinear shrinkage of large-dimensional covariance matrices,
@@ -44,7 +44,7 @@ export function shrinkEigenvalues(eigenvalues: Float64Array, observations: numbe
   return shrunk;
 }
 
-/** Kernel estimates of the density of the eigenvalues at one of them, and of its Hilbert transform. */
+/** Returns kernel estimates of the density of the eigenvalues and of its Hilbert transform at one eigenvalue. */
 function kernelAt(lambda: Float64Array, value: number, width: number) {
   let density = 0;
   let transform = 0;
@@ -59,7 +59,10 @@ function kernelAt(lambda: Float64Array, value: number, width: number) {
   return { density: scale * density, transform: (scale / Math.PI) * transform };
 }
 
-/** -0.4 sqrt(5) x + (1 - x^2 / 5) ln |(sqrt(5) - x) / (sqrt(5) + x)|; far out by a series, where the two cancel. */
+/**
+ * Computes -0.4 sqrt(5) x + (1 - x^2 / 5) ln |(sqrt(5) - x) / (sqrt(5) + x)|; uses a series for large x, where the two
+ * terms cancel.
+ */
 function hilbert(x: number): number {
   const u = ROOT_5 / x;
   if (Math.abs(u) < SERIES_BELOW) {
@@ -77,7 +80,7 @@ interface NullTerms {
   readonly observations: number;
 }
 
-/** Shrunk value of the eigenvalues that the observations do not determine. */
+/** Computes the shrunk value of the null eigenvalues of a sample with fewer observations than securities. */
 function nullValue(lambda: Float64Array, { width: h, nulls, observations }: NullTerms): number {
   const inverse = lambda.reduce((sum, value) => sum + 1 / value, 0) / lambda.length;
   const log = computeNaturalLog((1 + ROOT_5 * h) / Math.abs(1 - ROOT_5 * h));

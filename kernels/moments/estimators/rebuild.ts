@@ -7,13 +7,13 @@ export type RebuildingEngine = Pick<Engine, 'precision' | 'symmetricRankK' | 'ge
  * Builds a symmetric matrix from eigenvalues and eigenvectors.
  *
  * @param engine   Engine that multiplies, in float64.
- * @param vectors  [n x n], an eigenvector a row; overwritten.
- * @param values   [n], not negative.
+ * @param vectors  Eigenvectors as rows, [n x n]; overwritten.
+ * @param values   Eigenvalues, [n], not negative.
  * @param out      [n x n] row-major, overwritten; exactly symmetric.
  * @returns        Nothing; the matrix is in `out`.
  * @throws         KernelFault on a shape mismatch.
  * @cost           n^3 / 2 multiply-adds.
- * @source         Definition: the sum of value times vector times its transpose.
+ * @source         Definition: the sum of each eigenvalue times the outer product of its eigenvector.
  */
 export function rebuild(
   engine: RebuildingEngine,
@@ -36,11 +36,11 @@ export function rebuild(
  * @param engine  Engine that solves and multiplies.
  * @param matrix  [n x n] row-major, symmetric; overwritten, exactly symmetric.
  * @param n       Order, at least 1.
- * @param change  Returns the new eigenvalues, not negative, for the [n] ascending ones.
+ * @param change  Maps the ascending eigenvalues, [n], to the new ones, which must not be negative.
  * @returns       Nothing; the result is in `matrix`.
  * @throws        Error if the matrix is not finite.
  * @cost          An eigenproblem of order n, and n^3 / 2 multiply-adds.
- * @source        Definition, as `rebuild`.
+ * @source        Definition; see `rebuild`.
  */
 export function replaceEigenvalues(
   engine: RebuildingEngine & Pick<Engine, 'symmetricEigen' | 'allocate' | 'scope'>,

@@ -7,26 +7,28 @@ import { estimateNeweyWest } from './newey-west.js';
 import { shrinkEigenvalues } from './nonlinear-shrinkage.js';
 import { replaceEigenvalues } from './rebuild.js';
 
-/** Estimators that shrink towards no target. */
+/** Names of the estimators without a shrinkage target. */
 export const STRUCTURED_ESTIMATORS = ['nonlinear', 'gerber', 'denoised', 'newey_west'] as const;
 export type StructuredEstimator = (typeof STRUCTURED_ESTIMATORS)[number];
 
 export interface StructuredRequest {
   readonly estimator: StructuredEstimator;
-  /** Threshold of a joint move, in standard deviations; used by the Gerber statistic. */
+  /** Threshold of a joint move in standard deviations, used by `gerber`. */
   readonly threshold: number;
-  /** Autocovariances that count; read by Newey and West. */
+  /** Number of lags, used by `newey_west`. */
   readonly lags: number;
-  /** Samples drawn to adjust eigenvalues, read by Newey and West; none if absent. */
+  /**
+   * Number of samples drawn to adjust the eigenvalues for their bias, used by `newey_west`; no adjustment if absent.
+   */
   readonly simulations?: number | undefined;
-  /** [observations] summing to 1, read by Newey and West; equal weights when absent. */
+  /** Weights of the observations, [observations], summing to 1, used by `newey_west`; equal if absent. */
   readonly weights?: Float64Array;
-  /** Factor on everything: the periods of a year. */
+  /** Scale of the covariance: the number of periods per year. */
   readonly scale: number;
 }
 
 /**
- * Estimates a covariance by an estimator without a target.
+ * Estimates a covariance by an estimator without a shrinkage target.
  *
  * @param engine   Engine that computes.
  * @param panel    [observations x assets] row-major returns, finite; overwritten.
@@ -35,8 +37,8 @@ export interface StructuredRequest {
  * @param out      [assets x assets] row-major, overwritten; symmetric.
  * @returns        Nothing; the covariance is in `out`.
  * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
- * @cost           observations * assets^2 / 2 a product; eigenpairs for `nonlinear` and `denoised`.
- * @source         Of the estimators.
+ * @cost           observations * assets^2 / 2 per product; eigenpairs for `nonlinear` and `denoised`.
+ * @source         See the estimators.
  */
 export function estimateStructuredCovariance(
   engine: Engine,

@@ -6,7 +6,10 @@ import { sumKinks, type Program } from '../program/program.js';
 import { flipStates } from './state-flips.js';
 
 export interface ActiveSetOutcome {
-  /** `solved`: no state changes. `kinked`: a limit on kinks is violated and may not be activated here. */
+  /**
+   * `solved`: no state changes any more. `kinked`: a limit on kinks is violated and may not be activated in this run.
+   * `stuck`: no convergence.
+   */
   readonly status: 'solved' | 'kinked' | 'stuck';
   readonly iterations: number;
 }
@@ -14,23 +17,24 @@ export interface ActiveSetOutcome {
 export interface ActiveSetOptions {
   readonly iterationsMax: number;
   /**
-   * True if limits on kinks and norms may change their state. Block pivoting is sound for them only near the solution.
+   * True if the limits on kinks and norms may change their state. Block pivoting with them is reliable only near the
+   * solution.
    */
   readonly nearby: boolean;
 }
 
-/** Number of iterations without a decrease of flips that indicates a cycle. */
+/** Number of iterations without a decrease in the number of flips that indicates a cycle. */
 const PATIENCE = 8;
 
 /**
  * Runs a primal-dual active set method with implicit bounds: solves the equality problem of a state, flips every state
- * that its solution contradicts, and repeats. Exact to rounding if it converges, which is not guaranteed.
+ * that its solution contradicts, and repeats. A converged solution is exact to rounding; convergence is not guaranteed.
  *
- * @param state    Start; overwritten with the final state.
- * @param iterate  [n] and multipliers; multipliers of active rows and norms are used as a start, everything is
- *                 overwritten.
- * @cost           |F|^3 / 6 for |F| free variables, again where many of their states changed; an iteration |F|^2 / 6 for
- *                 each variable that is held since, and m |F|; 3 to 6 of them from a cold state.
+ * @param state    Initial state; overwritten with the final state.
+ * @param iterate  Point, [n], and multipliers. The multipliers of active rows and norms are initial values; everything
+ *                 is overwritten.
+ * @cost           |F|^3 / 6 for |F| free variables, and again after many of their states changed; per iteration |F|^2 /
+ *                 6 for each variable that has been fixed since, and m |F|; 3 to 6 iterations from a cold state.
  * @source         Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52; Hintermueller, Ito & Kunisch (2002), SIAM
  *                 J. Optimization 13(3).
  */

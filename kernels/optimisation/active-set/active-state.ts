@@ -6,27 +6,27 @@ export const LOWER = -1;
 export const UPPER = 1;
 export const PINNED = 2;
 
-/** States of a row, a limit of a kink or a norm: inactive, at a bound, an equality, or violated at its price. */
+/** States of a row, kink limit or norm: inactive, at a bound, an equality, or violated at its price. */
 export const IDLE = 0;
 export const EQUAL = 2;
 export const OVER = 3;
 export const UNDER = -3;
 
-/** Set of constraints that hold with equality, sufficient to start another solve. */
+/** Active set of a solution, sufficient to warm-start another solve. */
 export interface ActiveState {
   /** [n] */
   readonly names: Int8Array;
-  /** [kinks x n], side of the kink on which each security is: -1 left, 1 right. */
+  /** Side of each kink on which each security is, [kinks x n]: -1 left, 1 right. */
   readonly sides: Int8Array;
   /** [m] */
   readonly rows: Int8Array;
-  /** [kinks]; a priced sum is always OVER. */
+  /** States of the kink limits, [kinks]; a priced sum is always OVER. */
   readonly kinks: Int8Array;
-  /** [norms] */
+  /** States of the norms, [norms]. */
   readonly norms: Int8Array;
 }
 
-/** A point that the solver moves; arrays as in `Point`. */
+/** Point that the solver updates; arrays as in `Point`. */
 export interface Iterate {
   readonly x: Float64Array;
   readonly rowMultipliers: Float64Array;
@@ -37,7 +37,7 @@ export interface Iterate {
 /**
  * Returns the initial state without prior information: every security free, equalities active.
  *
- * @cost    n for each kink.
+ * @cost    n per kink.
  * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52.
  */
 export function createColdState({ n, rows, kinks, norms, centre }: Program): ActiveState {
@@ -56,13 +56,13 @@ export function createColdState({ n, rows, kinks, norms, centre }: Program): Act
   return state;
 }
 
-/** Value of a variable by its state; `free` for a free one. */
+/** Returns the value of a variable in its state; `free` for a free variable. */
 export function findPlace({ lower, upper, kinks }: Program, held: number, i: number, free: number): number {
   if (held === FREE) return free;
   return held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : kinks[held - PINNED]!.at[i]!;
 }
 
-/** Sets the sides of the kinks for a security; if it is at a kink, the side to which it can move. */
+/** Sets the sides of the kinks for a security; at a kink, the side towards which the security can move. */
 export function settleSides({ n, kinks }: Program, { names, sides }: ActiveState, i: number, where: number): void {
   for (let k = 0; k < kinks.length; k++) {
     const here = kinks[k]!.at[i]!;
@@ -92,7 +92,7 @@ export function copyState({ names, sides, rows, kinks, norms }: ActiveState): Ac
   return { names: names.slice(), sides: sides.slice(), rows: rows.slice(), kinks: kinks.slice(), norms: norms.slice() };
 }
 
-/** Returns true if a state has the shape of this program; another state is useless for it. */
+/** Returns true if a state has the dimensions of this program; other states cannot be used with it. */
 export function matchesProgram({ names, rows, kinks, norms }: ActiveState, program: Program): boolean {
   return (
     names.length === program.n &&

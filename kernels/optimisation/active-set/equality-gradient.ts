@@ -4,7 +4,7 @@ import { multiplyMetric } from '../program/metric.js';
 import { computeNormForce } from '../program/norms.js';
 import { sumKinks, type Program } from '../program/program.js';
 
-/** Gradient of the Lagrangian at the iterate, kinks by the sides of the state. */
+/** Computes the gradient of the Lagrangian at the iterate, with the slopes of kinks on the sides of the state. */
 export function computeGradient(program: Program, state: ActiveState, iterate: Iterate, work: Work): void {
   const { n, metric, curvature, ridge, centre, linear, rows, kinks, norms } = program;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = iterate;
@@ -40,7 +40,7 @@ export function computeGradient(program: Program, state: ActiveState, iterate: I
   work.gradientScale = largest;
 }
 
-/** Computes P (x - centre), from the previous result if only few securities have moved since. */
+/** Computes P (x - centre); updates the previous result if only few securities have moved. */
 function forceAt({ n, metric, centre }: Program, x: Float64Array, work: Work): Float64Array {
   const { offset, product, force, forcedAt } = work;
   let moved = work.hasForce ? 0 : n;
@@ -58,7 +58,7 @@ function forceAt({ n, metric, centre }: Program, x: Float64Array, work: Work): F
   return force;
 }
 
-/** Returns the slope of kink k at security i on its side; zero for a security pinned there. */
+/** Returns the slope of kink k at security i on its side; 0 for a security pinned to the kink. */
 export function computeSlope({ n, kinks }: Program, state: ActiveState, k: number, i: number): number {
   const { at, left, right } = kinks[k]!;
   const held = state.names[i]!;
@@ -66,7 +66,7 @@ export function computeSlope({ n, kinks }: Program, state: ActiveState, k: numbe
   return state.sides[k * n + i] === -1 ? left[i]! : right[i]!;
 }
 
-/** Returns the distance of an active row's left side below its active bound. */
+/** Returns the difference between the active bound of an active row and the row's value. */
 export function computeShortfall(
   program: Program,
   state: ActiveState,

@@ -4,27 +4,26 @@ import type { EqualitySystem } from './equality-system.js';
 import type { Work } from './equality-work.js';
 import type { Program } from '../program/program.js';
 
-/**
- * Number of Newton corrections with one factorisation: a few remove rounding from the final solution, a regularised
- * factor needs more.
- */
+/** Number of Newton corrections with one factorisation. */
 const REFINEMENTS = 3;
 
-/** Number of corrections with a factor that is regularised by a proximal term. */
+/** Number of Newton corrections with a factor that is regularised by a proximal term. */
 const REFINEMENTS_REGULARISED = 12;
 
 /** Gradient of a free security, relative to the largest force, below which no refinement is needed. */
 const REFINED = 1e-15;
 
-/** Proximal terms to try if the curvature is singular on the free securities, relative to its mean. */
+/**
+ * Proximal terms, relative to the mean curvature, that are tried in order if the curvature is singular on the free
+ * securities.
+ */
 const PROXIMAL = [0, 1e-9, 1e-6];
 
-/** Newton steps on one state: more than two happen only while norms are active. */
+/** Maximum number of Newton steps in one state; more than two are needed only while norms are active. */
 const NEWTON_MAX = 30;
 
 /**
- * Places securities that are not free at the position of their state, and sets the multipliers of inactive rows to
- * zero.
+ * Moves securities that are not free to the value of their state, and sets the multipliers of inactive rows to zero.
  */
 export function placeSecurities(
   { n, lower, upper, kinks, rows }: Program,
@@ -58,7 +57,7 @@ export function placeSecurities(
   }
 }
 
-/** The inputs and workspace of an equality problem. */
+/** Inputs and workspace of an equality problem. */
 export interface EqualityProblem {
   readonly program: Program;
   readonly state: ActiveState;
@@ -68,8 +67,9 @@ export interface EqualityProblem {
 }
 
 /**
- * Solves the equality problem of the state and computes the gradient at its solution; false if it is singular or, with
- * norms, does not converge. Rounding remains: `refineState` removes it once the state is final.
+ * Solves the equality problem of the state and computes the gradient at its solution. Returns false if the problem is
+ * singular or, with norms, does not converge. The solution has rounding errors, which `refineState` removes once the
+ * state is final.
  */
 export function solveState(problem: EqualityProblem): boolean {
   const { program, state, iterate, work, system } = problem;
@@ -87,14 +87,14 @@ export function solveState(problem: EqualityProblem): boolean {
   return true;
 }
 
-/** Removes the rounding of a solve with the current factors. */
+/** Removes the rounding errors of a solution by corrections with the current factors. */
 export function refineState(problem: EqualityProblem): void {
   const { work } = problem;
   for (let refinement = 0; refinement < REFINEMENTS && freeResidual(work) > REFINED * work.gradientScale; refinement++)
     newtonStep(problem);
 }
 
-/** Returns the largest gradient on the free securities, zero at an exact solution. */
+/** Returns the largest gradient magnitude on the free securities; zero at an exact solution. */
 function freeResidual({ gradient, free, freeCount }: Work): number {
   let worst = 0;
   for (let p = 0; p < freeCount; p++) worst = Math.max(worst, Math.abs(gradient[free[p]!]!));

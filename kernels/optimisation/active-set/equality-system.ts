@@ -8,33 +8,36 @@ import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 import { createLagrangianCurvature, computeNormForce } from '../program/norms.js';
 import type { Program } from '../program/program.js';
 
-/** Curvatures of two sets of securities: the first factored one, to which later states may return, and the last. */
+/** Curvatures of two sets of securities: the set factored first, to which later states may return, and the last set. */
 export type Curvatures = readonly [Curvature, Curvature];
 
-/** The linear equations of an equality problem: free variables with the curvature among them, active rows with their gradients. */
+/**
+ * Linear equations of an equality problem: free variables with their curvature, and active rows with their gradients.
+ */
 export interface EqualitySystem {
   /**
-   * Factors the equations of the variables and rows of the work.
-   * @param proximal  Share of the mean curvature added to that of each variable.
-   * @returns         Whether the curvature is positive definite on the free variables.
-   * @cost            |F|^3 / 6 for |F| free variables; where they are most of those factored before, |F|^2 / 6 for each that is
-   *   not free any more.
+   * Factors the equations of the free variables and active rows in the workspace.
+   * @param proximal  Fraction of the mean curvature that is added to the curvature of each variable.
+   * @returns         True if the curvature is positive definite on the free variables.
+   * @cost            |F|^3 / 6 for |F| free variables; |F|^2 / 6 per variable that is no longer free if most of the
+   *                  previously factored variables are still free.
    */
   factor(state: ActiveState, iterate: Iterate, proximal: number): boolean;
   /**
-   * Computes the steps of both in place, from the gradient of the free variables (`step`, [F]) and the distance of
-   * active rows from their bounds (`change`, [m]).
+   * Computes the steps of variables and multipliers in place, from the gradient of the free variables (`step`, [F]) and
+   * the distance of active rows from their bounds (`change`, [m]).
    * @cost |F|^2 + m |F|
    */
   solve(step: Float64Array, change: Float64Array): void;
 }
 
-/** Number of active rows from which their columns are computed by kernels, with a separate factor for each state. */
+/** Minimum number of active rows for which kernels compute their columns, with a separate factor for each state. */
 const MANY_ROWS = 240;
 
 /**
- * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.2: the range-space method, with a held
- *          variable as an additional row of the factor of more variables.
+ * Creates the equations of a program.
+ * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.2: the range-space method. A variable
+ *          that is no longer free is an additional row of the existing factor.
  */
 export function createEqualitySystem(program: Program, curvatures: Curvatures, work: Work): EqualitySystem {
   const { rows, kinks, norms } = program;
@@ -71,7 +74,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
     return isDefinite;
   }
 
-  /** Returns the products of the columns L^-1 c of held securities and active rows. */
+  /** Computes the products of the columns L^-1 c of fixed securities and active rows. */
   function factorHalves(state: ActiveState, iterate: Iterate): void {
     const { names } = present;
     const keys = present.held.map((at) => firstName + at);
@@ -94,7 +97,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
     present.products(keys, source, schur);
   }
 
-  /** Columns H^-1 c of the active rows, [free x active], and their products with c. */
+  /** Computes the columns H^-1 c of the active rows, [free x active], and their products with c. */
   function factorWhole(state: ActiveState, iterate: Iterate): void {
     const { free, freeCount: f, active, activeCount: m } = work;
     if (m === 0) return;
@@ -147,7 +150,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   };
 }
 
-/** Returns the gradient of an active row, kink or norm by security. */
+/** Returns the gradient of an active row, kink or norm as a function of the security. */
 function gradientOf(program: Program, state: ActiveState, { x }: Iterate, row: number): (name: number) => number {
   const { n, rows, kinks, norms } = program;
   if (row < rows.count) {

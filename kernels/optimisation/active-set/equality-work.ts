@@ -4,7 +4,7 @@ import type { Program } from '../program/program.js';
 export interface Work {
   readonly free: Int32Array;
   freeCount: number;
-  /** Rows of the equality problem: rows, then kinks, then norms, by position in that order. */
+  /** Indices of the active constraints of the equality problem: rows first, then kinks, then norms. */
   readonly active: Int32Array;
   activeCount: number;
   readonly diagonal: Float64Array;
@@ -16,7 +16,7 @@ export interface Work {
   readonly forcedAt: Float64Array;
   hasForce: boolean;
   gradientScale: number;
-  /** Smaller forces are rounding errors: the forces of a step of a thousandth. */
+  /** Minimum force that is not a rounding error: the forces of a step of a thousandth are larger. */
   readonly leastForce: number;
   readonly meanCurvature: number;
   readonly step: Float64Array;

@@ -5,46 +5,51 @@ import { solveFactored } from '../factors/schur.js';
 import { solveBackward, solveForward } from '../factors/triangular-passes.js';
 import type { LagrangianCurvature } from '../program/norms.js';
 
-/** Factor of the curvature on some securities, valid while few of them are held. */
+/** Factor of the curvature on a set of variables, usable as long as few of them have been fixed. */
 export interface FactoredVariables {
   readonly curvature: Curvature;
-  /** Securities held since then, by position in the factor. */
+  /** Variables fixed since the factorisation, by position in the factor. */
   readonly held: readonly number[];
-  /** Names of the factor; the first `count()` count. */
+  /** Variables of the factor; only the first `count()` entries are valid. */
   readonly names: Int32Array;
   count(): number;
-  /** Returns true if the free variables of the work are almost all of the factored ones. */
+  /** Returns true if the free variables of the workspace are almost all of the factored variables. */
   serves(): boolean;
   /**
-   * Factors the curvature on the free variables of the work.
-   * @returns  whether it is positive definite on them
+   * Factors the curvature on the free variables of the workspace.
+   * @returns  true if it is positive definite on them
    */
   begin(at: LagrangianCurvature): boolean;
   /** Returns true if the factor is a complete triangle, as the columns require. */
   isWhole(): boolean;
-  /** Discards the factor, so that no later state is solved with it. */
+  /** Discards the factor, so that it is not used for later states. */
   forget(): void;
-  /** Products of the half-solved columns of some keys, lower triangle of [count x count]. */
+  /** Computes the products of the columns L^-1 c of some keys, lower triangle of [count x count]. */
   products(keys: readonly number[], source: ColumnSource, out: Float64Array): void;
   /**
    * Solves with the factor and the columns of the last products.
-   * @param step     Of the free variables, [F]: what is asked of them, then their steps.
-   * @param change   Of the columns, [held + m]: how far they are from their bounds, then the steps of their multipliers.
-   * @param schur    Factor of the products.
-   * @param skipped  [held + m], 1 for columns that repeat others.
+   * @param step     Right-hand sides of the free variables, [F]; overwritten with their steps.
+   * @param change   Distances of the columns from their bounds, [held + m]; overwritten with the steps of their
+   *                 multipliers.
+   * @param schur    Factor of the matrix of products.
+   * @param skipped  1 for linearly dependent columns, [held + m].
    */
   solve(step: Float64Array, change: Float64Array, schur: Float64Array, skipped: Uint8Array): void;
 }
 
-/** Maximum share of the factored securities that are held. Above it, factoring the others is cheaper. */
+/**
+ * Maximum fraction of the factored variables that may be fixed. Above it, a new factorisation of the free variables is
+ * cheaper.
+ */
 const HELD_MAX = 0.1;
 
 /**
- * Minimum square of a pivot relative to the largest. Below it, a held security is a small difference of large effects.
+ * Minimum ratio of the smallest to the largest squared pivot. Below it, fixing a variable is numerically a small
+ * difference of large effects.
  */
 const PIVOT_MIN = 1e-5;
 
-/** Returns true if other sets of variables may be solved with a factor. @param l [n x n] */
+/** Returns true if a factor is accurate enough for solves with other sets of variables. @param l  [n x n] */
 function isSteady(l: Float64Array, n: number): boolean {
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
   for (let i = 0; i < n; i++) {
@@ -112,10 +117,10 @@ export function createFactoredNames(curvature: Curvature, work: Work): FactoredV
       const count = change.length;
       if (projected.length < count) projected = new Float64Array(count);
       const shape = { n: order, stride: order };
-      // The right side of a held security belongs to its multiplier.
+      // The right-hand side of a fixed variable belongs to its multiplier.
       right.fill(0, 0, order);
       for (let p = 0; p < freeCount; p++) right[places[free[p]!]!] = step[p]!;
-      solveForward(triangle!, right, shape); // A factor that serves has one.
+      solveForward(triangle!, right, shape); // A usable factor is a complete triangle.
       halves.times(right, projected);
       for (let a = 0; a < count; a++) change[a] = projected[a]! - change[a]!;
       solveFactored(schur, count, change, skipped);

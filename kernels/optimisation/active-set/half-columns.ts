@@ -2,32 +2,32 @@ import { solveForwardFour, solveForwardOfFour, type Four } from '../factors/tria
 
 /** Source of a column. */
 export interface ColumnSource {
-  /** Returns true if a column differs from the previous one with its key. */
+  /** Returns true if the column of a key has changed since the last call. */
   readonly isNew: (key: number) => boolean;
-  /** Writes a column, [n]; returns the place of its first entry that is not zero. */
+  /** Writes the column of a key, [n]; returns the position of its first nonzero entry. */
   readonly write: (key: number, out: Float64Array) => number;
 }
 
-/** Columns L^-1 c with their mutual products, kept as long as the factor L. */
+/** Columns L^-1 c with their mutual products, cached as long as the factor L is valid. */
 export interface HalfColumns {
-  /** Forgets all columns. @param l [n x n], lower triangular, row-major */
+  /** Discards all columns and sets the factor. @param l [n x n], lower triangular, row-major */
   begin(l: Float64Array, n: number): void;
-  /** Makes the columns of some keys current. @cost (n - first)^2 / 2 for each that is not cached, and its products */
+  /** Makes the columns of some keys current. @cost (n - first)^2 / 2 per column that is not cached, and its products */
   want(keys: readonly number[], source: ColumnSource): void;
-  /** Products of the present columns, lower triangle of [count x count]. */
+  /** Writes the products of the current columns, lower triangle of [count x count]. */
   products(out: Float64Array): void;
-  /** Computes out[a] = column a ' x. */
+  /** Computes out[a] = (column a)'x. */
   times(x: Float64Array, out: Float64Array): void;
   /** Subtracts the weighted sum of columns from x. */
   subtract(weights: Float64Array, x: Float64Array): void;
 }
 
-/** @param most  Length of the longest column. */
+/** Creates an empty cache of columns. @param most  maximum length of a column */
 export function createHalfColumns(most: number): HalfColumns {
   const columns: Float64Array[] = [];
   const firsts: number[] = [];
   const slots = new Map<number, number>();
-  /** Products by slot: row s has the first s + 1. */
+  /** Products of columns by slot: row s has s + 1 entries. */
   const products: Float64Array[] = [];
   const nothing = new Float64Array(most);
   let present: number[] = [];
@@ -45,7 +45,7 @@ export function createHalfColumns(most: number): HalfColumns {
     return slot;
   }
 
-  /** Products of a column with those of four slots. */
+  /** Computes the products of a column with those of four other slots at a time. */
   function setProducts(own: number, others: readonly number[]): void {
     const column = columns[own]!;
     const [a, b, c, d] = fourOf(others);

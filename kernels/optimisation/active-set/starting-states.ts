@@ -3,13 +3,13 @@ import { createColdState, copyState, LOWER, PINNED, UPPER, type ActiveState } fr
 
 interface Beginning {
   readonly state: ActiveState;
-  /** True if limits on kinks are active from the start. */
+  /** True if the limits on kinks are active from the start. */
   readonly nearby: boolean;
 }
 
 /**
- * Yields initial states for block pivoting: that of a similar program; all securities free, ignoring limits on kinks;
- * and, if those bind, all securities pinned to their kink.
+ * Yields initial states for block pivoting: the state of a similar program; all securities free, ignoring limits on
+ * kinks; and, if these limits bind, all securities pinned to their kink.
  */
 export function* listStartingStates(
   program: Program,

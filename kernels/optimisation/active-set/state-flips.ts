@@ -14,16 +14,13 @@ import { computeRowValue, computeShortfall } from './equality-gradient.js';
 import type { Work } from './equality-work.js';
 import { sumKinks, type Program } from '../program/program.js';
 
-/**
- * Primal tolerance of a state, relative to 1 + |bound|, and dual tolerance, relative to the largest term of the
- * gradient.
- */
+/** Primal tolerance of a state, relative to 1 + |bound|. */
 const PRIMAL_TOLERANCE = 1e-13;
 
 /** Dual tolerance, relative to the largest force. */
 const DUAL_TOLERANCE = 1e-12;
 
-/** Flips every state that the iterate contradicts; returns how many. */
+/** Flips every state that the iterate contradicts; returns the number of flips. */
 export function flipStates(
   program: Program,
   state: ActiveState,
@@ -133,7 +130,7 @@ function releaseName(state: ActiveState, i: number): boolean {
   return true;
 }
 
-/** Puts a free variable that crossed a bound or a kink on the first one that it crossed. */
+/** Fixes a free variable that crossed a bound or kink at the first one that it crossed. */
 function holdName(
   { n, lower, upper, kinks }: Program,
   state: ActiveState,
@@ -178,7 +175,7 @@ function holdName(
 }
 
 /**
- * Sets the sides of a held security. A kink at the bound itself counts as left behind when the security leaves the
+ * Sets the kink sides of a fixed security. A kink at the bound itself counts as crossed when the security leaves the
  * bound.
  */
 function placeSides(
@@ -198,7 +195,7 @@ function placeSides(
   }
 }
 
-/** Releases a pinned security from its kink if the gradient is outside the kink's slopes. */
+/** Releases a pinned security from its kink if the gradient is outside the range of the kink's slopes. */
 function unpinName(
   { n, kinks }: Program,
   state: ActiveState,

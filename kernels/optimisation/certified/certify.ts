@@ -28,33 +28,42 @@ import {
   type ExactResiduals,
 } from './residuals.js';
 
-/** Largest residual of a certified solution, absolute, in the units of the program. */
+/** Maximum residual of a certified solution, absolute, in the units of the program. */
 export const CERTIFIED_MAX = 1e-9;
 
-/** Corrections of the equality problem; three or four are usual, more where the curvature is singular. */
+/**
+ * Maximum and minimum number of corrections of the equality problem; three or four are usual, more if the curvature is
+ * singular.
+ */
 const CORRECTIONS_MAX = 12;
 
 const CORRECTIONS_MIN = 3;
 
 /**
- * Maximum number of states to correct: their signs were within the solver's tolerance, which is relative to the largest
- * force.
+ * Maximum number of states that are corrected. Their wrong signs were within the tolerance of the solver, which is
+ * relative to the largest force.
  */
 const FLIPS_MAX = 40;
 
 /** Distance to a finite bound within which a free variable is moved onto the bound. */
 const CONTACT = 1e-10;
 
-/** Distance to a bound for an interior point, whose variables are near their bounds but on none. */
+/**
+ * Distance to a bound for a solution of the interior-point method, whose variables are near their bounds but not at
+ * them.
+ */
 const CONTACT_UNPOLISHED = 1e-7;
 
-/** Proximal terms to try if the curvature is singular on the free variables, relative to its mean. */
+/**
+ * Proximal terms, relative to the mean curvature, that are tried in order if the curvature is singular on the free
+ * variables.
+ */
 const PROXIMAL = [0, 1e-9, 1e-6];
 
 export interface Certified {
   readonly point: CertifiedPoint;
   readonly residuals: ExactResiduals;
-  /** True if no residual exceeds `CERTIFIED_MAX`. */
+  /** True if all residuals are at most `CERTIFIED_MAX`. */
   readonly isCertified: boolean;
 }
 
@@ -62,10 +71,12 @@ const findLargest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(
 
 /**
  * Improves a solution to absolute residuals of 1e-9, regardless of the size of its numbers. The equality problem of its
- * state is corrected from residuals with 106 bits, and last digits of the point close the gap that rounding leaves.
+ * active set is corrected by residuals with 106 bits; changes in the last digits of the point then close the gap that
+ * rounding leaves.
  *
- * @param program  Program with a dense metric or none, and without kinks, norms or soft rows.
- * @cost           A factor of the free variables, and a dozen passes over the program in double-double.
+ * @param program  Program with a dense metric or no metric, without kinks, norms and soft rows.
+ * @cost           One factorisation of the free variables, and a dozen passes over the program in double-double
+ *                 arithmetic.
  * @source         Wilkinson (1963), Rounding errors in algebraic processes, section 3: refinement with residuals of
  *                 twice the precision.
  */
@@ -91,8 +102,8 @@ export function certify(program: Program, answer: ProgramAnswer, algebra: DenseA
 }
 
 /**
- * Returns the state of a solution, with variables near a bound on it. For a point that was not polished, all others are
- * free.
+ * Returns the active set of a solution, with variables near a bound fixed at it. For a solution that was not polished,
+ * all other variables are free.
  */
 function createHeldState({ n, lower, upper }: Program, { state, point: { x }, route }: ProgramAnswer): ActiveState {
   const held = copyState(state);
@@ -107,7 +118,10 @@ function createHeldState({ n, lower, upper }: Program, { state, point: { x }, ro
   return held;
 }
 
-/** `blocked`: a bound or row ends the step, and holds from now on. `singular`: the equality problem has no factor. */
+/**
+ * Result of a correction. `blocked`: a bound or row limits the step and is active from now on. `singular`: the equality
+ * problem cannot be factored.
+ */
 type Correction = 'done' | 'blocked' | 'singular';
 
 interface Corrections {
@@ -116,8 +130,8 @@ interface Corrections {
 }
 
 /**
- * Creates corrections in scaled units, in which columns have similar size, from residuals in those of the program.
- * Units are powers of two.
+ * Creates corrections in scaled units, in which all columns have similar size, from residuals in the units of the
+ * program. Scales are powers of two.
  */
 function createCorrections(
   { program, scaled }: { readonly program: Program; readonly scaled: Equilibrated | null },
@@ -161,7 +175,7 @@ function pointOf({ x, rowMultipliers }: Pick<Iterate, 'x' | 'rowMultipliers'>): 
   return { x, rowMultipliers, boundMultipliers: new Float64Array(x.length) };
 }
 
-/** Returns the point with multipliers of bounds, and its gap closed. */
+/** Returns the point with multipliers of its bounds and a closed gap, and its residuals. */
 function closed(program: Program, state: ActiveState, iterate: Iterate, attempt: number): Certified {
   const { n, lower, upper, rows } = program;
   const rowMultipliers = iterate.rowMultipliers.map((y, r) => {

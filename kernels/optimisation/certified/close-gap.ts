@@ -3,27 +3,29 @@ import { computeLastDigit } from './last-digit.js';
 import { findLevers, type Lever } from './levers.js';
 import { computeExactGap, type CertifiedPoint } from './residuals.js';
 
-/** Gap that counts as closed: below the tolerance of a solution, and above the rounding of its double-double sums. */
+/**
+ * Gap that counts as closed: below the tolerance of a solution and above the rounding errors of its double-double sums.
+ */
 const GAP_CLOSED = 5e-10;
 
 /** Maximum number of successive moves of levers; a dozen are usual. */
 const MOVES_MAX = 200;
 
-/** Maximum number of levers that are combined by three if no single one is fine enough. */
+/** Maximum number of levers that are combined in threes if no single lever is fine enough. */
 const COMBINED_MAX = 40;
 
-/** Share of the levers with the largest effects that each further attempt excludes. */
+/** Fraction of the levers, those with the largest effects, that each further attempt excludes. */
 const LEFT_OUT = 0.1;
 
 /**
- * Closes the gap of a point whose residuals are within tolerance, by changing last digits of multipliers and free
- * variables: a multiplier of 1e4 of a bound at 1e5 rounds to a gap of 1e-7.
+ * Closes the duality gap of a point within tolerance by changing the last digits of multipliers and free variables.
+ * (Rounding a multiplier of 1e4 of a bound at 1e5 causes a gap of 1e-7.)
  *
- * @param point    Moved in place.
- * @param free     [n], 1 for variables that no bound holds.
- * @param attempt  0 for all levers; further ones leave out the coarsest.
- * @returns        The gap that is left.
- * @cost           a pass over the program for each move
+ * @param point    Point, updated in place.
+ * @param free     1 for variables that are not fixed at a bound, [n].
+ * @param attempt  0 uses all levers; each further attempt excludes the coarsest ones.
+ * @returns        Remaining gap.
+ * @cost           One pass over the program per move.
  */
 export function closeGap(program: Program, point: CertifiedPoint, free: Uint8Array, attempt: number): number {
   const levers = findLevers(program, point, free).toSorted((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
@@ -36,7 +38,7 @@ export function closeGap(program: Program, point: CertifiedPoint, free: Uint8Arr
   return gap;
 }
 
-/** Returns the change of a lever that brings the gap nearest to zero, given the rounding of its value. */
+/** Returns the permitted change of a lever that brings the gap nearest to zero, given the rounding of its value. */
 function findBestChange({ values, at, effect, room }: Lever, gap: number): number {
   const [most, least] = room();
   const value = values[at]!;
@@ -44,7 +46,7 @@ function findBestChange({ values, at, effect, room }: Lever, gap: number): numbe
   return change > most || change < least ? 0 : change;
 }
 
-/** Moves the lever that leaves the smallest gap; false if none reduces it. */
+/** Moves the lever that leaves the smallest gap; returns false if no lever reduces it. */
 function moveOne(levers: readonly Lever[], gap: number): boolean {
   let best: Lever | undefined;
   let bestBy = 0;
@@ -60,7 +62,7 @@ function moveOne(levers: readonly Lever[], gap: number): boolean {
   return best !== undefined;
 }
 
-/** Moves up to three levers by a last digit each. */
+/** Moves up to three levers by one last digit each; returns false if no combination reduces the gap. */
 function moveThree(levers: readonly Lever[], gap: number): boolean {
   const steps = levers
     .flatMap((lever) => {

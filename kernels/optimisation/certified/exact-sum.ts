@@ -1,10 +1,10 @@
-/** Splits a double into two halves of 26 bits. */
+/** Factor that splits a double into two halves of 26 bits. */
 const SPLITTER = 2 ** 27 + 1;
 
 /**
- * A sum of doubles and of their products to about 106 bits: a second double holds what the first rounds away.
+ * Sum of doubles and products of doubles to about 106 bits: a second double holds the rounding error of the first.
  *
- * @cost    7 operations for a term, 24 for a product.
+ * @cost    7 operations per term, 24 per product.
  * @source  Dekker (1971), A floating-point technique for extending the available precision, Numerische Mathematik 18.
  */
 export class ExactSum {
@@ -37,12 +37,12 @@ export class ExactSum {
     return this.add(product);
   }
 
-  /** Adds a number times what another sum has. */
+  /** Adds a multiple of another sum. */
   addMultiple(factor: number, { high, low }: ExactSum): this {
     return this.addProduct(factor, high).addProduct(factor, low);
   }
 
-  /** Returns the sum, rounded once. */
+  /** Returns the sum rounded to a double. */
   value(): number {
     return this.high + this.low;
   }

@@ -5,7 +5,10 @@ import { computeExactGradient, computeExactRow } from './residuals.js';
 /** Maximum violation, and maximum force of a multiplier with the wrong sign, in a certified solution. */
 const ROOM = 9e-10;
 
-/** Changes the state that the solution of its equality problem contradicts most; false if none does. @cost m n */
+/**
+ * Flips the state with the largest violation in the solution of its equality problem; returns false if no state is
+ * violated. @cost m n
+ */
 export function flipWorst(program: Program, state: ActiveState, iterate: Iterate): boolean {
   let worst = ROOM;
   let flip: (() => void) | undefined;
@@ -50,13 +53,13 @@ function largestEntry({ n, rows }: Program, r: number): number {
 }
 
 export interface Block {
-  /** Share of the step up to it. */
+  /** Fraction of the step up to the bound or row. */
   readonly length: number;
-  /** Puts it into the state. */
+  /** Activates the bound or row in the state. */
   hold(): void;
 }
 
-/** Returns the first bound or row that a step would violate; undefined if there is none. @cost m n */
+/** Returns the first bound or row that a step would violate; undefined if it violates none. @cost m n */
 export function findFirstBlock(
   { n, lower, upper, rows }: Program,
   state: ActiveState,

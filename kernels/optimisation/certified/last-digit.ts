@@ -1,7 +1,7 @@
 /** Smallest last digit, used for numbers near zero. */
 const LEAST = 2 ** -104;
 
-/** Distance of a number from the next double of a larger size. @cost its exponent */
+/** Returns the distance of a number from the next larger double in magnitude. @cost proportional to its exponent */
 export function computeLastDigit(value: number): number {
   const size = Math.min(Math.abs(value), Number.MAX_VALUE);
   let digit = LEAST;

@@ -3,16 +3,16 @@ import type { Program } from '../program/program.js';
 import { computeLastDigit } from './last-digit.js';
 import { computeExactGradient } from './residuals.js';
 
-/** Maximum rounding of a multiplier of a bound, below the tolerance of a solution. */
+/** Maximum rounding error of the multiplier of a bound, below the tolerance of a solution. */
 const ROUNDING_MAX = 5e-10;
 
-/** Number of passes over the rows, because the least multiplier of one row depends on others. */
+/** Number of passes over the rows: the least multiplier of a row depends on those of other rows. */
 const PASSES = 3;
 
 /**
- * Makes the multipliers of rows without a free variable as small as the signs of the multipliers of bounds permit.
- * Nothing else determines them: where feasible points have no interior, an interior point lets them grow to 1e9, and the
- * last digit of such a number exceeds the tolerance of an answer.
+ * Makes the multipliers of rows without a free variable as small as the signs of the multipliers of bounds permit. They
+ * are otherwise not unique: if the feasible set has no interior, the interior-point method lets them grow to 1e9, and
+ * the last digit of such a number exceeds the tolerance of a solution.
  *
  * @cost  m n for each of three passes
  */
@@ -32,11 +32,11 @@ export function solveLeastMultipliers(program: Program, state: ActiveState, { x,
 }
 
 /**
- * Moves the multipliers of such rows by last digits, where the multiplier of a bound is so large that its rounding
- * exceeds the tolerance: until it is nearly a double.
+ * Changes last digits of the multipliers of rows without a free variable if the multiplier of a bound is so large that
+ * its rounding error exceeds the tolerance, until that multiplier is almost exactly a double.
  *
- * @param rowMultipliers  [m], moved in place.
- * @cost                  m n, and a pass over the program for each move
+ * @param rowMultipliers  Multipliers of the rows, [m], updated in place.
+ * @cost                  m n, and one pass over the program per move.
  */
 export function avoidRounding(
   program: Program,
@@ -73,7 +73,7 @@ export function avoidRounding(
   }
 }
 
-/** Returns active rows whose variables are all held. */
+/** Returns the active rows that contain no free variable. */
 function looseRows({ n, rows, lower, upper }: Program, { names, rows: held }: ActiveState): number[] {
   const loose: number[] = [];
   for (let r = 0; r < rows.count; r++) {
@@ -85,7 +85,7 @@ function looseRows({ n, rows, lower, upper }: Program, { names, rows: held }: Ac
   return loose;
 }
 
-/** Returns the smallest and the largest multiplier of a row that keep the signs of the multipliers of bounds. */
+/** Returns the smallest and the largest multiplier of a row at which the multipliers of bounds keep their signs. */
 function permitted(
   { n, rows, lower, upper }: Program,
   { names, rows: held }: ActiveState,

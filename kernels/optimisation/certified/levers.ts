@@ -2,46 +2,47 @@ import type { Program } from '../program/program.js';
 import { computeExactGradient, computeExactRow, type CertifiedPoint } from './residuals.js';
 
 /**
- * Maximum entries of the gradient, and maximum violations, after digits are moved: below the tolerance of a solution.
+ * Maximum entries of the gradient and maximum violations after last digits are changed: below the tolerance of a
+ * solution.
  */
 const DUAL_ROOM = 9e-10;
 const PRIMAL_ROOM = 9e-10;
 
-/** Number of the point that may change within the slack of the residuals that it affects. */
+/** Multiplier or variable that may change within the slack of the residuals that it affects. */
 export interface Lever {
   readonly values: Float64Array;
   readonly at: number;
-  /** Change of the gap per unit. */
+  /** Change of the gap per unit of the lever. */
   readonly effect: number;
   /** Returns the largest and the smallest change that the residuals permit from the current point. */
   room(): readonly [most: number, least: number];
-  /** Adds a change to the value and to the residuals. */
+  /** Changes the value and updates the residuals. */
   move(change: number): void;
 }
 
-/** Nonzero changes per unit of a lever, by position. */
+/** Nonzero changes of residuals per unit of a lever, as pairs of position and rate. */
 type Rates = readonly (readonly [number, number])[];
 
 interface LeverRates {
   readonly effect: number;
   readonly duals: Rates;
   readonly rows: Rates;
-  /** Largest and least value. */
+  /** Largest and smallest value. */
   readonly range: readonly [number, number];
 }
 
-/** Residuals of a point, updated by the levers that move it. */
+/** Residuals of a point, updated by the levers that change it. */
 interface Residuals {
   /** [n] */
   readonly dual: Float64Array;
-  /** [m], -Infinity if a row has no such bound. */
+  /** Slack of the lower bounds of the rows, [m]; -Infinity for a row without a lower bound. */
   readonly over: Float64Array;
   readonly under: Float64Array;
 }
 
 /**
- * Multipliers and free variables whose digits change the gap.
- * @param free  [n], 1 for variables that no bound holds.
+ * Returns the multipliers and free variables whose last digits change the gap.
+ * @param free  1 for variables that are not fixed at a bound, [n]
  * @cost        m n and n^2
  */
 export function findLevers(program: Program, point: CertifiedPoint, free: Uint8Array): Lever[] {
@@ -104,7 +105,7 @@ function createLever(
   };
 }
 
-/** A multiplier keeps its sign, because the other sign belongs to another bound. */
+/** A multiplier keeps its sign, because the opposite sign belongs to the opposite bound. */
 function rangeOf(multiplier: number, isFixed: boolean): readonly [number, number] {
   if (isFixed) return [Infinity, -Infinity];
   return multiplier > 0 ? [Infinity, 0] : [0, -Infinity];

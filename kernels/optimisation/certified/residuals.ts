@@ -1,7 +1,10 @@
 import type { Program } from '../program/program.js';
 import { ExactSum } from './exact-sum.js';
 
-/** A point with a multiplier for each bound, positive if the upper bound binds, negative if the lower one does. */
+/**
+ * Point with a multiplier for each variable's bounds: positive if the upper bound binds, negative if the lower bound
+ * binds.
+ */
 export interface CertifiedPoint {
   /** [n] */
   readonly x: Float64Array;
@@ -11,13 +14,13 @@ export interface CertifiedPoint {
   readonly boundMultipliers: Float64Array;
 }
 
-/** Absolute distances from an optimum, in the units of the program. */
+/** Absolute residuals of the optimality conditions, in the units of the program. */
 export interface ExactResiduals {
   /** Largest violation of a bound or row. */
   readonly primal: number;
-  /** Largest entry of the gradient of the Lagrangian. */
+  /** Largest entry of the gradient of the Lagrangian, in magnitude. */
   readonly dual: number;
-  /** Objective less the dual objective; negative only through violations or a gradient. */
+  /** Objective less the dual objective; negative only if there are violations or a nonzero gradient. */
   readonly gap: number;
 }
 
@@ -38,9 +41,9 @@ function addSlope({ n, metric, curvature, ridge, centre, linear }: Program, x: F
 }
 
 /**
- * Gradient of the Lagrangian, [n], rounded once.
+ * Computes the gradient of the Lagrangian, [n], in double-double arithmetic, rounded once.
  *
- * @cost  26 n^2, and 26 for each entry of the rows; those that are zero are passed over.
+ * @cost  26 n^2, and 26 per nonzero entry of the rows.
  */
 export function computeExactGradient(
   program: Program,
@@ -63,7 +66,7 @@ export function computeExactGradient(
   return Float64Array.from(sums, (sum) => sum.value());
 }
 
-/** Returns the left side of a row less a number, rounded once. */
+/** Returns the value of a row less a number, rounded once. */
 export function computeExactRow({ n, rows }: Program, x: Float64Array, r: number, less: number): number {
   const sum = new ExactSum().add(-less);
   for (let i = 0, e = r * n; i < n; i++, e++) {
@@ -73,7 +76,7 @@ export function computeExactRow({ n, rows }: Program, x: Float64Array, r: number
   return sum.value();
 }
 
-/** Returns x'gradient of the objective plus the products of the multipliers and their bounds. */
+/** Returns x'gradient of the objective plus the sum of the multipliers times their bounds. */
 export function computeExactGap(program: Program, { x, rowMultipliers, boundMultipliers }: CertifiedPoint): number {
   const { n, lower, upper, rows } = program;
   const gap = new ExactSum();
@@ -94,9 +97,10 @@ export function computeExactGap(program: Program, { x, rowMultipliers, boundMult
 }
 
 /**
- * Residuals of a point of a program without kinks, norms, loadings or prices, whose multipliers have finite bounds.
+ * Computes the residuals of a point of a program without kinks, norms, loadings and prices. Nonzero multipliers must
+ * belong to finite bounds.
  *
- * @cost    as that of `computeExactGradient`, twice
+ * @cost    Twice the cost of `computeExactGradient`.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.
  */
 export function computeExactResiduals(program: Program, point: CertifiedPoint): ExactResiduals {

@@ -1,36 +1,38 @@
 import type { DenseAlgebra } from '../factors/algebra.js';
 
-/** Number of earlier steps that are combined. */
+/** Maximum number of earlier steps that are combined. */
 const MEMORY = 10;
 
-/** Minimum number of earlier steps. */
+/** Minimum number of earlier steps for an extrapolation. */
 const MEMORY_MIN = 3;
 
-/** Regularisation, relative to the sum of the squares of the changes. */
+/** Regularisation relative to the sum of squared changes. */
 const RIDGE = 1e-8;
 
-/** Sum of squares of the coefficients above which they are rounding. */
+/** Maximum sum of squared coefficients; larger coefficients are dominated by rounding errors. */
 const SIZE_MAX = 1e8;
 
-/** Earlier points of an iteration and their steps. */
+/** Anderson acceleration of a fixed-point iteration, with a memory of earlier points and steps. */
 export interface Acceleration {
-  /** Adds a point and the point that the iteration returns for it; both are copied. */
+  /** Adds a point and the result of the iteration at it; both are copied. */
   add(point: Float64Array, next: Float64Array): void;
-  /** Replaces the last returned point by the combination of earlier ones whose step is shortest, if there are enough. */
+  /**
+   * Replaces the last result by the combination of earlier results with the shortest step, if there are enough of them.
+   */
   extrapolate(next: Float64Array): void;
-  /** Forgets all points, after a change of the iteration. */
+  /** Discards all points, after a change of the iteration. */
   clear(): void;
 }
 
 /**
  * Creates an accelerator of a fixed-point iteration over vectors of some length.
  *
- * @cost   Memory of twenty vectors; a dozen products of vectors for each point.
+ * @cost   Memory of twenty vectors; a dozen vector products per point.
  * @source Walker & Ni (2011), Anderson acceleration for fixed-point iterations, SIAM J. Numerical Analysis 49(4).
  */
 export function createAcceleration(algebra: DenseAlgebra, length: number): Acceleration {
   const vectors = () => Array.from({ length: MEMORY }, () => new Float64Array(length));
-  // Changes of the step and of the returned point between two points, in a ring.
+  // Ring buffers with the changes of the step and of the result between consecutive points.
   const stepChanges = vectors();
   const nextChanges = vectors();
   const products = new Float64Array(MEMORY * MEMORY);

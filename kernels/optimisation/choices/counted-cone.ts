@@ -1,10 +1,10 @@
-/** Number of variables that may be positive. */
+/** Cardinality constraint: maximum number of members that may be positive. */
 export interface Count {
   readonly members: Int32Array;
   readonly maximum: number;
 }
 
-/** Steps for the price of a count, and Newton steps for a pair. */
+/** Maximum number of secant steps for the price of a count, and of Newton steps for a pair. */
 const PRICE_STEPS = 100;
 const NEWTON_STEPS = 60;
 const CLOSE = 1e-13;
@@ -14,13 +14,14 @@ const NEAR = 1.05;
 const GROWTH = 3;
 
 /**
- * Projects matrices on those with a first entry of 1, no negative entry, and for each count shares that sum to at most
- * its maximum: the share of a variable is its entry in the first row, squared, over its entry in the diagonal.
+ * Creates the projection of symmetric matrices on the set with a first entry of 1, no negative entry, and shares that
+ * sum to at most the maximum of each count. The share of a variable is the square of its entry in the first row over
+ * its diagonal entry.
  *
- * @param order   Order of the matrices: the variables follow the constant.
+ * @param order   Order of the matrices; row 0 is the constant, the variables follow.
  * @param counts  Counts without common members.
- * @returns       The projection of a symmetric matrix.
- * @cost          order^2, and some hundred passes over the members.
+ * @returns       Function that projects `from` and writes `to`.
+ * @cost          order^2, and about a hundred passes over the members.
  * @source        Frangioni & Gentile (2006), Perspective cuts for a class of convex 0-1 mixed integer programs,
  *                Mathematical Programming 106, for the shares.
  */
@@ -46,7 +47,7 @@ export function createCountedCone(
     });
   };
 
-  /** Projects each variable at a price of shares, and returns the sum of the shares. */
+  /** Projects each variable at a given price of shares, and returns the sum of the shares. */
   function sharesAt(from: Float64Array, members: Int32Array, price: number): number {
     let total = 0;
     for (const i of members) {
@@ -61,8 +62,8 @@ export function createCountedCone(
 }
 
 /**
- * Returns the price, nearly, at which an excess that decreases with the price is zero, on its negative side. Brackets it
- * around the last price, then takes secants, with the Illinois rule for a side that stays.
+ * Returns a price at which an excess that decreases with the price is zero or slightly negative. Brackets the price
+ * around the last one, then takes secant steps with the Illinois rule.
  */
 function priceOf(excessAt: (price: number) => number, last: number): number {
   let high = last * NEAR;
@@ -100,8 +101,8 @@ function priceOf(excessAt: (price: number) => number, last: number): number {
 }
 
 /**
- * Returns the s that minimises (x - size)^2 + (s - square)^2 / 2 + price x^2 / s over x and s. Its derivative without
- * x is concave, so that Newton's method ascends to its zero.
+ * Returns the s that minimises (x - size)^2 + (s - square)^2 / 2 + price x^2 / s over x and s. After elimination of x,
+ * the derivative is concave, so Newton's method ascends to its zero.
  */
 function squareAt(size: number, square: number, price: number): number {
   let s = Math.max(0, square);

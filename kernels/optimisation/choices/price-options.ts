@@ -1,12 +1,14 @@
 import { assert } from '../../assert.js';
 
-/** Minimises the sum of the costs of one option for each item, within limits on the sums of their amounts. */
+/**
+ * Problem of choosing one option per item at the lowest total cost, within limits on the sums of the options' amounts.
+ */
 export interface OptionProblem {
-  /** Options of item i are those from starts[i] to before starts[i + 1], at least one, [items + 1]. */
+  /** Options of item i are starts[i] to starts[i + 1] - 1, at least one, [items + 1]. */
   readonly starts: Int32Array;
-  /** [options] */
+  /** Cost of each option, [options]. */
   readonly costs: Float64Array;
-  /** [options x limits] row-major. */
+  /** Amounts of each option, [options x limits] row-major. */
   readonly amounts: Float64Array;
   /** Bounds of the sums, [limits]; a limit has at least one finite side. */
   readonly lower: Float64Array;
@@ -14,26 +16,32 @@ export interface OptionProblem {
 }
 
 export interface PricedOptions {
-  /** Lower bound of the sum of the costs. */
+  /** Lower bound of the total cost. */
   readonly bound: number;
-  /** Cost of each option with its amounts at the prices that prove the bound, [options]. */
+  /** Cost of each option plus its amounts at the prices that prove the bound, [options]. */
   readonly priced: Float64Array;
 }
 
-/** Radius of the prices that are searched, as a multiple of the largest difference of costs over that of amounts. */
+/**
+ * Radius of the initial ellipsoid of prices, as a multiple of the largest difference of costs over the largest
+ * difference of amounts.
+ */
 const RADIUS = 4;
 
-/** Number of steps, times the square of the number of limits: the radius decreases to a hundred-millionth. */
+/**
+ * Number of steps, to be multiplied by the square of the number of limits: the radius decreases to a hundred-millionth.
+ */
 const STEPS = 40;
 
-/** Possible rise of the bound at which the search ends, relative to the largest difference of costs. */
+/** Possible rise of the bound, relative to the largest difference of costs, at which the search ends. */
 const CLOSE = 1e-9;
 
 /**
- * Bounds a choice of options from below: prices of the limits separate the items. The bound is concave in the prices,
- * and an ellipsoid that contains the best ones shrinks around its half with a larger bound at each step.
+ * Computes a lower bound of a choice of options: prices on the limits separate the items. The bound is concave in the
+ * prices, so the ellipsoid method finds the best ones: at each step an ellipsoid shrinks to the half that contains
+ * them.
  *
- * @returns  The bound, which holds at any prices, less its rounding.
+ * @returns  Bound less its rounding error; it is valid at any prices.
  * @throws   KernelFault with fewer than two limits.
  * @cost     40 limits^2 passes over the amounts.
  * @source   Bland, Goldfarb & Todd (1981), The ellipsoid method: a survey, Operations Research 29(6); Everett (1963),
@@ -77,7 +85,7 @@ export function priceOptions(problem: OptionProblem): PricedOptions {
   return { bound, priced };
 }
 
-/** Returns the bound at some prices, less its rounding, and writes its slopes. */
+/** Returns the bound at some prices less its rounding error, and writes its slopes. */
 function boundAt(problem: OptionProblem, prices: Float64Array, slopes: Float64Array): number {
   const { starts, costs, amounts, lower, upper } = problem;
   const m = prices.length;
@@ -85,7 +93,7 @@ function boundAt(problem: OptionProblem, prices: Float64Array, slopes: Float64Ar
   let size = 0;
   for (let r = 0; r < m; r++) {
     const price = prices[r]!;
-    // At a price of zero any finite side gives a slope.
+    // At a price of zero, either finite side gives a subgradient.
     const limit = price > 0 || (price === 0 && upper[r]! < Infinity) ? upper[r]! : lower[r]!;
     slopes[r] = -limit;
     total -= price * limit;
@@ -105,14 +113,14 @@ function boundAt(problem: OptionProblem, prices: Float64Array, slopes: Float64Ar
   return total - (starts.length + m) * Number.EPSILON * size;
 }
 
-/** Returns the price of the amounts of an option. */
+/** Returns the amounts of an option at prices. */
 function pricesOf({ amounts }: OptionProblem, option: number, prices: Float64Array): number {
   let total = 0;
   for (let r = 0; r < prices.length; r++) total += prices[r]! * amounts[option * prices.length + r]!;
   return total;
 }
 
-/** Returns the largest differences between the options of an item. */
+/** Returns the largest differences of costs and amounts between the options of an item. */
 function findScales({ starts, costs, amounts, lower }: OptionProblem) {
   const m = lower.length;
   const amountScales = new Float64Array(m);

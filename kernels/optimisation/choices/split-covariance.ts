@@ -4,7 +4,10 @@ import { createAcceleration } from './acceleration.js';
 import { createCountedCone, type Count } from './counted-cone.js';
 import { IN, OPEN, OUT } from './decisions.js';
 
-/** Minimises x' P x + 2 linear' x over non-negative x with a given sum and a limited number of positive entries. */
+/**
+ * Problem that minimises x' P x + 2 linear' x over non-negative x with a given sum and a limited number of positive
+ * entries.
+ */
 export interface CountedQuadratic {
   readonly n: number;
   /** P, [n x n] row-major, symmetric. */
@@ -13,65 +16,70 @@ export interface CountedQuadratic {
   readonly linear: Float64Array;
   /** Sum of x, positive. */
   readonly sum: number;
-  /** Counts without common members. */
+  /** Cardinality constraints without common members. */
   readonly counts: readonly Count[];
 }
 
-/** Parts of P such that the remainder is positive semi-definite, nearly, between points of equal sum. */
+/**
+ * Decomposition of P into these parts and a remainder that is nearly positive semi-definite between points of equal
+ * sum.
+ */
 export interface CovarianceSplit {
-  /** [n], not negative. */
+  /** Diagonal part, [n], not negative. */
   readonly diagonal: Float64Array;
-  /** [n x n], symmetric, not negative, without a diagonal: x' pairs x is at least zero. */
+  /** Pairwise part, [n x n], symmetric, not negative, with a zero diagonal: x' pairs x is not negative. */
   readonly pairs: Float64Array;
   /** Shares at which the relaxation charges the variables, [n]; 1 without a charge. */
   readonly shares: Float64Array;
-  /** Start of the next iterations, with the same decisions or further ones. */
+  /** State from which further iterations start, with equal or additional decisions. */
   readonly state: SplitState;
 }
 
 export interface SplitState {
-  /** Variables that are not zero, ascending; the matrices have a constant before them. */
+  /** Indices of the variables that are not fixed at zero, ascending; in the matrices the constant precedes them. */
   readonly open: Int32Array;
   readonly cone: Float64Array;
   readonly multipliers: Float64Array;
   readonly penalty: number;
 }
 
-/** Relaxation of the alternating projections. */
+/** Over-relaxation factor of the alternating projections. */
 const OVER = 1.6;
 
 /**
- * First penalty, for a matrix with a mean diagonal of 1. It keeps the distance of the cones near `BALANCE` times that of
- * the multipliers, because the accuracy of the multipliers is that of the bound.
+ * Initial penalty for a matrix with a mean diagonal of 1. It is adjusted to keep the distance of the cones near
+ * `BALANCE` times that of the multipliers, because the accuracy of the multipliers determines that of the bound.
  */
 const PENALTY = 3;
 const PENALTY_STEP = 1.3;
 const BALANCE = 6;
 const UNEQUAL = 2;
 
-/** Iterations between two changes of the penalty, early and late. */
+/** Number of iterations between two changes of the penalty, early and late. */
 const EARLY = 200;
 const EARLY_TURNS = 10;
 const LATE_TURNS = 50;
 
-/** Iterations between two extrapolations, and the largest order with enough memory for them. */
+/**
+ * Number of iterations between two extrapolations, and the maximum order for which they are used, limited by memory.
+ */
 const EXTRAPOLATED = 5;
 const ACCELERATED_MAX = 800;
 
 /**
- * Improves a split of a covariance for bounds over all choices of variables: the multipliers of a doubly non-negative
- * relaxation, in which the products of the variables are a matrix that is positive semi-definite, has no negative entry
- * and agrees with the sum, and the variables are charged by their shares. The alternating direction method projects on
- * the two cones in turns; extrapolation halves their number.
+ * Computes a split of a covariance that bounds the objective over all choices of variables, from the multipliers of a
+ * doubly non-negative relaxation: the products of the variables form a matrix that is positive semi-definite, has no
+ * negative entry and agrees with the sum, and the variables are charged by their shares. The alternating direction
+ * method projects on the two cones in turn; extrapolation halves the number of iterations.
  *
  * @param algebra     Dense operations.
- * @param quadratic   The problem without its other rows.
- * @param decisions   [n]; a variable in the choice is not charged.
- * @param iterations  Number of projections on either cone.
- * @param from        State with fewer decisions. Default: equal weights.
- * @returns           undefined if a decomposition does not converge.
+ * @param quadratic   Problem without its other constraints.
+ * @param decisions   Decisions, [n]; a variable in the choice is not charged.
+ * @param iterations  Number of projections on each cone.
+ * @param from        State with equal or fewer decisions. Default: equal weights.
+ * @returns           Split and final state; undefined if an eigendecomposition does not converge.
  * @throws  KernelFault on a shape mismatch.
- * @cost    A decomposition into eigenpairs and a product of the order of the open variables in each iteration.
+ * @cost    One eigendecomposition and one matrix product of the order of the open variables per iteration.
  * @source  Wen, Goldfarb & Yin (2010), Alternating direction augmented Lagrangian methods for semidefinite programming,
  *          Mathematical Programming Computation 2.
  */
@@ -94,7 +102,7 @@ export function splitCovariance(
   const multipliers = from === undefined ? new Float64Array(size) : entriesAmong(from.multipliers, from.open, open);
   const semidefinite = new Float64Array(size);
   const target = new Float64Array(size);
-  // The sum of the two, of which they are functions: the point of the iteration.
+  // Sum of `cone` and `multipliers`, which determines both: the point of the fixed-point iteration.
   const point = new Float64Array(size);
   const acceleration = order <= ACCELERATED_MAX ? createAcceleration(algebra, size) : undefined;
   let penalty = from?.penalty ?? PENALTY;
@@ -144,7 +152,10 @@ export function splitCovariance(
   return { diagonal, pairs, shares, state: { open, cone, multipliers, penalty } };
 }
 
-/** Problem of the open variables in units in which a held variable is about 1 and the mean diagonal is 1. */
+/**
+ * Returns the problem of the open variables in units in which an average positive variable is about 1 and the mean
+ * diagonal is 1.
+ */
 function scaledProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, open: Int32Array) {
   const order = open.length + 1;
   const held = Math.max(1, Math.min(n, ...counts.map(({ maximum }) => maximum)));
@@ -157,7 +168,7 @@ function scaledProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, ope
     costs[row + 1] = costs[(row + 1) * order] = (scale * linear[i]!) / unit;
     open.forEach((j, column) => (costs[(row + 1) * order + column + 1] = scale * matrix[i * n + j]!));
   });
-  // Every point satisfies the equation of the sum, and so does each row of its products.
+  // Every point satisfies the equation of the sum, and so does each row of its outer product.
   const length = Math.sqrt(held * held + open.length);
   const normal = new Float64Array(order).fill(1 / length);
   normal[0] = -held / length;
@@ -166,7 +177,7 @@ function scaledProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, ope
   return { costs, normal, even, scale };
 }
 
-/** Returns the entries of a matrix with the constant and the variables of a subset. */
+/** Returns the entries of a matrix for the constant and a subset of the variables. */
 function entriesAmong(entries: Float64Array, from: Int32Array, open: Int32Array): Float64Array {
   const [before, order] = [from.length + 1, open.length + 1];
   const places = Int32Array.from({ length: order }, (_, i) => (i === 0 ? 0 : from.indexOf(open[i - 1]!) + 1));
@@ -176,7 +187,7 @@ function entriesAmong(entries: Float64Array, from: Int32Array, open: Int32Array)
   return kept;
 }
 
-/** Returns the counts of the open variables, by their places. */
+/** Returns the cardinality constraints of the open variables, by their positions. */
 function countsAmong(counts: readonly Count[], decisions: Uint8Array, open: Int32Array): Count[] {
   return counts.map(({ members, maximum }) => {
     const held = members.reduce((count, i) => count + (decisions[i] === IN ? 1 : 0), 0);
@@ -185,7 +196,10 @@ function countsAmong(counts: readonly Count[], decisions: Uint8Array, open: Int3
   });
 }
 
-/** Projects a symmetric matrix on the positive semi-definite ones without a part along a unit vector. */
+/**
+ * Function that projects a symmetric matrix on the positive semi-definite matrices without a component along a unit
+ * vector; false without convergence.
+ */
 type Projection = (from: Float64Array, to: Float64Array) => boolean;
 
 function createSemidefiniteCone(algebra: DenseAlgebra, normal: Float64Array): Projection {
@@ -200,7 +214,7 @@ function createSemidefiniteCone(algebra: DenseAlgebra, normal: Float64Array): Pr
       const vectors = algebra.room(order * order);
       if (!algebra.symmetricEigen(matrix, order, values, vectors)) return false;
       const positive = values.reduce((count, value) => count + (value > 0 ? 1 : 0), 0);
-      // The smaller side: the positive part itself, or the negative part that is taken away.
+      // The smaller side: the positive part itself, or the negative part to subtract.
       const isPositive = positive < order / 2;
       const count = isPositive ? positive : order - positive;
       const first = isPositive ? order - count : 0;

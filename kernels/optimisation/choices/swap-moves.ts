@@ -2,8 +2,8 @@ import type { DenseAlgebra } from '../factors/algebra.js';
 import type { Count } from './counted-cone.js';
 
 /**
- * Minimises x' P x - 2 linear' x over x within bounds, with a given sum if there is one, and with a limited number of
- * variables that are not zero.
+ * Problem that minimises x' P x - 2 linear' x over x within bounds, optionally with a given sum, and with a limited
+ * number of nonzero variables.
  */
 export interface ChosenQuadratic {
   readonly n: number;
@@ -11,44 +11,44 @@ export interface ChosenQuadratic {
   readonly matrix: Float64Array;
   /** [n] */
   readonly linear: Float64Array;
-  /** Sum of x; undefined: any. */
+  /** Sum of x; undefined: unrestricted. */
   readonly sum: number | undefined;
-  /** Bounds of a variable in the choice, [n]. */
+  /** Bounds of the variables in the choice, [n]. */
   readonly lower: Float64Array;
   readonly upper: Float64Array;
-  /** 1 for variables that every choice includes, [n]. */
+  /** 1 for variables that every choice must include, [n]. */
   readonly needed: Uint8Array;
-  /** Counts, which together contain all variables. */
+  /** Cardinality constraints, which together contain all variables. */
   readonly counts: readonly Count[];
 }
 
-/** Relative change of the value that counts as an improvement. */
+/** Minimum relative decrease of the value that counts as an improvement. */
 export const GAIN_MIN = 1e-9;
 
-/** Curvature along the sum, as a multiple of the mean diagonal. */
+/** Curvature added along the sum, as a multiple of the mean diagonal, to enforce the sum. */
 const SUM_CURVATURE = 1e4;
 
-/** Moves of one choice that are tried, because the bounds of other variables may exclude a move. */
+/** Maximum number of moves that are tried per choice, because the bounds of other variables may exclude a move. */
 const TRIALS = 6;
 
-/** Variables of a choice, ascending, and the terms from which all swaps are computed. */
+/** Evaluated choice: its variables, ascending, and the terms from which the effect of all swaps is computed. */
 export interface Evaluated {
   readonly chosen: Uint8Array;
   readonly names: Int32Array;
   readonly value: number;
-  /** Their optimum, [h]. */
+  /** Optimum of the chosen variables, [h]. */
   readonly x: Float64Array;
-  /** Diagonal of the inverse of their part of P, [h]. */
+  /** Diagonal of the inverse of the submatrix of P for the chosen variables, [h]. */
   readonly inverse: Float64Array;
-  /** That inverse times their rows of P, [h x n]. */
+  /** Inverse of the submatrix of P times the rows of P for the chosen variables, [h x n]. */
   readonly responses: Float64Array;
-  /** Residual of the slope of each variable, and its curvature if those of the choice respond, [n]. */
+  /** Residual slope of each variable, and its curvature if the chosen variables respond optimally, [n]. */
   readonly residuals: Float64Array;
   readonly curvatures: Float64Array;
 }
 
 export interface Move {
-  /** Place of the variable that leaves; -1: none. */
+  /** Position of the variable that leaves; -1: none. */
   readonly place: number;
   readonly incoming: number;
   readonly change: number;
@@ -57,25 +57,34 @@ export interface Move {
 /** Moves between choices of one problem. */
 export interface SwapMoves {
   /**
-   * Returns the optimum of a choice, whether within its bounds or not; undefined if its part of P is not positive
+   * Returns the optimum of a choice, even if it is outside the bounds; undefined if the submatrix of P is not positive
    * definite.
    * @cost h^2 n for h variables
    */
   evaluate(chosen: Uint8Array): Evaluated | undefined;
   /**
-   * Returns the additions that lower the optimum most, or if there are none the exchanges, without regard to the bounds of
-   * the other variables. @cost h n
+   * Returns the additions that lower the optimum most or, if no variable can be added, the best exchanges, ignoring the
+   * bounds of the other variables. @cost h n
    */
   listBest(at: Evaluated): Move[];
-  /** Returns true if the counts allow a variable to enter in exchange for another. @param held number in each count */
+  /**
+   * Returns true if the cardinality constraints permit a variable to replace another. @param held number of chosen
+   * members per constraint
+   */
   isAllowed(held: readonly number[], leaving: number, incoming: number): boolean;
-  /** Returns the number of variables in each count. */
+  /** Returns the number of chosen members of each cardinality constraint. */
   countHeldMembers(chosen: Uint8Array): number[];
-  /** Returns the first variables of an order that the counts allow, after those that every choice includes. */
+  /**
+   * Returns the choice of the mandatory variables and then the first variables of an order that the cardinality
+   * constraints permit.
+   */
   takeFirst(order: readonly number[]): Uint8Array;
 }
 
-/** Creates the moves of a problem. The change of the optimum by any move follows from one factor: two ranks. */
+/**
+ * Creates the moves of a problem. The change of the optimum by any move follows from one factorisation by a rank-two
+ * update.
+ */
 export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadratic): SwapMoves {
   const { n, matrix, linear, sum, lower, upper, needed, counts } = quadratic;
   let trace = 0;

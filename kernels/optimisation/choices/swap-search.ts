@@ -2,29 +2,32 @@ import type { DenseAlgebra } from '../factors/algebra.js';
 import { createCounterRandom, type CounterRandom } from '../../random/counter-random.js';
 import { createSwapMoves, GAIN_MIN, type ChosenQuadratic, type Evaluated } from './swap-moves.js';
 
-/** A choice with the optimum of its variables, which is within their bounds. */
+/** Choice with the optimum of its variables, which is within their bounds. */
 export interface SwappedChoice {
   /** [n] */
   readonly chosen: Uint8Array;
-  /** The minimum, but for rounding of the sum. */
+  /** Minimum of the objective for this choice, up to rounding of the sum. */
   readonly value: number;
 }
 
-/** Number of variables exchanged before a further descent, and further descents without an improvement. */
+/**
+ * Number of variables exchanged at random before a further descent, and maximum number of descents without an
+ * improvement.
+ */
 const KICK = 4;
 const DESCENTS_MAX = 300;
 
 /**
- * Searches for a good choice: from each start takes the best exchange of one variable for another until none improves,
- * then repeats this from random changes of the best choice. The change of the optimum by every exchange follows from one
- * factor, because an exchange changes the inverse by two ranks.
+ * Searches for a good choice by local search: from each start applies the best exchange of two variables until no
+ * exchange improves, then repeats this from random changes of the best choice. The effect of all exchanges follows from
+ * one factorisation, because an exchange is a rank-two update of the inverse.
  *
  * @param algebra    Dense operations.
- * @param quadratic  The problem without its other rows.
- * @param orders     Starts: variables by preference, [n] each.
+ * @param quadratic  Problem without its other constraints.
+ * @param orders     Starts: orders of the variables by preference, [n] each.
  * @param workMax    Maximum number of multiplications.
  * @returns          The best choice; undefined if no start has an optimum within its bounds.
- * @cost             h^2 n for each exchange of a choice of h variables.
+ * @cost             h^2 n per exchange in a choice of h variables.
  * @source           Lin & Kernighan (1973), Operations Research 21(2), for repeated descents from exchanges.
  */
 export function searchSwaps(
@@ -60,7 +63,7 @@ export function searchSwaps(
     return than === undefined || value < than.value - GAIN_MIN * Math.abs(than.value);
   }
 
-  /** Takes the best exchange until none improves. */
+  /** Applies the best exchange until no exchange improves. */
   function descend(start: Uint8Array): Evaluated | undefined {
     let at = evaluateWithin(start);
     while (at !== undefined && isLeft()) {
@@ -82,7 +85,7 @@ export function searchSwaps(
     return undefined;
   }
 
-  /** Evaluates a choice, without the variables that leave their bounds. */
+  /** Evaluates a choice after removing the variables whose optimum is outside their bounds. */
   function evaluateWithin(start: Uint8Array): Evaluated | undefined {
     let chosen = start;
     for (;;) {

@@ -4,7 +4,9 @@ import { symmetricRankK } from '../../algebra/symmetric-rank-k.js';
 import { symv } from '../../algebra/symv.js';
 import { solveLower, solveLowerTransposed } from '../../algebra/triangular-solve.js';
 
-/** The dense operations the solvers spend their time in; every engine has them. Definitions: kernels/algebra. */
+/**
+ * Dense operations that dominate the cost of the solvers; every engine implements them. Definitions: kernels/algebra.
+ */
 export interface DenseAlgebra {
   cholesky(a: Float64Array, n: number): number;
   solveLower(l: Float64Array, n: number, b: Float64Array): void;
@@ -20,7 +22,7 @@ export interface DenseAlgebra {
   scope<T>(work: () => T): T;
 }
 
-/** Plain definitions: exact, and slow above a few hundred securities. */
+/** Plain definitions of the operations: the reference, slow for more than a few hundred securities. */
 export const plainAlgebra: DenseAlgebra = {
   cholesky,
   solveLower,

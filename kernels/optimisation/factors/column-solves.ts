@@ -6,7 +6,7 @@ interface Shape {
   readonly columns: number;
 }
 
-/** Lower triangle of products += C' solved. */
+/** Adds C' solved to the lower triangle of `products`. */
 export function addProducts(
   c: Float64Array,
   solved: Float64Array,
@@ -24,7 +24,10 @@ export function addProducts(
   }
 }
 
-/** Solves a single right-hand side by a pass over the factor, which is cheaper here than a call to an engine. */
+/**
+ * Solves for `columns` right-hand sides. A single one is solved by a pass over the factor, which is cheaper here than a
+ * call to an engine.
+ */
 export function solveWith(algebra: DenseAlgebra, l: Float64Array, n: number, b: Float64Array, columns: number): void {
   if (columns === 1) {
     solveForward(l, b, { n, stride: n });

@@ -5,17 +5,17 @@ import { addProducts, solveWith } from './column-solves.js';
 import { createSparseRows } from '../program/sparse-rows.js';
 
 /**
- * Curvature H = scale P + diag(diagonal) on a free subset of the securities, factored and ready for solves. Reuses its
- * arrays, so that solves over the same securities allocate only views.
+ * Curvature H = scale P + diag(diagonal) on a subset of free securities, factored for solves. It reuses its arrays, so
+ * solves over the same securities allocate only views.
  */
 export interface Curvature {
   /**
-   * @param free      Positions of the free variables, ascending; the first `count` entries count.
-   * @param diagonal  [n], by position.
+   * @param free      Indices of the free variables, ascending; only the first `count` entries are valid.
+   * @param diagonal  Diagonal term by variable, [n].
    * @param outer     [rows x count], added to H as outer'outer.
-   * @returns         Whether H is positive definite to working precision.
-   * @cost            count^3 / 6 over the variables that covary with any other, or count k^2 / 2 + k^3 / 6 when loadings
-   *   make that cheaper.
+   * @returns         True if H is positive definite to working precision.
+   * @cost            count^3 / 6 over the variables that covary with any other, or count k^2 / 2 + k^3 / 6 if loadings
+   *                  make that cheaper.
    */
   factor(
     metric: Metric | null,
@@ -25,31 +25,35 @@ export interface Curvature {
     count: number,
     outer?: Float64Array,
   ): boolean;
-  /** b := H^-1 b, b [count x columns] row-major. */
+  /** Computes b := H^-1 b, b [count x columns] row-major. */
   solve(b: Float64Array, columns: number): void;
   /**
-   * The columns of a Schur complement, C [count x columns] row-major.
-   * @param solved    Becomes H^-1 C.
-   * @param products  [columns x columns]; its lower triangle becomes C' H^-1 C.
-   * @cost            of `solve`, and count columns^2 / 2, less where most entries of halves L^-1 C are zero
+   * Computes the columns of a Schur complement from C, [count x columns] row-major.
+   * @param solved    overwritten with H^-1 C
+   * @param products  [columns x columns]; its lower triangle is overwritten with C' H^-1 C
+   * @cost            cost of `solve`, and count columns^2 / 2, less if most entries of L^-1 C are zero
    */
   solveWithProducts(c: Float64Array, columns: number, solved: Float64Array, products: Float64Array): void;
-  /** Algebra that factors it. */
+  /** Dense operations that factor the curvature. */
   readonly algebra: DenseAlgebra;
-  /** L of H = L L', [count x count] row-major, until the next factor; undefined if H was factored in parts. */
+  /**
+   * Returns L of H = L L', [count x count] row-major, valid until the next factorisation; undefined if H was factored
+   * in parts.
+   */
   triangle(): Float64Array | undefined;
 }
 
-/** Number of columns from which products are computed from halves L^-1 C by one kernel. */
+/** Minimum number of columns for which one kernel computes the products from L^-1 C. */
 const HALVES_MIN = 64;
 
-/** Below this number of free securities per factor, a dense factorisation is at least as fast as the low-rank form. */
+/** Number of free securities per factor below which a dense factorisation is at least as fast as the low-rank form. */
 const NAMES_PER_FACTOR = 1.8;
 
 /**
- * @cost    Allocates as programs ask; see `factor` and `solve`.
+ * Creates an empty curvature.
+ * @cost    Memory as programs require; see `factor` and `solve`.
  * @source  Woodbury (1950), Inverting modified matrices, for loadings; Golub & Van Loan (2013), Matrix Computations,
- *   section 4.2, for the rest.
+ *          section 4.2, for the rest.
  */
 export function createCurvature(algebra: DenseAlgebra): Curvature {
   let square = new Float64Array(0);
@@ -112,7 +116,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     return algebra.cholesky(square.subarray(0, count * count), count) === count;
   }
 
-  /** Selects the positions, among the free securities, of those that covary with others; returns their number. */
+  /** Selects the positions of the free securities that covary with others and returns their number. */
   function selectCoupled(metric: DenseMetric, free: Int32Array, count: number): number {
     if (coupling?.of !== metric) coupling = { of: metric, isCoupled: findCoupledVariables(metric) };
     if (coupled.length < count) coupled = new Int32Array(count);
@@ -146,7 +150,8 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   }
 
   /**
-   * Computes b := H^-1 b or a half of it in parts: securities that covary by a triangle, the others by a factor each.
+   * Computes b := H^-1 b, or the forward or backward half of it, in two parts: with a triangular factor for securities
+   * that covary, with scalar factors for the others.
    */
   function solveParts(
     b: Float64Array,
@@ -163,7 +168,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     for (let a = 0; a < c; a++) b.set(part.subarray(a * columns, (a + 1) * columns), coupled[a]! * columns);
   }
 
-  /** H = D + L L' with L = sqrt(scale) loadings: factors I + L' D^-1 L, [k x k]. */
+  /** Factors H = D + L L' with L = sqrt(scale) loadings through I + L' D^-1 L, [k x k]. */
   function factorLowRank(
     metric: FactorMetric,
     scale: number,
@@ -198,7 +203,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     } else solveParts(b, columns, inverse, (l, n, part) => solveWith(algebra, l, n, part, columns));
   }
 
-  /** b := D^-1 b - D^-1/2 S (I + S'S)^-1 S' D^-1/2 b with S = D^-1/2 L, by Woodbury. */
+  /** Computes b := D^-1 b - D^-1/2 S (I + S'S)^-1 S' D^-1/2 b with S = D^-1/2 L, by Woodbury's identity. */
   function solveLowRank(b: Float64Array, columns: number): void {
     const k = loaded!.factors;
     if (scores.length < k * columns) scores = new Float64Array(k * columns);
@@ -227,8 +232,8 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   }
 
   /**
-   * One of the two halves of `solve`: by a triangle for securities that covary, by the root of the reciprocal for the
-   * others.
+   * Performs the forward or backward half of `solve`: with a triangular factor for securities that covary, with square
+   * roots of reciprocals for the others.
    */
   function halfSolve(b: Float64Array, columns: number, solveTriangle: DenseAlgebra['solveLower']): void {
     if (form === 'dense') {
@@ -250,8 +255,8 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
 }
 
 /**
- * [n], 1 for securities whose row has entries besides the diagonal. In a covariance of prices the first entries show
- * it.
+ * Marks the securities whose row has nonzero entries besides the diagonal, [n]. In a covariance of prices the first
+ * entries suffice.
  */
 function findCoupledVariables({ matrix, n }: DenseMetric): Uint8Array {
   const found = new Uint8Array(n);
@@ -273,7 +278,7 @@ function invertDiagonal(diagonal: Float64Array, free: Int32Array, count: number,
   return true;
 }
 
-/** Adds the lower triangle of scale P_FF + diag. */
+/** Adds the lower triangle of scale P_FF + diag to `out`. */
 function addLower(
   metric: Metric | null,
   scale: number,
@@ -292,7 +297,7 @@ function addLower(
   for (let e = 0; e < own.length; e++) out[e]! += own[e]!;
 }
 
-/** Lower triangle of scale P_FF + diag, the only part a Cholesky factorisation reads. */
+/** Writes the lower triangle of scale P_FF + diag, the only part that a Cholesky factorisation reads. */
 function gatherLower(
   matrix: Float64Array,
   n: number,

@@ -1,20 +1,20 @@
-/** A panel of loadings and what is multiplied with it, both by rows. */
+/** Panel of loadings, and the shape of the row-major right-hand sides that are multiplied by it. */
 export interface LoadedRows {
-  /** [rows x factors] */
+  /** Loadings, [rows x factors]. */
   readonly loadings: Float64Array;
   readonly rows: number;
   readonly factors: number;
-  /** Of the right-hand sides, by rows as well. */
+  /** Number of right-hand sides, stored by rows. */
   readonly columns: number;
 }
 
-/** Rows in one pass over the sums. */
+/** Number of rows that are added in one pass over the sums. */
 const TOGETHER = 8;
 
 /**
- * sums += L' b: eight rows in one pass over the sums, each of which has its terms in the order of the rows.
+ * Computes sums += L' b, eight rows per pass over the sums; each sum adds its terms in the order of the rows.
  * @param b     [rows x columns]
- * @param sums  [factors x columns], changed
+ * @param sums  [factors x columns], updated
  * @cost rows * factors * columns
  */
 export function addLoaded(shape: LoadedRows, b: Float64Array, sums: Float64Array): void {
@@ -29,7 +29,10 @@ export function addLoaded(shape: LoadedRows, b: Float64Array, sums: Float64Array
   }
 }
 
-/** @param from place of the first value, whose column is that of the sums @param row beginning of its loadings */
+/**
+ * Adds eight rows. @param from index of the first value; its column is that of the sums @param row start of its
+ * loadings
+ */
 function addEight(
   { loadings: l, factors: k, columns }: LoadedRows,
   b: Float64Array,
@@ -48,10 +51,10 @@ function addEight(
 }
 
 /**
- * b -= L x: four rows side by side, whose entries wait for their own last term only; each has its terms in the order of
- * the factors.
+ * Computes b -= L x, four rows interleaved, so that each entry depends only on its own previous term; terms are added
+ * in the order of the factors.
  * @param x  [factors x columns]
- * @param b  [rows x columns], changed
+ * @param b  [rows x columns], updated
  * @cost rows * factors * columns
  */
 export function subtractLoaded(

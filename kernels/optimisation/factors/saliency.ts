@@ -2,16 +2,16 @@ import type { DenseAlgebra } from './algebra.js';
 import type { Metric } from '../program/metric.js';
 
 /**
- * Lower bound of the cost of dropping each held variable: w_i^2 over twice the i-th diagonal entry of the inverse
- * covariance of the held variables, projected on a constant sum. The others compensate for a dropped variable
- * optimally.
+ * Computes a lower bound of the cost of dropping each held variable: w_i^2 over twice the i-th diagonal entry of the
+ * inverse covariance of the held variables, projected on a constant sum. The bound assumes that the other variables
+ * compensate optimally.
  *
- * @param held     Positions of the held variables, ascending, [h].
- * @param weights  [n]
- * @returns        [h]; Infinity for a single variable.
+ * @param held     Indices of the held variables, ascending, [h].
+ * @param weights  Weights of all variables, [n].
+ * @returns        Bounds, [h]; Infinity for a single variable.
  * @cost           h^3 / 6 + h^3 / 2.
  * @source         Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5,
- *   164-171.
+ *                 164-171.
  */
 export function computeSaliencies(
   algebra: DenseAlgebra,
@@ -27,7 +27,7 @@ export function computeSaliencies(
   const inverse = new Float64Array(h * h);
   for (let p = 0; p < h; p++) inverse[p * h + p] = 1;
   algebra.solveLower(factor, h, inverse);
-  // Row k of L^-1 adds to the diagonal of (L L')^-1 by its squares, and to S^-1 1 by its sum.
+  // The diagonal of (L L')^-1 is the sum of the squares of the rows of L^-1; S^-1 1 follows from their sums.
   const diagonal = new Float64Array(h);
   const along = new Float64Array(h);
   for (let k = 0; k < h; k++) {

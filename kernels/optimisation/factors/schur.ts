@@ -1,30 +1,31 @@
 import type { DenseAlgebra } from './algebra.js';
 
-/** Pivots below this share of their diagonal entry belong to rows that depend on others. */
+/** Ratio of a pivot to its diagonal entry below which the row depends linearly on earlier rows. */
 const REPEATED = 1e-12;
 
-/** Columns that are factored between two products. */
+/** Number of columns that are factored between two matrix products. */
 const WIDTH = 64;
 
-/** Order from which products take most of the time. */
+/** Minimum order for which matrix products dominate the cost. */
 const PRODUCTS_MIN = 2 * WIDTH;
 
 type ProductAlgebra = Pick<DenseAlgebra, 'symmetricRankK' | 'room' | 'scope'>;
 
 interface SchurOptions {
-  /** Share of the diagonal entry below which a pivot counts as zero. */
+  /** Ratio of a pivot to its diagonal entry below which the pivot counts as zero. */
   readonly repeated?: number;
-  /** Engine for large products. */
+  /** Engine for large matrix products. */
   readonly algebra?: ProductAlgebra | undefined;
 }
 
 /**
- * Cholesky factor of a symmetric positive semi-definite S, in place, leaving out rows that depend on earlier ones.
+ * Computes the Cholesky factor of a symmetric positive semi-definite matrix S in place, and omits rows that depend
+ * linearly on earlier rows.
  *
  * @param s        [m x m] row-major; the lower triangle is read and overwritten.
  * @param m        Order.
- * @param skipped  [m], becomes 1 for the rows left out.
- * @returns        Number of rows left out.
+ * @param skipped  Set to 1 for omitted rows, [m].
+ * @returns        Number of omitted rows.
  * @cost           m^3 / 6 multiply-adds.
  */
 export function factorSemidefinite(
@@ -49,13 +50,13 @@ interface Matrix {
   readonly s: Float64Array;
   readonly m: number;
   readonly skipped: Uint8Array;
-  /** Diagonal before factoring, [m]. */
+  /** Diagonal before the factorisation, [m]. */
   readonly diagonal: Float64Array;
-  /** Position of the first nonzero entry of each row; entries of the factor before it are zero as well. [m] */
+  /** Position of the first nonzero entry of each row, [m]; the entries of the factor before it are zero as well. */
   readonly firsts: Int32Array;
 }
 
-/** @cost the zeros before them */
+/** Returns the position of the first nonzero entry of each row. @cost number of zeros before these entries */
 function findFirstEntries(s: Float64Array, m: number): Int32Array {
   const firsts = new Int32Array(m);
   for (let i = 0; i < m; i++) {
@@ -66,7 +67,9 @@ function findFirstEntries(s: Float64Array, m: number): Int32Array {
   return firsts;
 }
 
-/** Columns of the factor, where those before have been subtracted. @returns how many are left out */
+/**
+ * Factors a panel of columns from which all earlier columns have been subtracted. @returns the number of omitted rows
+ */
 function factorPanel({ s, m, skipped, diagonal, firsts }: Matrix, from: number, to: number, repeated: number): number {
   let count = 0;
   for (let i = from; i < m; i++) {
@@ -77,11 +80,11 @@ function factorPanel({ s, m, skipped, diagonal, firsts }: Matrix, from: number, 
         s[row + j] = 0;
         continue;
       }
-      // Two sums at a time, so that each waits only for its own previous term.
+      // Two sums at a time, so that each addition depends only on the previous term of the same sum.
       const other = j * m;
       let first = s[row + j]!;
       let second = 0;
-      // Each term belongs to the same sum wherever the sums begin.
+      // Each sum has the same terms wherever the sums begin.
       let k = Math.max(begin, firsts[j]!);
       k -= (k - from) % 2;
       for (; k + 1 < j; k += 2) {
@@ -101,7 +104,7 @@ function factorPanel({ s, m, skipped, diagonal, firsts }: Matrix, from: number, 
   return count;
 }
 
-/** Subtracts the products of the columns of a panel from what is behind them. */
+/** Subtracts the products of a panel of columns from all later columns. */
 function subtractProducts(algebra: ProductAlgebra, { s, m, firsts }: Matrix, from: number, to: number): void {
   const touched = Int32Array.from(firsts.keys()).filter((i) => i >= to && firsts[i]! < to);
   const left = touched.length;

@@ -1,12 +1,12 @@
-/** Order of a lower triangular factor, and the distance between its rows. */
+/** Order of a lower triangular factor, and the distance between its rows in memory. */
 export interface FactorShape {
   readonly n: number;
   readonly stride: number;
 }
 
 /**
- * b := L^-1 b. Two sums are computed side by side, for four rows at a time that share reads; each sum has its terms in
- * its separate order.
+ * Computes b := L^-1 b. Two sums are computed side by side for four rows at a time, which share reads; each sum adds
+ * its terms in its own order.
  * @param l rows of `stride` values, of which row i uses the first i + 1
  * @cost n^2 / 2
  */
@@ -51,7 +51,7 @@ function forwardRow(l: Float64Array, b: Float64Array, i: number, row: number): v
   b[i] = (first + second) / l[row + i]!;
 }
 
-/** b := L'^-1 b, four rows in one pass over b, in their order. @param l as in `forward` @cost n^2 / 2 */
+/** Computes b := L'^-1 b, four rows per pass over b, in order. @param l as in `solveForward` @cost n^2 / 2 */
 export function solveBackward(l: Float64Array, b: Float64Array, { n, stride }: FactorShape): void {
   let i = n - 1;
   for (; i >= 3; i -= 4) {
@@ -74,16 +74,16 @@ export function solveBackward(l: Float64Array, b: Float64Array, { n, stride }: F
   }
 }
 
-/** Order of a lower triangular factor without space between its rows, and the position of the first nonzero entry. */
+/** Order of a lower triangular factor without gaps between its rows, and the position of the first nonzero entry. */
 export interface PartialShape {
   readonly n: number;
   readonly from: number;
 }
 
-/** Columns side by side. */
+/** Four columns that are solved together. */
 export type Four = readonly [Float64Array, Float64Array, Float64Array, Float64Array];
 
-/** Works like `forward` for four columns side by side, zero before `from`; two rows at a time. @cost 2 (n - from)^2 */
+/** Solves like `solveForward` for four columns that are zero before `from`; two rows at a time. @cost 2 (n - from)^2 */
 export function solveForwardFour(l: Float64Array, four: Four, { n, from }: PartialShape): void {
   const [a, b, c, d] = four;
   let i = from;
@@ -136,7 +136,10 @@ function forwardFourRow(l: Float64Array, [a, b, c, d]: Four, i: number, { n, fro
   d[i] = rd / pivot;
 }
 
-/** Works like `solveForwardFour` for one column, with the same bits; four rows at a time. @cost (n - from)^2 / 2 */
+/**
+ * Solves like `solveForwardFour` for a single column, with bit-identical results; four rows at a time. @cost (n -
+ * from)^2 / 2
+ */
 export function solveForwardOfFour(l: Float64Array, a: Float64Array, { n, from }: PartialShape): void {
   let i = from;
   for (; i + 3 < n; i += 4) {

@@ -9,7 +9,10 @@ import {
 } from './row-sides.js';
 import type { Work } from './work.js';
 
-/** Sets the weights of an iteration and returns the weighted rows, whose squares add to the curvature. */
+/**
+ * Sets the weights of the folded rows in an iteration and returns the weighted rows, whose outer products are added to
+ * the curvature.
+ */
 export function foldWeights(work: Work, { rows, values, weighted, weights }: FoldedRows): Float64Array {
   const { f } = work;
   for (let k = 0; k < rows.length; k++) {
@@ -20,7 +23,7 @@ export function foldWeights(work: Work, { rows, values, weighted, weights }: Fol
   return weighted;
 }
 
-/** Adds the contribution of the rows to the right sides of the securities. */
+/** Adds the contribution of the folded rows to the right-hand sides of the securities. */
 export function foldRight(work: Work, { rows, values, weights, pushes }: FoldedRows, right: Float64Array): void {
   const { f, rowResidual, rowScale } = work;
   for (let k = 0; k < rows.length; k++) {
@@ -36,10 +39,10 @@ interface Multiple {
   readonly times: number;
 }
 
-/** Rows of a block: their values are still in the cache when they are added. */
+/** Number of rows in a block, small enough that their values are still in the cache when they are added. */
 const BLOCK = 32;
 
-/** Adds the product of the rows' curvature with x to out. */
+/** Adds the product of the folded rows' curvature with x, times a factor, to `out`. */
 export function addFolded(
   { rows, values, weights, pushes }: FoldedRows,
   { x, times }: Multiple,
@@ -53,7 +56,7 @@ export function addFolded(
   }
 }
 
-/** Steps of slacks and multipliers of the rows from dx. */
+/** Computes the steps of slacks and multipliers of the folded rows from dx. */
 export function foldSteps(
   work: Work,
   { rows, values, pushes }: FoldedRows,

@@ -1,32 +1,38 @@
 import type { Program } from '../program/program.js';
 
-/** One-sided rows that are eliminated before the securities: they add to the curvature and need no columns. */
+/**
+ * Folded rows: one-sided rows that are eliminated before the securities. They add to the curvature and need no columns
+ * in the Schur complement.
+ */
 export interface FoldedRows {
-  /** Rows, ascending, [T]. */
+  /** Indices of the folded rows, ascending, [T]. */
   readonly rows: Int32Array;
-  /** All other rows, ascending. */
+  /** Indices of all other rows, ascending. */
   readonly others: Int32Array;
   /** Scaled coefficients on the free securities, [T x f]. */
   readonly values: Float64Array;
-  /** The rows times the root of the weight of each, [T x f]. */
+  /** Coefficients of each row times the square root of its weight, [T x f]. */
   readonly weighted: Float64Array;
   /** Change of each row's multiplier per unit of its value, [T]. */
   readonly weights: Float64Array;
-  /** Memory for one number per row, [T]. */
+  /** Scratch with one number per row, [T]. */
   readonly pushes: Float64Array;
 }
 
-/** Number of soft rows per free security from which eliminating them is cheaper than a Schur complement. */
+/** Minimum number of soft rows per free security for which folding is cheaper than a Schur complement. */
 const ROWS_PER_NAME = 0.5;
 
-/** Fewer rows than this are columns, regardless of the number of securities. */
+/** Minimum number of soft rows for folding, regardless of the number of securities. */
 const ROWS_MIN = 32;
 
-/** Threshold for hard rows, whose weights are unbounded: near the end a Schur complement is more accurate. */
+/**
+ * Minimum numbers of hard rows for folding. They are higher because the weights of hard rows are unbounded: near the
+ * end a Schur complement is more accurate.
+ */
 const HARD_PER_NAME = 1;
 const HARD_MIN = 128;
 
-/** True if soft rows are numerous enough to eliminate them into the curvature. @cost m */
+/** Returns true if the soft rows are numerous enough to fold. @cost m */
 export function isFolded(program: Program, free: number): boolean {
   return countOf(program, isSoft) >= Math.max(ROWS_MIN, ROWS_PER_NAME * free);
 }
@@ -41,7 +47,7 @@ function countOf({ rows }: Program, isCounted: (rows: Program['rows'], r: number
   return count;
 }
 
-/** Returns true if a row has one bound, at a price: only its own slack is between value and multiplier. */
+/** Returns true if a row has one bound and a price: only its slack and its excess are between value and multiplier. */
 function isSoft(rows: Program['rows'], r: number): boolean {
   return Number.isFinite(rows.penalty[r]!) && isOneSided(rows, r);
 }
@@ -52,11 +58,11 @@ function isOneSided({ lower, upper }: Program['rows'], r: number): boolean {
 
 interface Folding {
   readonly rowScale: Float64Array;
-  /** True if hard rows are eliminated as well. False if the last digits matter. */
+  /** True if hard rows are folded as well; false if the last digits matter. */
   readonly withHard: boolean;
 }
 
-/** Returns the rows to eliminate; null if there are few. @cost a copy of their coefficients, twice */
+/** Returns the rows to fold; null if there are too few. @cost two copies of their coefficients */
 export function foldRows(program: Program, free: Int32Array, { rowScale, withHard }: Folding): FoldedRows | null {
   const { n, rows } = program;
   const f = free.length;

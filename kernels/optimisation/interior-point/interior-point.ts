@@ -18,7 +18,7 @@ import type { Program } from '../program/program.js';
 import { finish } from './read-active-set.js';
 
 export interface InteriorPointOutcome {
-  /** `optimal`: residuals and complementarity are below their tolerances. `stalled`: they stopped falling. */
+  /** `optimal`: residuals and complementarity are below their tolerances. `stalled`: they no longer decrease. */
   readonly status: 'optimal' | 'stalled';
   readonly iterations: number;
   /** Largest violation of a row, scaled to a largest coefficient of 1. */
@@ -26,23 +26,23 @@ export interface InteriorPointOutcome {
 }
 
 /**
- * Complementarity of the scaled program at which the active set can be read off; a larger one broke the polish under
- * turnover limits.
+ * Maximum complementarity of the scaled program, at which the active set is reliable. With a larger value the polish
+ * failed under turnover limits.
  */
 const COMPLEMENTARITY = 1e-11;
 
-/** Residuals of rows and of the gradient, the latter relative to its size, at which the point counts as optimal. */
+/** Maximum residuals of an optimal point: of the rows, and of the gradient relative to its magnitude. */
 const PRIMAL = 1e-10;
 
 const DUAL = 1e-10;
 
 /**
- * Complementarity and gradient of a deep run, as far as rounding lets them fall: where many points are equally near on
- * a singular curvature, the forces that choose among them are a tie-breaking term's.
+ * Maximum complementarity and gradient of a `deep` run, as small as rounding permits. If a singular curvature leaves
+ * many points nearly optimal, the small forces of a tie-breaking term select among them.
  */
 const DEEP = 1e-20;
 
-/** All three of a rough run. */
+/** All three tolerances of a `rough` run. */
 const ROUGH = 1e-2;
 
 const EXACT = { complementarity: COMPLEMENTARITY, primal: PRIMAL, stationarity: DUAL };
@@ -54,42 +54,45 @@ const TOLERANCES: Readonly<Record<InteriorRun, typeof EXACT>> = {
   rough: { complementarity: ROUGH, primal: ROUGH, stationarity: ROUGH },
 };
 
-/** Iterations; eight to twenty are usual. */
+/** Maximum number of iterations; eight to twenty are usual. */
 const ITERATIONS_MAX = 100;
 
 /** Number of iterations without progress after which the best point so far is returned. */
 const PATIENCE = 15;
 
 /**
- * Patience once complementarity of a far run is as small as it needs to be: then only residuals are progress, and
- * rounding ends them.
+ * Number of iterations without progress in a `far` run whose complementarity is already small enough: then only
+ * residuals count as progress, and rounding ends their decrease.
  */
 const PATIENCE_FAR = 2;
 
-/** Maximum number of centrality corrections per iteration of a far run. Each takes a solve with the current factors. */
+/**
+ * Maximum number of centrality corrections per iteration of a `far` run. Each costs one solve with the current factors.
+ */
 const CORRECTIONS_MAX = 3;
 
-/** Factor by which a correction lengthens the step, and the share of it that a correction must reach. */
+/** Increase of the step length that a correction aims at, and the fraction of it that a correction must reach. */
 const LONGER = 0.3;
 
 const LONGER_SHARE = 0.1;
 
-/** Steps shorter than this, and the number of consecutive ones after which the start is considered bad and replaced. */
+/** Step length that counts as short, and the number of consecutive short steps after which the run ends as stalled. */
 const SHORT_STEP = 0.01;
 
 const SHORT_STEPS_MAX = 12;
 
-/** Step length as a share of the distance to the boundary. */
+/** Step length as a fraction of the distance to the boundary. */
 const STEP_SHARE = 0.995;
 
 /**
- * Mehrotra's predictor-corrector interior point, with the variables of kinks and of soft rows eliminated: a turnover
- * limit adds one row of the Schur complement and no dimension, a penalty only its diagonal.
+ * Runs Mehrotra's predictor-corrector interior-point method. The variables of kinks and of soft rows are eliminated: a
+ * turnover limit adds one row to the Schur complement and no variable, a penalty only a diagonal entry.
  *
  * @param iterate    Overwritten with the final point.
- * @param state      Overwritten with the active set read off the final pairs.
- * @param run        `near` starts inside the bounds around the centre and `deep` continues from there to rounding; `far` starts
- *                   where the rows nearly hold, bounds or not. `rough` ends near the optimum.
+ * @param state      Overwritten with the active set that the final pairs indicate.
+ * @param run        `near` starts inside the bounds around the centre; `deep` starts there too and continues until
+ *                   rounding; `far` starts where the rows nearly hold, possibly outside the bounds; `rough` ends near
+ *                   the optimum.
  * @cost           8 to 20 iterations of n^3 / 6 + m n^2.
  * @source         Mehrotra (1992), SIAM J. Optimization 2(4), 575-601; Friedlander & Orban (2012), Math. Prog. Comp. 4,
  *   71-107 (proximal terms).
@@ -141,9 +144,9 @@ export function runInteriorPoint(
 }
 
 interface Progress {
-  /** False if residuals and complementarity have not fallen for too long. */
+  /** Returns false if residuals and complementarity have not decreased for too long. */
   goesOn(iteration: number, mu: number): boolean;
-  /** Sets the work to the best point so far. */
+  /** Restores the best point so far. */
   takeBest(): void;
 }
 
@@ -181,10 +184,10 @@ function createProgress(work: Work, run: InteriorRun): Progress {
 }
 
 /**
- * Corrects the direction towards pairs of like products as long as that lengthens the step.
+ * Corrects the direction so that the products of the pairs become more equal, as long as that lengthens the step.
  *
  * @source  Gondzio (1996), Multiple centrality corrections in a primal-dual method for linear programming,
- *   Computational Optimization and Applications 6.
+ *          Computational Optimization and Applications 6.
  */
 function narrow(work: Work, curvature: Curvature, mu: number): void {
   const { pairs, dx, change } = work;

@@ -2,7 +2,7 @@ import type { Work } from './work.js';
 import { foldSteps } from './fold-steps.js';
 import { computeLowerConstant, computeSideSlack, computeUpperConstant } from './row-sides.js';
 
-/** Steps of all pairs from dx and the multiplier changes. */
+/** Computes the steps of all pairs from dx and the changes of the multipliers. */
 export function computePairSteps(work: Work): void {
   const {
     program,
@@ -44,8 +44,8 @@ export function computePairSteps(work: Work): void {
     if (on[u] === 0 && on[l] === 0) continue;
     const moved = moves[column]!;
     const value = rowResidual[r]! * rowScale[r]!;
-    // The wider side follows from the move, the narrower one from the multiplier of the row, because a slack near zero
-    // would magnify rounding.
+    // The step of the wider side follows from dx, that of the narrower side from the multiplier of the row, because a
+    // slack near zero would magnify rounding errors.
     const upperSlack = on[u] === 1 ? computeSideSlack(on, s, z, u, at.rowOver + r) : 0;
     const lowerSlack = on[l] === 1 ? computeSideSlack(on, s, z, l, at.rowUnder + r) : 0;
     let up = 0;
@@ -84,7 +84,7 @@ export function computePairSteps(work: Work): void {
     ds[side] = (target[side]! - s[side]! * dz[side]!) / z[side]!;
   }
 
-  /** A side and the excess that softens it: their duals move against each other. */
+  /** Sets the steps of a side and of the excess that softens it; their duals change in opposite directions. */
   function sideStep(side: number, soft: number, step: number): void {
     dz[side] = step;
     ds[side] = (target[side]! - s[side]! * step) / z[side]!;

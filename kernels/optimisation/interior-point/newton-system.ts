@@ -8,19 +8,22 @@ import { addFolded, foldRight, foldWeights } from './fold-steps.js';
 import { computeKinkRightSide, computeRowRightSide, computeRowSlack } from './row-sides.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
-/** Largest proximal term of the securities. Above it, factoring counts as failed. */
+/** Maximum proximal term of the securities. If a larger one is needed, the factorisation has failed. */
 const PROXIMAL_MAX = 1e-2;
 
-/** Pivots of the Schur complement below this share are rounding; the proximal term keeps all others. */
+/**
+ * Ratio to the largest pivot below which a pivot of the Schur complement is a rounding error; the proximal term keeps
+ * all others.
+ */
 const ROUNDING = 1e-15;
 
-/** Factors the system, increasing the proximal term while rounding makes the curvature indefinite. */
+/** Factors the system, increasing the proximal term as long as rounding errors make the curvature indefinite. */
 export function factorRegularised(work: Work, curvature: Curvature): boolean {
   for (; work.proximal <= PROXIMAL_MAX; work.proximal *= 100) if (factor(work, curvature)) return true;
   return false;
 }
 
-/** Curvature with barrier terms, columns and Schur complement of this iteration. */
+/** Computes the curvature with barrier terms, the columns and the Schur complement of this iteration. */
 function factor(work: Work, curvature: Curvature): boolean {
   const {
     program,
@@ -105,7 +108,7 @@ function factor(work: Work, curvature: Curvature): boolean {
   return true;
 }
 
-/** Step for the targets of the pairs: fills dx, the multiplier changes and the steps of all pairs. */
+/** Computes the step for the targets of the pairs: dx, the changes of the multipliers and the steps of all pairs. */
 export function solveDirection(work: Work, curvature: Curvature): void {
   const {
     program,
@@ -169,7 +172,7 @@ export function solveDirection(work: Work, curvature: Curvature): void {
   }
 }
 
-/** Adds the solution of the Newton system with the given right sides to dx and change. */
+/** Adds the solution of the Newton system with the given right-hand sides to dx and change. */
 function correct(work: Work, curvature: Curvature, names: Float64Array, columnsRight: Float64Array): void {
   const { f, columnRows, solvedRows, schur, skipped, dx, change, trial, trialChange, columnCount: c } = work;
   for (let p = 0; p < f; p++) trial[p] = names[p]!;

@@ -1,6 +1,6 @@
 /**
- * Complementary pairs of an interior-point method in flat arrays: slacks `s` and duals `z`, both positive,
- * with their steps. A pair that does not exist has a zero in `on` and is passed over.
+ * Complementary pairs of an interior-point method in flat arrays: slacks `s` and duals `z`, both positive, with their
+ * steps. A pair that does not exist has a zero in `on` and is skipped.
  */
 export interface Pairs {
   readonly count: number;
@@ -9,7 +9,7 @@ export interface Pairs {
   readonly z: Float64Array;
   readonly ds: Float64Array;
   readonly dz: Float64Array;
-  /** Right side of the linearised complementarity: s dz + z ds = target. */
+  /** Right-hand side of the linearised complementarity: s dz + z ds = target. */
   readonly target: Float64Array;
 }
 
@@ -30,7 +30,7 @@ export function averageComplementarity({ count, on, s, z }: Pairs): number {
   return number === 0 ? 0 : total / number;
 }
 
-/** Mean of s z after a step of length `length`. */
+/** Returns the mean of s z after a step of length `length`. */
 export function predictComplementarity({ count, on, s, z, ds, dz }: Pairs, length: number): number {
   let total = 0;
   let number = 0;
@@ -57,20 +57,20 @@ export function setAffineTarget({ count, s, z, target }: Pairs): void {
   for (let k = 0; k < count; k++) target[k] = -s[k]! * z[k]!;
 }
 
-/** Target of the corrector: complementarity `mu`, less the product of the affine steps. */
+/** Sets the target of the corrector: complementarity `mu`, less the product of the affine steps. */
 export function setCentredTarget({ count, s, z, ds, dz, target }: Pairs, mu: number): void {
   for (let k = 0; k < count; k++) target[k] = mu - s[k]! * z[k]! - ds[k]! * dz[k]!;
 }
 
-/** Products of a pair this many times below or above the target count as off centre. */
+/** Ratio to the target, above or below, from which on a product counts as off centre. */
 const SPREAD = 10;
 
 /**
- * Adds to the target by how much products of the step, up to `length`, are off centre: Gondzio's correction, for the
- * next direction with the factors at hand.
+ * Adds to the target the distance of products off centre, after a step of up to `length`, from the permitted range:
+ * Gondzio's correction for another direction with the current factors.
  *
  * @source  Gondzio (1996), Multiple centrality corrections in a primal-dual method for linear programming,
- *   Computational Optimization and Applications 6.
+ *          Computational Optimization and Applications 6.
  */
 export function setNarrowerTarget({ count, on, s, z, ds, dz, target }: Pairs, length: number, mu: number): void {
   for (let k = 0; k < count; k++) {

@@ -14,7 +14,7 @@ import {
 } from '../active-set/active-state.js';
 import type { Work } from './work.js';
 
-/** The point in the units of the program, and the active set that the pairs show. */
+/** Writes the point in the units of the program, and the active set that the pairs indicate. */
 export function finish(work: Work, state: ActiveState, iterate: Iterate): void {
   const { program, free, f, pairs, at, x, y, scale, rowScale, normRadius } = work;
   const { n, rows, kinks, norms } = program;

@@ -3,15 +3,15 @@ import type { Work } from './work.js';
 import { multiplyMetric } from '../program/metric.js';
 import { addRows, computeRowValues } from '../program/row-passes.js';
 
-/** Scaled gradient of the objective without multipliers; valid after `residuals`. */
+/** Returns entry i of the scaled objective gradient, without multipliers; valid after `computeResiduals`. */
 export function computeObjectiveSlope({ program, scale, x, product }: Work, i: number): number {
   const curved = program.metric !== null && program.curvature !== 0 ? program.curvature * product[i]! : 0;
   return scale * (curved + program.ridge * (x[i]! - program.centre[i]!) + program.linear[i]!);
 }
 
 /**
- * Computes the gradient of the Lagrangian (meaningless for fixed securities), the residuals of the rows and the values
- * of the norms.
+ * Computes the gradient of the Lagrangian (undefined for fixed securities), the residuals of the rows and the values of
+ * the norms.
  */
 export function computeResiduals(work: Work): void {
   const {
@@ -105,7 +105,7 @@ export function computeResiduals(work: Work): void {
   work.gradientScale = largest;
 }
 
-/** Largest mismatch of a row's slacks with its value, scaled. */
+/** Returns the largest scaled difference between a row's slacks and its value. */
 function rowViolation({ program, pairs: { on, s }, at, rowScale }: Work, r: number, value: number): number {
   const { lower, upper } = program.rows;
   if (on[at.rowUpper + r] === 0 && on[at.rowLower + r] === 0) {

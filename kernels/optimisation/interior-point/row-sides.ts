@@ -4,7 +4,7 @@ import { isUnbounded } from '../program/program.js';
 /** Proximal term of hard equality rows in the scaled program. It vanishes at the solution. */
 const PROXIMAL_ROW = 1e-10;
 
-/** Diagonal of a row in the Schur complement: zero but for the proximal term on a hard equality. */
+/** Returns the diagonal entry of a row in the Schur complement; for a hard equality only the proximal term. */
 export function computeRowSlack({ program, pairs: { on, s, z }, at }: Work, r: number): number {
   const [u, l] = [at.rowUpper + r, at.rowLower + r];
   if (on[u] === 0 && on[l] === 0) return isUnbounded(program.rows, r) ? 1 : PROXIMAL_ROW;
@@ -18,7 +18,7 @@ export function computeSideSlack(on: Uint8Array, s: Float64Array, z: Float64Arra
   return s[side]! / z[side]! + (on[soft] === 1 ? s[soft]! / z[soft]! : 0);
 }
 
-/** Returns the right side of a row whose scaled value is `value`. */
+/** Returns the right-hand side of a row with scaled value `value`. */
 export function computeRowRightSide(work: Work, r: number, value: number): number {
   const {
     program,

@@ -5,7 +5,7 @@ import { solveDirection, factorRegularised } from './newton-system.js';
 import type { Pairs } from './pairs.js';
 import { isUnbounded } from '../program/program.js';
 
-/** Starts well inside every bound, with slacks and duals of equal size. */
+/** Sets a starting point well inside every bound, with slacks and duals of equal size. */
 export function start(work: Work): void {
   const { program, free, f, pairs, at, x, y, t, rowScale, scale } = work;
   const { n, lower, upper, rows, kinks, norms, centre } = program;
@@ -69,8 +69,8 @@ export function start(work: Work): void {
 }
 
 /**
- * Mehrotra's start for programs whose answer is far from the centre: the point at which the rows nearly hold,
- * with every slack shifted until it is positive. Bounds then have residuals like rows.
+ * Sets Mehrotra's starting point for programs whose solution is far from the centre: the point at which the rows nearly
+ * hold, with every slack shifted until it is positive. Bounds then have residuals like rows.
  */
 export function startFar(work: Work, curvature: Curvature): void {
   const { program, free, f, pairs, at, x, y, dx, change, columnOf, rowScale, lowerResidual, upperResidual } = work;
@@ -112,7 +112,7 @@ export function startFar(work: Work, curvature: Curvature): void {
   balance(work);
 }
 
-/** Returns the centre of a finite box, otherwise a point inside near the wanted one. */
+/** Returns the centre of finite bounds, otherwise a point inside them near `wanted`. */
 export function clampInside(wanted: number, lower: number, upper: number): number {
   const width = upper - lower;
   if (width < Infinity) return Math.min(Math.max(wanted, lower + 0.1 * width), upper - 0.1 * width);
@@ -139,7 +139,7 @@ function typicalSlack({ count, on, s }: Pairs): number {
 }
 
 /**
- * Scales the duals of bounds, rows and norms to the gradient, so that complementarity starts at the scale of the
+ * Scales the duals of bounds, rows and norms to the gradient, so that the initial complementarity has the scale of the
  * problem.
  */
 function balance(work: Work): void {

@@ -4,86 +4,86 @@ import type { Program } from '../program/program.js';
 import { createSparseRows, type SparseRows } from '../program/sparse-rows.js';
 import { foldRows, isFolded, type FoldedRows } from './folded-rows.js';
 
-/** Proximal terms of the scaled program, for securities and for equality rows. They vanish at the solution. */
+/** Initial proximal term of the securities in the scaled program. It vanishes at the solution. */
 const PROXIMAL_NAME = 1e-9;
 
-/** Proximal term of a far start, whose securities have different units. */
+/** Proximal term for a far start, with securities in different units. */
 const PROXIMAL_FAR = 1e-8;
 
-/** Relative width of bounds, with respect to 1 + |bound|, below which a security is fixed. */
+/** Width of bounds, relative to 1 + |bound|, below which a security is fixed. */
 const NARROW = 1e-13;
 
-/** Share of the steepest slope that a curvature is measured against at least. */
+/** Minimum reference for the curvature, as a fraction of the steepest slope. */
 const STEEP = 1e-3;
 
-/** Smallest radius a norm is divided by: below it the norm counts as a plain square. */
+/** Smallest radius by which a norm is divided; below it the norm is treated as its plain square. */
 const RADIUS_MIN = 1e-6;
 
 export interface Work {
   readonly program: Program;
-  /** Free variables, [f]. */
+  /** Indices of the free variables, [f]. */
   readonly free: Int32Array;
   readonly f: number;
-  /** Objective of the scaled program = objective * scale. */
+  /** Factor on the objective in the scaled program. */
   readonly scale: number;
-  /** [m], one over the largest coefficient of a row. */
+  /** Reciprocal of the largest coefficient of each row, [m]. */
   readonly rowScale: Float64Array;
   readonly pairs: Pairs;
   /** Offsets of the segments of the pairs. */
   readonly at: Segments;
   readonly x: Float64Array;
   readonly y: Float64Array;
-  /** [kinks x f] */
+  /** Values of the kinks, [kinks x f]. */
   readonly t: Float64Array;
   readonly gradient: Float64Array;
   readonly offset: Float64Array;
   readonly product: Float64Array;
   readonly diagonal: Float64Array;
-  /** Soft rows that are eliminated into the curvature of the securities; null if there are few. */
+  /** Rows folded into the curvature of the securities; null if there are few. */
   readonly fold: FoldedRows | null;
-  /** Rows of the Schur complement, ascending, and the place of each row among them, -1 for one that is folded. */
+  /** Rows of the Schur complement, ascending, and the position of each row among them; -1 for a folded row. */
   readonly kept: Int32Array;
   readonly columnOf: Int32Array;
-  /** Kept rows, kinks, norms: [columns]. */
+  /** Number of columns: kept rows, kinks and norms. */
   readonly columnCount: number;
   readonly columns: Float64Array;
   readonly solved: Float64Array;
-  /** Rows, kinks and norms as columns, with the positions of their nonzero entries. */
+  /** Rows, kinks and norms as sparse columns. */
   readonly columnRows: SparseRows;
   readonly solvedRows: SparseRows;
   readonly schur: Float64Array;
   readonly skipped: Uint8Array;
-  /** Diagonal of the Schur complement: [columns]. */
+  /** Diagonal terms of the Schur complement, [columns]. */
   readonly slack: Float64Array;
-  /** Residuals of all rows, kinks, norms. */
+  /** Residuals of all rows, kinks and norms. */
   readonly rowResidual: Float64Array;
   /** Multipliers of the rows in the units of the program, [m]. */
   readonly rowMultipliers: Float64Array;
   readonly right: Float64Array;
   readonly change: Float64Array;
   readonly dx: Float64Array;
-  /** Right sides of the columns, errors of a solve, and memory for a correction. */
+  /** Right-hand sides of the columns, errors of a solve, and scratch for a correction. */
   readonly columnRight: Float64Array;
   readonly nameError: Float64Array;
   readonly rowError: Float64Array;
   readonly trial: Float64Array;
   readonly trialChange: Float64Array;
   readonly refinements: number;
-  /** [norms] value of (|x - c|^2 - r^2) / (2 r). */
+  /** Value of (|x - c|^2 - r^2) / (2 r) for each norm, [norms]. */
   readonly normExcess: Float64Array;
-  /** [norms x f] gradients of it. */
+  /** Gradient of `normExcess`, [norms x f]. */
   readonly normGradient: Float64Array;
   readonly normRadius: Float64Array;
-  /** [f] distance to a bound less its slack, zero after a near start. */
+  /** Distance to a bound less its slack, [f]; zero after a near start. */
   readonly lowerResidual: Float64Array;
   readonly upperResidual: Float64Array;
-  /** Multiplier of each norm over its radius. */
+  /** Multiplier of each norm divided by its radius. */
   readonly normWeights: Float64Array;
-  /** Metric that the factor is of, times `metricScale`. */
+  /** Metric of the factored curvature, which is multiplied by `metricScale`. */
   metric: Metric | null;
   metricScale: number;
   proximal: number;
-  /** True once the columns of the rows, which never change, are computed. */
+  /** True once the columns of the rows have been computed; they never change. */
   hasRowColumns: boolean;
   primalResidual: number;
   dualResidual: number;
@@ -104,7 +104,10 @@ interface Segments {
   readonly norm: number;
 }
 
-/** Accuracy and start of a run: to the usual tolerance, to the last digits, from a distant start, or approximate. */
+/**
+ * Accuracy and start of a run: `near` with the usual tolerance, `deep` to the last digits, `far` from a distant start,
+ * or `rough` for an approximation.
+ */
 export type InteriorRun = 'near' | 'deep' | 'far' | 'rough';
 
 export function prepare(program: Program, run: InteriorRun): Work {

@@ -6,20 +6,20 @@ import { smoothGradient } from '../program/smooth-gradient.js';
 import type { PathStart } from './follow-path.js';
 
 /**
- * Margin, as a share of the largest difference of gradients, by which the best security starts above the point at which
- * it would enter.
+ * Margin between the starting point and the point at which the best security enters, as a fraction of the largest
+ * difference of gradients.
  */
 const MARGIN = 1e-3;
 
 /**
- * Weight that the steepest gradient gives a single security, above which few securities are held and block pivoting
+ * Weight of a single security at the steepest gradient, above which the optimum holds few securities and block pivoting
  * converges slowly.
  */
 const STEEP = 0.3;
 
 /**
- * Returns true if a strong linear part makes the optimum hold few variables: the empty start is then closer than one
- * with all variables.
+ * Returns true if a strong linear term makes the optimum hold few variables: the empty start is then closer than a
+ * start with all variables.
  */
 export function isSteep({ n, metric, curvature, ridge, linear }: Program): boolean {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
@@ -33,12 +33,12 @@ export function isSteep({ n, metric, curvature, ridge, linear }: Program): boole
 }
 
 /**
- * Returns every variable at its lower bound as the optimum of a program whose rows hold there: equalities have the value
- * that they have there, ranges reach as far, and a charge on all weights holds the best variable back. On the way to the
- * program itself variables come in one by one.
+ * Returns the point with every variable at its lower bound, as the optimum of a modified program: its equalities have
+ * their values at this point, its ranges extend to it, and a charge on all weights keeps the best variable at its
+ * bound. On the path to the original program, variables enter one by one.
  *
- * @returns  undefined if a variable has no lower bound, or a limit on kinks or a norm takes part.
- * @source   Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8): the cold start.
+ * @returns  Undefined if a variable has no lower bound, or the program has a limit on kinks or a norm.
+ * @source   Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8), section on the cold start.
  */
 export function startEmpty(program: Program): PathStart | undefined {
   const { n, lower, upper, rows, kinks, norms } = program;
@@ -64,7 +64,7 @@ export function startEmpty(program: Program): PathStart | undefined {
   return { program: before, point, state };
 }
 
-/** Returns the smallest charge on every weight at which the empty point is optimal. */
+/** Returns the smallest charge on all weights at which the empty point is optimal. */
 function chargeOf(gradient: Float64Array, lower: Float64Array, upper: Float64Array): number {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let i = 0; i < gradient.length; i++) {

@@ -1,20 +1,20 @@
 import { EQUAL, FREE, IDLE, LOWER, OVER, PINNED, UNDER, UPPER } from '../active-set/active-state.js';
 import type { Path } from './state.js';
 
-/** The next event of a path: where it happens, and which state replaces which. */
+/** Next event of a path: its location, and the state that changes. */
 export interface PathEvent {
-  /** Distance along the path. */
+  /** Distance along the path from the current point. */
   readonly length: number;
   readonly of: 'name' | 'row' | 'kink' | 'side' | 'end';
-  /** Position of the security, row or kink. */
+  /** Index of the security, row or kink. */
   readonly at: number;
-  /** Its next state; for a side, the kink that is crossed. */
+  /** New state; for a side, the index of the kink that is crossed. */
   readonly next: number;
   /** Direction of a released security: -1 down, 1 up. */
   readonly way: number;
 }
 
-/** Keeps the first of the events it is reported. */
+/** Earliest event found so far. `offer` replaces it by an earlier one. */
 export interface FirstEvent {
   length: number;
   of: PathEvent['of'];
@@ -40,7 +40,7 @@ export function findFirstDual(path: Path, first: FirstEvent): void {
   activeKinks(path, first);
 }
 
-/** The first event among weights. */
+/** Finds the first event among weights. */
 export function findFirstPrimal(path: Path, first: FirstEvent): void {
   freeNames(path, first);
   idleRows(path, first);
@@ -61,7 +61,7 @@ function heldNames(path: Path, first: FirstEvent): void {
   }
 }
 
-/** Returns a pinned security leaves its kink when the gradient leaves the kink's slopes. */
+/** Offers the event at which the gradient of a pinned security leaves the range of the kink's slopes. */
 function pinnedName(
   { program: { kinks }, state, gradient, gradientRate, z, dz }: Path,
   first: FirstEvent,

@@ -4,39 +4,42 @@ import type { Program } from '../program/program.js';
 import { solveBackward, solveForward } from '../factors/triangular-passes.js';
 
 /**
- * The Cholesky factor of the curvature on a list of free variables that grows and shrinks by one variable at a time.
- * Rows are in an array with spare space, so that an added variable appends a row and copies nothing.
+ * Cholesky factor of the curvature on a list of free variables, which changes by one variable at a time. The array of
+ * rows has spare space, so an added variable appends a row without copying.
  */
 export interface PathFactor {
-  /** The free variables in the order of the factor; the first `count()` entries count. */
+  /** Free variables in the order of the factor; only the first `count()` entries are valid. */
   readonly order: Int32Array;
   count(): number;
   /** Returns the position of a variable in the order; -1 if it is not free. */
   placeOf(name: number): number;
-  /** Begins with some securities; false if the curvature is not positive on them. @cost f^3 / 6 */
+  /** Factors the curvature on some securities; returns false if it is not positive definite. @cost f^3 / 6 */
   begin(algebra: DenseAlgebra, names: Int32Array): boolean;
-  /** Appends a security; false if the curvature is not positive on it to working precision. @cost f^2 / 2 */
+  /** Appends a security; returns false if the curvature is not positive definite to working precision. @cost f^2 / 2 */
   add(name: number): boolean;
-  /** Removes a security. @cost (f - place)^2 */
+  /** Removes a security. @cost (f - position)^2 */
   remove(name: number): void;
-  /** b := L^-1 b, [f]. @cost f^2 / 2 */
+  /** Computes b := L^-1 b, [f]. @cost f^2 / 2 */
   forward(b: Float64Array): void;
-  /** Provides the factor of a program's curvature on some free securities. */
+  /** Computes b := L'^-1 b, [f]. @cost f^2 / 2 */
   backward(b: Float64Array): void;
 }
 
-/** Returns factors of a program's curvature on some free variables. */
+/** Cache of factors of a program's curvature on some free variables. */
 export interface PathFactors {
   /**
-   * @param free  Names, ascending.
-   * @returns     The factor, which belongs to the caller until the next call; undefined if the curvature is not
-   *   positive on them.
-   * @cost        f^3 / 6, or f^2 for each variable that came or went since the last call with the same curvature.
+   * Returns the factor of the curvature on some free variables.
+   * @param free  Indices of the free variables, ascending.
+   * @returns     Factor, valid until the next call; undefined if the curvature is not positive definite on the
+   *              variables.
+   * @cost        f^3 / 6, or f^2 per added or removed variable since the last call with the same curvature.
    */
   factorOf(program: Program, free: Int32Array): PathFactor | undefined;
 }
 
-/** Maximum share of changed free variables since the last call for an update of its factor. */
+/**
+ * Maximum fraction of free variables changed since the last call for which the factor is updated instead of recomputed.
+ */
 const MENDED = 0.25;
 
 export function createPathFactors(algebra: DenseAlgebra): PathFactors {
@@ -55,7 +58,7 @@ function isSameCurvature(a: Program, b: Program): boolean {
   return a.n === b.n && a.metric === b.metric && a.curvature === b.curvature && a.ridge === b.ridge;
 }
 
-/** Removes securities that are not free and adds those that are; false if too many have changed. */
+/** Removes securities that are no longer free and adds newly free ones; returns false if too many have changed. */
 function mend(factor: PathFactor, free: Int32Array): boolean {
   const wanted = new Set(free);
   const removed = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !wanted.has(name));
@@ -65,12 +68,13 @@ function mend(factor: PathFactor, free: Int32Array): boolean {
   return added.every((name) => factor.add(name));
 }
 
-/** Share of a curvature below which its remainder after the other variables is rounding. */
+/** Ratio to its diagonal entry below which a pivot is a rounding error. */
 const SINGULAR = 1e-13;
 
 /**
- * @source Golub & Van Loan (2013), Matrix Computations, section 6.5.4: rows leave a Cholesky factor by Givens
- *   rotations.
+ * Creates an empty factor.
+ * @source Golub & Van Loan (2013), Matrix Computations, section 6.5.4: removal of rows from a Cholesky factor by Givens
+ * rotations.
  */
 function createPathFactor({
   n,
@@ -165,7 +169,10 @@ function createPathFactor({
   };
 }
 
-/** Writes curvature P + ridge I of a variable against some others, and returns its own entry. */
+/**
+ * Function that writes the entries of curvature P + ridge I between a variable and some others, and returns the
+ * diagonal entry of the variable.
+ */
 type Entries = (name: number, others: Int32Array, count: number, out: Float64Array, at: number) => number;
 
 function curvatureEntries(metric: Metric | null, curvature: number, ridge: number): Entries {

@@ -18,8 +18,8 @@ import type { Point, Program } from '../program/program.js';
 import { smoothGradient } from '../program/smooth-gradient.js';
 
 /**
- * Start of a path: an optimum of a program that differs only in its objective and the bounds of rows. All other arrays
- * are the same.
+ * Start of a path: an optimum of a program that differs from the target program only in its objective and the bounds of
+ * rows.
  */
 export interface PathStart {
   readonly program: Program;
@@ -28,12 +28,12 @@ export interface PathStart {
 }
 
 /**
- * Maximum number of events per security and row. Each security changes its state about once from the least variance to
- * the largest return.
+ * Maximum number of events per security and row. Between the minimum-variance and the maximum-return portfolio each
+ * security changes its state about once.
  */
 const EVENTS_PER_CONSTRAINT = 10;
 
-/** Limits after which a path is abandoned. */
+/** Limits beyond which a path is abandoned. */
 export interface PathLimits {
   readonly eventsMax: number;
   /** Maximum number of free securities. */
@@ -47,26 +47,26 @@ const STANDSTILL_MAX = 60;
 const RENEWED = 40;
 
 /**
- * Remaining share of the path at which it counts as complete: rounding may place the end outside the bounds of rows,
- * because the largest return is the last attainable one.
+ * Remaining fraction of the path at which it counts as complete: rounding errors may place the end outside the bounds
+ * of rows, because the largest return is the last attainable one.
  */
 const ARRIVED = 1e-12;
 
 /**
- * Largest gradient on a free security of the start, relative to the largest on any. A larger one is no optimum of the
- * state.
+ * Maximum gradient on a free security at the start, relative to the largest gradient on any security. With a larger one
+ * the start is not an optimum of its state.
  */
 const START_MAX = 1e-6;
 
 /**
- * Follows the optimum of a program while its gradient and the bounds of its rows move to those of another: between
- * the events at which one constraint joins or leaves, weights and multipliers are linear in the way gone. Where the
- * active rows leave the free variables no room to move, multipliers move along what repeats until a held variable or a row lets
- * go.
+ * Follows the optimum from one program to another that differs in its gradient and the bounds of its rows: between
+ * events at which one constraint becomes active or inactive, weights and multipliers are linear in the distance. If the
+ * active rows determine all free variables, multipliers change along a linear dependency of the rows until a variable
+ * or a row is released.
  *
- * @returns  State and iterate at the end, unpolished; undefined if the way is lost or there are norms.
- * @cost     an event f^2 (m + 2) / 2 + n f for f free variables and m active rows; up to a few hundred of them between
- *   points of a frontier.
+ * @returns  State and iterate at the end, unpolished; undefined if the path cannot be followed or there are norms.
+ * @cost     Per event f^2 (m + 2) / 2 + n f for f free variables and m active rows; up to a few hundred events between
+ *           points of a frontier.
  * @source   Best (1996), An algorithm for the solution of the parametric quadratic programming problem; Ferreau, Bock &
  *   Diehl (2008), Int. J. Robust Nonlinear Control 18(8).
  */
@@ -157,7 +157,7 @@ function beginPath(
   if (![...path.lowerRate, ...path.upperRate].every(Number.isFinite)) return undefined;
   const toGo = smoothGradient(program, path.x);
   if (!isOfOneObjective(program, before)) {
-    // The residual gradient of the start is removed step by step.
+    // The residual gradient of the start is removed gradually along the path.
     const own = smoothGradient(before, path.x);
     for (let i = 0; i < n; i++) path.pull[i] = toGo[i]! - own[i]!;
   }
@@ -194,8 +194,8 @@ function isOfOneObjective({ metric, curvature, ridge, centre, linear }: Program,
 }
 
 /**
- * Sets the gradient of the Lagrangian at the point from that of the objective at the end, with kinks by the sides of
- * the state.
+ * Sets the gradient of the Lagrangian at the current point from that of the objective at the end, with kinks on the
+ * sides of the state.
  */
 function setGradient({ program, state, y, z, gradient, pull, left }: Path, smooth: Float64Array): void {
   const { n, rows, kinks } = program;
@@ -224,7 +224,7 @@ function advance(
   for (let k = 0; k < z.length; k++) z[k]! += length * dz[k]!;
 }
 
-/** Applies an event to the state; false if the curvature can no longer be followed. */
+/** Applies an event to the state; returns false if the curvature can no longer be factored. */
 function apply(path: Path, { of, at, next, way }: PathEvent): boolean {
   const {
     program: { n, rows, kinks },
@@ -261,7 +261,7 @@ function apply(path: Path, { of, at, next, way }: PathEvent): boolean {
   }
 }
 
-/** Gradient of the kinks of a variable in its state. */
+/** Returns the gradient of the kinks at a variable in its state. */
 function kinkForce({ program, state, z }: Path, i: number): number {
   let total = 0;
   for (let k = 0; k < z.length; k++) if (z[k] !== 0) total += z[k]! * computeSlope(program, state, k, i);

@@ -3,11 +3,11 @@ import type { PathFactor } from './factor.js';
 import type { Program } from '../program/program.js';
 
 /**
- * A point on the way between two programs that differ in their objective and the bounds of rows, with the rates at
- * which it moves.
+ * Current point of a path between two programs that differ in their objective and the bounds of rows, with the rates of
+ * change.
  */
 export interface Path {
-  /** The program at the end of the way. */
+  /** Program at the end of the path. */
   readonly program: Program;
   readonly state: ActiveState;
   readonly factor: PathFactor;
@@ -15,11 +15,11 @@ export interface Path {
   readonly x: Float64Array;
   /** [m] */
   readonly y: Float64Array;
-  /** [kinks] */
+  /** Multipliers of the kinks, [kinks]. */
   readonly z: Float64Array;
-  /** Gradient of the Lagrangian, [n], with kinks by the sides of the state: zero on free securities. */
+  /** Gradient of the Lagrangian, [n], with kinks on the sides of the state: zero on free securities. */
   readonly gradient: Float64Array;
-  /** Bounds of rows here, [m]. */
+  /** Bounds of the rows at the current point, [m]. */
   readonly rowLower: Float64Array;
   readonly rowUpper: Float64Array;
   /** Change of the bounds over the whole path, [m]. */
@@ -27,7 +27,7 @@ export interface Path {
   readonly upperRate: Float64Array;
   /** Change of the objective's gradient over the whole path, [n]. */
   readonly pull: Float64Array;
-  /** Remaining share of the path. */
+  /** Remaining fraction of the path. */
   left: number;
   readonly dx: Float64Array;
   readonly dy: Float64Array;

@@ -4,17 +4,18 @@ import { multiplyCurvature } from '../program/smooth-gradient.js';
 import type { Path } from './state.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
-/** Relative size of a pivot below which an active row depends on others on the free variables. */
+/** Ratio of a pivot below which an active row is linearly dependent on other rows on the free variables. */
 const REPEATED = 1e-11;
 
-/** Relative difference of the right sides of dependent rows that counts as zero. */
+/** Relative difference of the right-hand sides of dependent rows that counts as zero. */
 const AGREED = 1e-9;
 
-/** The linear equations of the rates at the present state. */
+/** Linear equations of the rates of change in the current state. */
 export interface PathSystem {
   /**
-   * Computes the rates at the present state. Where the active rows permit no move, only multipliers have rates.
-   * @returns  whether that is so.
+   * Computes the rates of change in the current state. If the active rows determine all free variables, only
+   * multipliers have rates.
+   * @returns  true if only multipliers have rates
    */
   solve(): boolean;
 }
@@ -35,7 +36,7 @@ export function createPathSystem(path: Path): PathSystem {
   const columns: Float64Array[] = [];
   let m = 0;
 
-  /** Computes columns L^-1 A' of the active rows on the free securities, and their products. */
+  /** Computes the columns L^-1 A' of the active rows on the free securities, and their products. */
   function factorActive(): void {
     const f = factor.count();
     while (columns.length < m) columns.push(new Float64Array(n));
@@ -58,7 +59,10 @@ export function createPathSystem(path: Path): PathSystem {
     return row < rows.count ? rows.coefficients[row * n + i]! : computeSlope(program, state, row - rows.count, i);
   }
 
-  /** Finds the combination of active rows that is zero on the free securities, for the dependent row. */
+  /**
+   * Computes the linear combination of active rows, including the given dependent row, that is zero on the free
+   * securities.
+   */
   function repetition(row: number): void {
     for (let a = 0; a < m; a++) change[a] = isRepeated[a] === 1 ? 0 : -whole[a * m + row]!;
     solveFactored(schur, m, change, isRepeated);
@@ -82,8 +86,8 @@ export function createPathSystem(path: Path): PathSystem {
   }
 
   /**
-   * Computes rates of multipliers only, if a row repeats others but requires another bound.
-   * @returns false if no row does
+   * Computes rates of multipliers only, if a row depends on others but requires a different bound.
+   * @returns false if there is no such row
    */
   function turn(): boolean {
     const size = wanted.subarray(0, m).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
@@ -105,7 +109,9 @@ export function createPathSystem(path: Path): PathSystem {
     return false;
   }
 
-  /** Computes rates along the path: H dx + A' dy = -pull on the free securities, A dx = change of the bounds. */
+  /**
+   * Computes rates of change along the path: H dx + A' dy = -pull on the free securities, A dx = change of the bounds.
+   */
   function go(): void {
     const f = factor.count();
     for (let p = 0; p < f; p++) pulled[p] = isPulled ? path.pull[factor.order[p]!]! : 0;
@@ -141,7 +147,7 @@ export function createPathSystem(path: Path): PathSystem {
   };
 }
 
-/** Lists the active rows and kinks with the rates that they require. @returns their number */
+/** Lists the active rows and kinks with their required rates of change. @returns the number of active rows and kinks */
 function gatherActive(path: Path, active: Int32Array, wanted: Float64Array): number {
   const { program, state } = path;
   const { rows, kinks } = program;

@@ -2,14 +2,13 @@ import { computeMetricDiagonal } from '../program/metric.js';
 import type { Program } from '../program/program.js';
 
 /**
- * Price of a violation in the elastic form, in multiples of the mean curvature: above any multiplier that a portfolio
- * meets.
+ * Price per unit of violation in the elastic form, in multiples of the mean curvature: above the multipliers of
+ * practical portfolios.
  */
 const ELASTIC_PRICE = 1e3;
 
 /**
- * Returns the program with a price on every row and limit, which has an interior even if the rows themselves leave
- * none.
+ * Returns the program with a price on every row and limit. It has an interior even if the original rows permit none.
  *
  * @cost    A copy of the penalties.
  * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 17.2, for exact penalties.

@@ -1,26 +1,26 @@
 import { createDenseMetric, createMetricMatrix } from '../program/metric.js';
 import type { Point, Program } from '../program/program.js';
 
-/** Program in other units of its variables, and the conversion of its points back. */
+/** Program with rescaled variables, and the conversion of its points to the original units. */
 export interface Equilibrated {
   readonly program: Program;
-  /** [n], powers of two: a variable is its scaled one times its unit. */
+  /** Units, [n], powers of two: an original variable is its scaled variable times its unit. */
   readonly units: Float64Array;
   toOriginal(point: Point): Point;
 }
 
 const ROUNDS = 12;
 
-/** Maximum scale. A column that would need more is practically empty. */
+/** Maximum scale. A column that would need a larger one is practically empty. */
 const SCALE_MAX = 1e6;
 
 /**
- * Chooses a unit for each variable such that the columns of curvature and rows together have a largest entry near one.
- * Portfolios do not need this; programs with variables of different units do. Units are powers of two, so that
- * conversion does not round.
+ * Chooses a unit for each variable such that the largest entry of each column of curvature and rows is near one.
+ * Portfolios do not need this; programs with variables in different units do. Units are powers of two, so conversion is
+ * exact.
  *
- * @returns  Null for a program with norms, whose metric has to stay as it is.
- * @cost     the entries that are not zero for each of 12 rounds, and a copy of the curvature.
+ * @returns  Null for a program with norms, whose metric must not change.
+ * @cost     One pass over the nonzero entries per round (12 rounds), and a copy of the curvature.
  * @source   Ruiz (2001), A scaling algorithm to equilibrate both rows and columns norms in matrices, RAL-TR-2001-034.
  */
 export function equilibrate(program: Program): Equilibrated | null {
@@ -64,7 +64,7 @@ export function equilibrate(program: Program): Equilibrated | null {
   };
 }
 
-/** Performs one round of Ruiz scaling: every column and row is divided by the root of its largest entry. */
+/** Performs one round of Ruiz scaling: divides every column and row by the square root of its largest entry. */
 function rescale(of: Scaled, units: Float64Array, rowUnits: Float64Array): void {
   const column = new Float64Array(units.length);
   const row = new Float64Array(rowUnits.length);
@@ -82,7 +82,7 @@ function rescale(of: Scaled, units: Float64Array, rowUnits: Float64Array): void 
   for (let r = 0; r < row.length; r++) if (row[r]! > 0) rowUnits[r] = clamp(rowUnits[r]! / Math.sqrt(row[r]!));
 }
 
-/** Entries that are not zero, each with its row, its column and its magnitude. */
+/** Nonzero entries, each with its row, column and magnitude. */
 interface Entries {
   readonly rows: Int32Array;
   readonly columns: Int32Array;
@@ -112,7 +112,7 @@ function clamp(scale: number): number {
   return Math.min(Math.max(scale, 1 / SCALE_MAX), SCALE_MAX);
 }
 
-/** Returns the power of two nearest to a scale, in its logarithm. */
+/** Returns the power of two nearest to a scale on a logarithmic scale. */
 function nearestPower(scale: number): number {
   let power = 1;
   while (power * Math.SQRT2 < scale) power *= 2;

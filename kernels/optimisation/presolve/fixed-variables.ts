@@ -3,7 +3,7 @@ import { LOWER } from '../active-set/active-state.js';
 import { multiplyMetric, selectMetric } from '../program/metric.js';
 import { sumKinks, type Point, type Program } from '../program/program.js';
 
-/** Program without the variables that its bounds fix, and the conversion of its points back. */
+/** Program without its fixed variables, and the conversion of its points and states to the full program. */
 export interface Reduced {
   readonly program: Program;
   toFull(point: Point): Point;
@@ -11,14 +11,14 @@ export interface Reduced {
   stateToReduced(state: ActiveState): ActiveState;
 }
 
-/** Share of fixed variables from which leaving them out pays for the copy. */
+/** Minimum fraction of fixed variables for which their removal justifies the copy. */
 const SHARE_MIN = 0.1;
 
 /**
  * Removes variables whose bounds are equal. Their contributions to gradients, rows and kinks become constants.
  *
- * @returns  Null if too few variables are fixed, or if a norm needs the whole metric.
- * @cost     n^2 and a copy of what remains.
+ * @returns  Null if too few variables are fixed, or if the program has a norm, which needs the full metric.
+ * @cost     n^2, and a copy of the remaining program.
  * @source   Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: fixed
  *           columns.
  */

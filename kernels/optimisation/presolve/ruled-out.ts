@@ -3,12 +3,12 @@ import { PRIMAL_MAX } from '../program/kkt.js';
 import type { Kink, Program } from '../program/program.js';
 
 /**
- * Returns true if the bounds permit no point: those of a variable cross, or no point within them reaches a row or the
- * limit of a kink. Then no point satisfies the conditions of optimality, and no method needs to search for one.
+ * Returns true if the bounds alone make the program infeasible: the bounds of a variable are contradictory, or no point
+ * within the bounds satisfies a row or a kink limit. No solver needs to run then.
  *
  * @cost    m n.
- * @source  Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: bounds of
- *   what a row can be.
+ * @source  Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: bounds
+ *          on the values of rows.
  */
 export function isRuledOut(program: Program): boolean {
   const { n, lower, upper, rows, kinks } = program;
@@ -17,7 +17,7 @@ export function isRuledOut(program: Program): boolean {
   return kinks.some((kink) => isHard(kink) && isBeyond(computeLeastSum(kink, program), kink.limit!, n));
 }
 
-/** Returns true if the smallest value of a sum of `terms` terms, less its rounding, exceeds a bound. */
+/** Returns true if the smallest value of a sum of `terms` terms, less its rounding error, exceeds a bound. */
 function isBeyond(least: number, bound: number, terms: number): boolean {
   return least - bound > 2 * PRIMAL_MAX * (1 + Math.abs(bound)) * (1 + terms);
 }
@@ -43,7 +43,10 @@ function measureBound(bound: number): number {
   return Number.isFinite(bound) ? Math.abs(bound) : 0;
 }
 
-/** Returns the smallest sum of a kink: each variable as near to its kink as its bounds permit. */
+/**
+ * Returns the smallest value of the sum of a kink within the bounds: each variable is as near to its kink as its bounds
+ * permit.
+ */
 function computeLeastSum({ at, left, right }: Kink, { n, lower, upper }: Program): number {
   let total = 0;
   for (let i = 0; i < n; i++) {

@@ -3,28 +3,32 @@ import type { Kink, Program } from './program.js';
 
 /** Multipliers that prove a program infeasible: see `measureInfeasibility`. */
 export interface Certificate {
-  /** [m], positive on upper sides, negative on lower ones. */
+  /** Multipliers of the rows, [m], positive for upper bounds, negative for lower bounds. */
   readonly rows: Float64Array;
-  /** [kinks], at least 0. */
+  /** Multipliers of the kink limits, [kinks], at least 0. */
   readonly kinks: Float64Array;
-  /** [norms], at least 0: weights of their tangents at `around`, each times its length there. */
+  /**
+   * Multipliers of the norms, [norms], at least 0: weights of their tangents at `around`, each times the length of the
+   * norm there.
+   */
   readonly norms: Float64Array;
   /** Point at which the norms are linearised, [n]. */
   readonly around: Float64Array;
 }
 
-/** Returns true if a kink has a limit without a price. */
+/** Returns true if a kink has a limit and no price. */
 export function isHard(kink: Kink): boolean {
   return kink.limit !== null && !Number.isFinite(kink.penalty);
 }
 
 /**
- * Margin by which multipliers prove that a program has no feasible point: the least value over the bounds of the
- * weighted left sides (norms by their tangents, which are below them), less the weighted bounds. Positive means
- * infeasible, for any multipliers: every feasible point would make it at most zero.
+ * Computes the margin by which multipliers prove that a program is infeasible: the minimum within the bounds of the
+ * weighted left-hand sides (norms replaced by their tangents, which are lower bounds), less the weighted right-hand
+ * sides. A positive margin proves infeasibility for any multipliers, because every feasible point has a margin of at
+ * most zero.
  *
- * @returns  The margin; -Infinity if a variable without a bound could make up for anything.
- * @cost     m n, and n^2 for each norm.
+ * @returns  Margin; -Infinity if it is unbounded below in a variable without a bound.
+ * @cost     m n, and n^2 per norm.
  * @source   Farkas' lemma; Boyd & Vandenberghe (2004), Convex Optimization, section 5.8.
  */
 export function measureInfeasibility(
@@ -62,8 +66,8 @@ export function measureInfeasibility(
       along += slope[i]! * around[i]!;
     }
     if (!(square > 0)) return;
-    // Tangent of the norm itself, with gradient slope / root of square: linear in the radius, and tighter than the
-    // tangent of its square.
+    // Tangent of the norm itself, with gradient slope / sqrt(square): linear in the radius, and tighter than the
+    // tangent of the square.
     add(weight, slope, 0);
     gap += weight * (square - Math.sqrt(square) * radius - along);
   });
@@ -76,7 +80,7 @@ export function measureInfeasibility(
   return gap;
 }
 
-/** Forces below this share of the largest are rounding where a bound is infinite. */
+/** Ratio to the largest force below which a force in the direction of an infinite bound is a rounding error. */
 const NEGLIGIBLE = 1e-9;
 
 interface Range {
@@ -86,7 +90,7 @@ interface Range {
 }
 
 /**
- * Returns the minimum over a range of force * x plus the priced kinks of the variable. The function is convex and
+ * Returns the minimum within a range of force * x plus the weighted kinks of the variable. The function is convex and
  * piecewise linear, so the minimum is at an end or a kink.
  */
 function leastOver(

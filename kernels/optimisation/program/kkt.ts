@@ -2,13 +2,13 @@ import { multiplyMetric, computeMetricTrace } from './metric.js';
 import { computeNormForce, computeNormLength } from './norms.js';
 import { sumKinks, type Point, type Program } from './program.js';
 
-/** Distance of a point from the conditions of optimality, computed from the program and the point only. */
+/** Residuals of the Karush-Kuhn-Tucker conditions, computed only from the program and the point. */
 export interface KktReport {
   /** Largest violation of a hard bound, row, limit or norm, each relative to 1 + |bound|. */
   readonly primal: number;
   /**
-   * Largest distance of the gradient of the Lagrangian from the range that bounds and kinks of a variable can balance,
-   * relative to `scale`.
+   * Largest distance of an entry of the gradient of the Lagrangian from the range that the bounds and kinks of its
+   * variable can balance, relative to `scale`.
    */
   readonly stationarity: number;
   /**
@@ -16,22 +16,22 @@ export interface KktReport {
    * to `scale`.
    */
   readonly multipliers: number;
-  /** Largest single force on a variable, the reference for rounding. */
+  /** Largest single force on a variable, the reference for rounding errors. */
   readonly scale: number;
 }
 
-/** Distance at which a variable counts as at a bound or kink, and a row as binding, relative to 1 + |bound|. */
+/** Distance, relative to 1 + |bound|, within which a variable counts as at a bound or kink and a row as binding. */
 const CONTACT = 1e-9;
 
-/** Steps below this size are not distinguished from none: with DUAL_MAX, an error of 1e-14 in a weight. */
+/** Forces of steps below this size count as zero; with DUAL_MAX this corresponds to an error of 1e-14 in a weight. */
 const NEGLIGIBLE = 1e-6;
 
-/** Violation up to which a point counts as feasible. */
+/** Maximum violation at which a point counts as feasible. */
 export const PRIMAL_MAX = 1e-9;
 const DUAL_MAX = 1e-8;
 
 /**
- * Checks the Karush-Kuhn-Tucker conditions: for a convex program a point that passes is a minimum.
+ * Checks the Karush-Kuhn-Tucker conditions. For a convex program they are sufficient for a minimum.
  *
  * @cost    n^2 + m n.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3.
@@ -50,13 +50,16 @@ export function isOptimal({ primal, stationarity, multipliers }: KktReport): boo
   return primal <= PRIMAL_MAX && stationarity <= DUAL_MAX && multipliers <= DUAL_MAX;
 }
 
-/** Returns the mean force that a unit step exerts on a variable. Near a free minimum all other forces vanish. */
+/**
+ * Returns the mean force that a unit step exerts on its variable. Near an unconstrained minimum all other forces
+ * vanish.
+ */
 function computeOwnForce({ n, metric, curvature, ridge }: Program): number {
   if (metric === null) return ridge;
   return ridge + (curvature * computeMetricTrace(metric)) / Math.max(n, 1);
 }
 
-/** Computes the gradient of all smooth terms, [n], and the largest force in it. */
+/** Computes the gradient of all smooth terms, [n], and the largest force contributing to it. */
 function lagrangianGradient(program: Program, point: Point): { gradient: Float64Array; scale: number } {
   const { n, metric, curvature, ridge, centre, linear, rows, norms } = program;
   const gradient = Float64Array.from(linear);
@@ -84,7 +87,7 @@ function lagrangianGradient(program: Program, point: Point): { gradient: Float64
 interface Force {
   readonly multiplier: number;
   readonly force: Float64Array;
-  /** Position of its first variable. */
+  /** Position of the force on the first variable. */
   readonly from: number;
 }
 
@@ -99,7 +102,7 @@ function addForce(gradient: Float64Array, { multiplier, force, from }: Force, be
   return scale;
 }
 
-/** Returns the largest violation at a point, as `primal` of the report. @cost m n */
+/** Returns the largest violation at a point, as `primal` of `checkKkt`. @cost m n */
 export function measurePrimalViolation(program: Program, x: Float64Array): number {
   const { n, lower, upper, rows, kinks, norms } = program;
   let worst = 0;
@@ -119,17 +122,17 @@ export function measurePrimalViolation(program: Program, x: Float64Array): numbe
   return worst;
 }
 
-/** Returns the larger of a violation and the violation of a bound by a value; infinite if the value is not a number. */
+/** Returns the larger of `worst` and the violation of a bound by a value; infinite if the value is not a number. */
 function exceeded(worst: number, value: number, bound: number): number {
   if (Number.isNaN(value)) return Number.POSITIVE_INFINITY;
   return Number.isFinite(bound) ? Math.max(worst, (value - bound) / (1 + Math.abs(bound))) : worst;
 }
 
 /**
- * Variables that would improve the objective by leaving their bound or kink: the optimum among the other variables is
- * the optimum among all when there are none.
+ * Lists the variables that would improve the objective by leaving their bound or kink. If there are none, the optimum
+ * among the other variables is the optimum among all variables.
  *
- * @cost  as that of `checkKkt`
+ * @cost  cost of `checkKkt`
  */
 export function listPulledNames(program: Program, point: Point): Int32Array {
   const { gradient, scale } = lagrangianGradient(program, point);
@@ -142,7 +145,7 @@ function stationarity(program: Program, point: Point, gradient: Float64Array): n
   return worst;
 }
 
-/** Part of the gradient of a variable that its bounds and kinks do not balance, zero or less where they do. */
+/** Returns the part of the gradient of a variable that its bounds and kinks do not balance; zero or less if they do. */
 function pullOn({ lower, upper, kinks }: Program, { x, kinkMultipliers }: Point, gradient: Float64Array, i: number) {
   const value = x[i]!;
   let least = gradient[i]!;
@@ -207,13 +210,16 @@ function multiplierFaults(program: Program, point: Point): number {
 
 interface Side {
   readonly multiplier: number;
-  /** Left side less bound. */
+  /** Left-hand side less bound. */
   readonly excess: number;
   readonly bound: number;
   readonly penalty: number;
 }
 
-/** Returns the error of a multiplier: negative, without contact, above the penalty, or below it at a violated row. */
+/**
+ * Returns the error of a multiplier: its magnitude if it is negative or the row is not binding, its excess above the
+ * penalty, or its shortfall below the penalty at a violated row.
+ */
 function side({ multiplier, excess, bound, penalty }: Side): number {
   const room = Number.isFinite(bound) ? CONTACT * (1 + Math.abs(bound)) : 0;
   let fault = Math.max(-multiplier, multiplier - penalty, 0);

@@ -1,7 +1,7 @@
 import { assert } from '../../assert.js';
 import { createSparseRows, type SparseRows } from './sparse-rows.js';
 
-/** Symmetric positive semi-definite matrix of order n, either whole or as loadings and specific variances. */
+/** Symmetric positive semi-definite matrix of order n, either dense or as factor loadings and specific variances. */
 export type Metric = DenseMetric | FactorMetric;
 
 export interface DenseMetric {
@@ -11,7 +11,7 @@ export interface DenseMetric {
   readonly matrix: Float64Array;
 }
 
-/** loadings loadings' + diag(specific). */
+/** Metric loadings loadings' + diag(specific). */
 export interface FactorMetric {
   readonly form: 'factor';
   readonly n: number;
@@ -36,10 +36,11 @@ export function createFactorMetric(loadings: Float64Array, specific: Float64Arra
 }
 
 /**
- * out = P x.
+ * Computes out = P x.
  *
- * @cost    n^2 less the rows of variables where x is zero, or the entries of a sparse matrix, or 2 n k for loadings.
- * @source  Definition; for loadings L (L'x) + D x.
+ * @cost    n^2 less the rows of variables whose x is zero; or the number of entries of a sparse matrix; or 2 n k with
+ *          loadings.
+ * @source  Definition; L (L'x) + D x with loadings L.
  */
 export function multiplyMetric(metric: Metric, x: Float64Array, out: Float64Array): void {
   const sparse = sparseOf(metric);
@@ -50,7 +51,7 @@ export function multiplyMetric(metric: Metric, x: Float64Array, out: Float64Arra
 
 const sparseMetrics = new WeakMap<Metric, SparseRows | null>();
 
-/** Returns a matrix of which most entries are zero, with their places. @cost n^2, once a metric */
+/** Returns the sparse form of a dense matrix if most entries are zero, otherwise null. @cost n^2, once per metric */
 function sparseOf(metric: Metric): SparseRows | null {
   if (metric.form === 'factor') return null;
   const known = sparseMetrics.get(metric);
@@ -63,8 +64,8 @@ function sparseOf(metric: Metric): SparseRows | null {
 }
 
 /**
- * Skips rows whose x is zero, because most steps near a benchmark change few variables. Four rows in one pass over
- * `out`, whose entries are summed in the order of the rows.
+ * Computes out = P x for a dense matrix, skipping rows whose x is zero, because most steps near a benchmark change few
+ * variables. Adds four rows per pass over `out`, in the order of the rows.
  */
 function denseTimes(matrix: Float64Array, x: Float64Array, out: Float64Array): void {
   const n = x.length;
@@ -84,7 +85,7 @@ function denseTimes(matrix: Float64Array, x: Float64Array, out: Float64Array): v
   }
 }
 
-/** Offsets of the matrix rows of the variables that x moves. */
+/** Returns the offsets of the matrix rows of the variables with nonzero x. */
 function rowsOfMoved(x: Float64Array, columns: number): Int32Array {
   const starts = new Int32Array(x.length);
   let count = 0;
@@ -92,7 +93,9 @@ function rowsOfMoved(x: Float64Array, columns: number): Int32Array {
   return starts.subarray(0, count);
 }
 
-/** Processes four variables at a time, whose sums wait only for their own previous term. */
+/**
+ * Computes out = L (L'x) + D x for four variables at a time, so that each sum depends only on its own previous term.
+ */
 function factorTimes({ loadings, specific, factors: k }: FactorMetric, x: Float64Array, out: Float64Array): void {
   const n = x.length;
   const scores = factorScores(loadings, k, x);
@@ -122,7 +125,7 @@ function factorTimes({ loadings, specific, factors: k }: FactorMetric, x: Float6
   }
 }
 
-/** Computes loadings'x, [k]: eight variables in one pass, summed in order. */
+/** Computes loadings'x, [k], for eight variables per pass, summed in order. */
 function factorScores(loadings: Float64Array, k: number, x: Float64Array): Float64Array {
   const scores = new Float64Array(k);
   if (k === 0) return scores;
@@ -147,7 +150,7 @@ function factorScores(loadings: Float64Array, k: number, x: Float64Array): Float
   return scores;
 }
 
-/** Diagonal of P, [n]. */
+/** Returns the diagonal of P, [n]. */
 export function computeMetricDiagonal(metric: Metric): Float64Array {
   const { n } = metric;
   const out = new Float64Array(n);
@@ -166,7 +169,7 @@ export function computeMetricDiagonal(metric: Metric): Float64Array {
 
 const traces = new WeakMap<Metric, number>();
 
-/** Sum of the diagonal of P. @cost n, or n k for loadings, once a metric */
+/** Returns the sum of the diagonal of P. @cost n, or n k with loadings, once per metric */
 export function computeMetricTrace(metric: Metric): number {
   const known = traces.get(metric);
   if (known !== undefined) return known;
@@ -183,11 +186,10 @@ export interface WeightedMetric {
 }
 
 /**
- * Returns the sum of some metrics times their weights: loadings side by side where all have them, else the whole
- * matrix.
+ * Returns a weighted sum of metrics: with combined loadings if all metrics have loadings, otherwise as a dense matrix.
  *
- * @param parts  One or more, of one order; weights at least 0.
- * @cost         n^2 for each, n k for loadings.
+ * @param parts  One or more metrics of equal order; weights at least 0.
+ * @cost         n^2 per metric, n k with loadings.
  */
 export function addMetrics(parts: readonly WeightedMetric[]): Metric {
   const { n } = parts[0]!.metric;
@@ -204,7 +206,7 @@ function sumOfMatrices(parts: readonly WeightedMetric[], n: number): DenseMetric
   return { form: 'dense', n, matrix };
 }
 
-/** Parts that share their loadings are one. */
+/** Parts with identical loadings are merged. */
 function sumOfFactors(
   parts: readonly { readonly metric: FactorMetric; readonly weight: number }[],
   n: number,
@@ -229,10 +231,10 @@ function sumOfFactors(
 }
 
 /**
- * P + diag(diagonal).
+ * Returns P + diag(diagonal).
  *
  * @param diagonal  [n], such that the sum stays positive semi-definite.
- * @cost            A copy of the matrix; of loadings nothing but the specific variances is copied.
+ * @cost            A copy of the matrix; with loadings only a copy of the specific variances.
  */
 export function addDiagonal(metric: Metric, diagonal: Float64Array): Metric {
   if (metric.form === 'factor') return { ...metric, specific: metric.specific.map((value, i) => value + diagonal[i]!) };
@@ -243,7 +245,7 @@ export function addDiagonal(metric: Metric, diagonal: Float64Array): Metric {
 }
 
 /**
- * P + vector vector'.
+ * Returns P + vector vector'.
  *
  * @param vector  [n]
  * @cost          A copy of the matrix, or of the loadings.
@@ -264,9 +266,7 @@ export function addOuterProduct(metric: Metric, vector: Float64Array): Metric {
   return { form: 'dense', n, matrix };
 }
 
-/**
- * Returns the rows and columns of some variables. @param keep positions, ascending @cost keep^2, or keep k for loadings
- */
+/** Returns the submatrix of some variables. @param keep indices, ascending @cost keep^2, or keep k with loadings */
 export function selectMetric(metric: Metric, keep: Int32Array): Metric {
   const f = keep.length;
   if (metric.form === 'factor') {
@@ -283,10 +283,10 @@ export function selectMetric(metric: Metric, keep: Int32Array): Metric {
   return { form: 'dense', n: f, matrix };
 }
 
-/** Share of nonzero variables up to which products with the others are skipped. */
+/** Maximum fraction of nonzero variables for which products with the other variables are skipped. */
 const FEW = 0.25;
 
-/** Computes x'P x. @cost n^2, less if x is mostly zero; 2 k for each nonzero variable with loadings */
+/** Computes x'P x. @cost n^2, less if x is mostly zero; 2 k per nonzero variable with loadings */
 export function computeMetricSquare(metric: Metric, x: Float64Array): number {
   const held = rowsOfMoved(x, 1);
   if (held.length <= FEW * x.length)
@@ -298,7 +298,7 @@ export function computeMetricSquare(metric: Metric, x: Float64Array): number {
   return total;
 }
 
-/** Returns the sums without the terms that are zero. */
+/** Computes x'P x from the nonzero variables only. */
 function denseSquare(matrix: Float64Array, x: Float64Array, held: Int32Array): number {
   let total = 0;
   for (let p = 0; p < held.length; p++) {
@@ -323,7 +323,7 @@ function factorSquare({ loadings, specific, factors: k }: FactorMetric, x: Float
   return total;
 }
 
-/** Returns the whole matrix, [n x n]. @cost n^2 k / 2 for loadings. */
+/** Returns the dense matrix, [n x n]. @cost n^2 k / 2 with loadings */
 export function createMetricMatrix(metric: Metric): Float64Array {
   if (metric.form === 'dense') return metric.matrix;
   const { n, loadings, specific, factors: k } = metric;

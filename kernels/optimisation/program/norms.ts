@@ -2,10 +2,10 @@ import { computeMetricDiagonal, multiplyMetric, addMetrics, type Metric } from '
 import type { Norm, Program } from './program.js';
 
 /**
- * M offset of a norm: `offset` itself for the identity, else in `product`.
+ * Returns M offset for the metric M of a norm: `offset` itself for the identity, otherwise computed in `product`.
  * @param offset [n]
- * @param product [n]
- * @cost a pass over the metric
+ * @param product [n], scratch
+ * @cost one pass over the metric
  */
 export function computeNormForce(
   { metric: own }: Pick<Program, 'metric'>,
@@ -18,7 +18,7 @@ export function computeNormForce(
   return product;
 }
 
-/** Computes the distance of x from the centre of a norm, in its metric. @param x [n] @cost a pass over the metric */
+/** Computes the distance of x from the centre of a norm, in its metric. @param x [n] @cost one pass over the metric */
 export function computeNormLength(program: Program, norm: Norm, x: Float64Array): number {
   const offset = x.map((value, i) => value - norm.centre[i]!);
   const force = computeNormForce(program, norm, offset, new Float64Array(program.n));
@@ -27,7 +27,7 @@ export function computeNormLength(program: Program, norm: Norm, x: Float64Array)
   return Math.sqrt(Math.max(square, 0));
 }
 
-/** A curvature as scale P + ridge I. */
+/** Curvature of the Lagrangian, scale P + ridge I. */
 export interface LagrangianCurvature {
   readonly metric: Metric | null;
   readonly scale: number;
@@ -35,11 +35,12 @@ export interface LagrangianCurvature {
 }
 
 /**
- * Returns the curvature of the Lagrangian: to that of the objective each norm adds its metric times its multiplier.
+ * Returns the curvature of the Lagrangian: the curvature of the objective plus the metric of each norm times its
+ * multiplier.
  *
- * @param own      Of the objective.
- * @param weights  Of the norms, [norms], at least 0.
- * @cost           Nothing, or n^2 where a norm has a separate metric and a weight.
+ * @param own      Curvature of the objective.
+ * @param weights  Weights of the metrics of the norms, [norms], at least 0.
+ * @cost           None, or n^2 for a norm with a separate metric and a nonzero weight.
  * @source         Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: norms as squares over two.
  */
 export function createLagrangianCurvature(
@@ -60,7 +61,7 @@ export function createLagrangianCurvature(
   return { metric: addMetrics(parts), scale: 1, ridge };
 }
 
-/** Mean of the diagonal of a norm's metric. */
+/** Returns the mean of the diagonal of a norm's metric. */
 export function averageSquares({ metric: own, n }: Program, { metric: kind }: Norm): number {
   if (kind === 'identity') return 1;
   return computeMetricDiagonal(kind === 'metric' ? own! : kind).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);

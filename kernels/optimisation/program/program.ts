@@ -2,7 +2,7 @@ import { assert } from '../../assert.js';
 import type { Metric } from './metric.js';
 
 /**
- * Convex program over x [n], the only form that the solvers of this folder accept:
+ * Convex program over x, [n], the form that all solvers of this folder accept:
  *
  * minimise    curvature/2 (x - centre)' P (x - centre) + ridge/2 |x - centre|^2 + linear'x + penalties
  *   subject to  lower <= x <= upper
@@ -14,7 +14,7 @@ import type { Metric } from './metric.js';
  */
 export interface Program {
   readonly n: number;
-  /** P, positive semi-definite; null if nothing refers to it. */
+  /** P, positive semi-definite; null if no term uses it. */
   readonly metric: Metric | null;
   readonly curvature: number;
   readonly ridge: number;
@@ -34,49 +34,49 @@ export interface Program {
 export interface Rows {
   /** m */
   readonly count: number;
-  /** [m x n] row-major. */
+  /** Coefficients, [m x n] row-major. */
   readonly coefficients: Float64Array;
-  /** [m], equal to `upper` on an equality. */
+  /** Lower bounds, [m], equal to `upper` for an equality. */
   readonly lower: Float64Array;
   /** [m] */
   readonly upper: Float64Array;
-  /** [m], Infinity on a hard row. */
+  /** Price per unit of violation, [m]; Infinity for a hard row. */
   readonly penalty: Float64Array;
 }
 
 /**
- * Sum of convex functions of single variables with one kink each. A turnover limit has slopes -1 and 1 around the old
- * weights; the price of exceeding a soft bound has slopes 0 and its penalty.
+ * Sum of convex piecewise linear functions of single variables with one kink each. A turnover limit has slopes -1 and 1
+ * around the old weights; the price on a soft bound has slopes 0 and its penalty.
  */
 export interface Kink {
   /** [n] */
   readonly at: Float64Array;
-  /** [n], slope below `at`; equal to `right` if the variable is not part of the kink. */
+  /** Slope below `at`, [n]; equal to `right` if the variable is not part of the kink. */
   readonly left: Float64Array;
-  /** [n], slope above `at`. */
+  /** Slope above `at`, [n]. */
   readonly right: Float64Array;
-  /** Largest sum; null adds the sum to the objective instead. */
+  /** Upper limit of the sum; null adds the sum to the objective instead. */
   readonly limit: number | null;
   readonly penalty: number;
 }
 
 export interface Norm {
-  /** M: P, the identity or a separate metric. */
+  /** Metric M: P, the identity or a separate metric. */
   readonly metric: 'metric' | 'identity' | Metric;
   /** [n] */
   readonly centre: Float64Array;
   readonly radius: number;
 }
 
-/** Point with its multipliers; the Lagrangian adds multiplier times (left side - bound). */
+/** Point with its multipliers; the Lagrangian adds multiplier times (left-hand side - bound). */
 export interface Point {
   /** [n] */
   readonly x: Float64Array;
-  /** [m], positive when an upper bound holds, negative when a lower one does. */
+  /** Multipliers of the rows, [m], positive if an upper bound binds, negative if a lower bound binds. */
   readonly rowMultipliers: Float64Array;
-  /** [kinks], of the limits, at least 0; 1 for a priced sum. */
+  /** Multipliers of the kink limits, [kinks], at least 0; 1 for a priced sum. */
   readonly kinkMultipliers: Float64Array;
-  /** [norms], of (|x - c|^2 - radius^2) / 2, at least 0. */
+  /** Multipliers of (|x - c|^2 - radius^2) / 2, [norms], at least 0. */
   readonly normMultipliers: Float64Array;
 }
 
@@ -92,7 +92,7 @@ export const NO_ROWS: Rows = {
  * Checks the arguments of every solver.
  *
  * @throws  KernelFault on a shape mismatch.
- * @cost    One look at each length.
+ * @cost    One comparison per array.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 4.4: quadratic and quadratically constrained
  *          programs.
  */
@@ -121,7 +121,7 @@ export function assertProgram(program: Program): void {
   }
 }
 
-/** Returns the left side of a kink's limit. @cost n */
+/** Returns the value of the sum of a kink. @cost n */
 export function sumKinks({ at, left, right }: Kink, x: Float64Array): number {
   let total = 0;
   for (let i = 0; i < x.length; i++) {
@@ -131,14 +131,14 @@ export function sumKinks({ at, left, right }: Kink, x: Float64Array): number {
   return total;
 }
 
-/** Returns a row without a bound on either side. */
+/** Returns true if a row has no finite bound. */
 export function isUnbounded({ lower, upper }: Rows, r: number): boolean {
   return lower[r] === Number.NEGATIVE_INFINITY && upper[r] === Number.POSITIVE_INFINITY;
 }
 
 /**
- * Returns true if every feasible point is optimal. It needs no multipliers, and those of an interior point are rounding
- * errors.
+ * Returns true if every feasible point is optimal. The multipliers are then zero, and those of an interior-point method
+ * are rounding errors.
  */
 export function isIndifferent({ curvature, ridge, linear, kinks }: Program): boolean {
   return (

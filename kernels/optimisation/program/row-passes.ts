@@ -1,9 +1,9 @@
-/** Some rows of a matrix, row-major. */
+/** Range of rows of a matrix, row-major. */
 export interface RowRange {
   readonly matrix: Float64Array;
   /** Length of a row. */
   readonly width: number;
-  /** First row, and the one behind the last. */
+  /** First row, and one past the last row. */
   readonly from: number;
   readonly to: number;
 }
@@ -36,7 +36,7 @@ export function computeRowValues({ matrix, width, from, to }: RowRange, x: Float
   }
 }
 
-/** out += sum of weights[r] row r, summed in the order of the rows; four rows in one pass over `out`. */
+/** Computes out += sum of weights[r] row r, summed in the order of the rows; four rows per pass over `out`. */
 export function addRows({ matrix, width, from, to }: RowRange, weights: Float64Array, out: Float64Array): void {
   let r = from;
   for (; r + 3 < to; r += 4) {

@@ -3,18 +3,18 @@ import { computeNormForce, computeNormLength } from './norms.js';
 import { sumKinks, type Point, type Program } from './program.js';
 
 /**
- * One-sided derivatives of the Lagrangian by each variable, ignoring bounds. They differ if the variable is at a kink.
+ * One-sided derivatives of the Lagrangian in each variable, ignoring bounds. They differ if the variable is at a kink.
  */
 export interface Slopes {
-  /** [n], on moving down. */
+  /** Derivative for a decrease of each variable, [n]. */
   readonly left: Float64Array;
-  /** [n], on moving up. */
+  /** Derivative for an increase of each variable, [n]. */
   readonly right: Float64Array;
 }
 
 /**
- * Effect of a small move of each variable, with the multipliers of rows, limits and norms as prices. At a bound it is
- * the change of the objective per unit of that bound.
+ * Computes the one-sided derivatives of the Lagrangian, with the multipliers of rows, limits and norms as prices. For a
+ * variable at a bound, the derivative is the change of the objective per unit of the bound.
  *
  * @cost    n^2 + m n.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.6: multipliers as prices.
@@ -53,9 +53,10 @@ export function computeLagrangianSlopes(
 }
 
 /**
- * Excess of the Lagrangian over the objective: the multipliers times what rows, limits and norms lack or exceed.
+ * Computes the excess of the Lagrangian over the objective: the sum of the multipliers times the residuals of rows,
+ * limits and norms.
  *
- * @cost    m n, and n^2 for each norm.
+ * @cost    m n, and n^2 per norm.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.1.1.
  */
 export function computeLagrangianExcess(program: Program, point: Point): number {

@@ -1,26 +1,28 @@
-/** A matrix whose entries may mostly be zero, with the positions of the others. */
+/** Matrix with the positions of its nonzero entries, if these are few. */
 export interface SparseRows {
-  /** Takes a matrix, [rows x columns] row-major, which must not change until the next. @cost rows columns */
+  /** Sets the matrix, [rows x columns] row-major, which must not change until the next call. @cost rows columns */
   read(values: Float64Array, rows: number, columns: number): void;
   /** Returns true if few enough entries are nonzero to store their positions. */
   isSparse(): boolean;
-  /** out += times V'x, summed over the rows in their order. */
+  /** Computes out += times V'x, summed in the order of the rows. */
   addColumns(x: Float64Array, out: Float64Array, times?: 1 | -1): void;
-  /** value - (V y) at a row, summed over the columns in their order. */
+  /** Returns value - (V y) at a row, summed in the order of the columns. */
   less(row: number, value: number, y: Float64Array): number;
-  /** Lower triangle of V'V, [columns x columns], summed over the rows in their order; only where `isSparse`. */
+  /**
+   * Computes the lower triangle of V'V, [columns x columns], summed in the order of the rows; only valid if `isSparse`.
+   */
   products(out: Float64Array): void;
 }
 
-/** Share of non-zero entries from which a matrix counts as dense. */
+/** Maximum fraction of nonzero entries in a sparse matrix. */
 const SPARSE_SHARE = 0.25;
 
-/** Smaller matrices count as dense. */
+/** Minimum number of entries in a sparse matrix; smaller matrices count as dense. */
 const ENTRIES_MIN = 1024;
 
 /**
- * Creates sums that skip products with zero, which does not change their bits: the rows of many programs have few
- * nonzero entries.
+ * Creates sums that skip products with zero, with bit-identical results: the rows of many programs have few nonzero
+ * entries.
  */
 export function createSparseRows(): SparseRows {
   let matrix: Float64Array = new Float64Array(0);
@@ -29,7 +31,7 @@ export function createSparseRows(): SparseRows {
   let places = new Int32Array(0);
   let sparse = false;
 
-  /** Records the nonzero positions; false if there are too many. */
+  /** Records the positions of nonzero entries; returns false if there are too many. */
   function note(): boolean {
     const size = rowCount * width;
     if (size < ENTRIES_MIN) return false;

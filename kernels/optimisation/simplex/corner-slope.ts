@@ -4,17 +4,19 @@ import type { ProgramAnswer } from '../program-answer.js';
 import type { Program } from '../program/program.js';
 import { smoothGradient } from '../program/smooth-gradient.js';
 
-/** Rates below this share of the largest gain are none. */
+/** Minimum rate, relative to the largest gain, that is not a rounding error. */
 const RATE_MIN = 1e-12;
 
 /**
- * By how much the least value of a program rises with the last unit of a gain, at the corner that has the most of it: no other
- * point has as much, so that multipliers above the rise fit as well, and the least of them is the rise from below.
+ * Computes the slope of the optimal value in a linear gain, from below, at the corner with the largest gain: the
+ * smallest multiplier of the gain for which the corner is optimal. Larger multipliers are valid too, because no other
+ * point has this gain.
  *
- * @param program  Without a row for the gain, kinks or norms.
+ * @param program  Program without a row for the gain, kinks and norms.
  * @param corner   Point and state of the largest gain.
- * @param gain     [n]
- * @returns        undefined if the rows that hold do not decide the free variables, or leave the gain at another point.
+ * @param gain     Coefficients of the gain, [n].
+ * @returns        Slope; undefined if the active rows do not determine the free variables, or the multipliers cannot be
+ *                 valid.
  * @cost           f^3 / 3 + m n for f free variables
  * @source         Best (2010), Portfolio Optimization, chapter 5: the parametric solution at a corner.
  */
@@ -33,8 +35,8 @@ export function computeCornerSlope(
   for (const [p, i] of free.entries()) [sides[2 * p], sides[2 * p + 1]] = [-own[i]!, gain[i]!];
   const square = Float64Array.from({ length: k * k }, (_, e) => entry(rows, n, held[e % k]!, free[Math.floor(e / k)]!));
   if (!solveSquare(square, k, sides, 2)) return undefined;
-  // Multipliers of the rows equal those of the value plus the rise times those of the gain; the same holds for the
-  // forces on variables.
+  // Multipliers of the rows are those of the objective plus the slope times those of the gain; likewise for the forces
+  // on variables.
   const signs: Sign[] = [];
   const force = own.slice();
   const growth = gain.map((value) => -value);
@@ -52,7 +54,7 @@ export function computeCornerSlope(
   return findLeastRise(signs, RATE_MIN * gain.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
 }
 
-/** A quantity that may not be negative: base + rise x rate. */
+/** Sign condition on a multiplier: base + slope x rate must not be negative. */
 interface Sign {
   readonly base: number;
   readonly rate: number;

@@ -17,7 +17,7 @@ import type { Program } from '../program/program.js';
 import { solveByDualSimplex, type Corner } from './dual-simplex.js';
 import { createSegments, type Segments } from './segments.js';
 
-/** Corner of a program with its active constraints. */
+/** Corner of a program with its active set. */
 export interface SolvedCorner {
   readonly state: ActiveState;
   readonly iterate: Iterate;
@@ -27,8 +27,8 @@ export interface SolvedCorner {
 /**
  * Finds the optimal corner of a program without curvature.
  *
- * @returns  undefined if the program is curved, soft, unbounded or too large, or if no point is found.
- * @cost     one to three pivots for each row that holds, of m n each
+ * @returns  Undefined if the program has curvature or soft rows, is unbounded or too large, or if no corner is found.
+ * @cost     one to three pivots per active row, of m n each
  */
 export function solveCorner(program: Program): SolvedCorner | undefined {
   const segments = createSegments(program);
@@ -48,8 +48,7 @@ export function solveCorner(program: Program): SolvedCorner | undefined {
 }
 
 /**
- * Distance from a bound or kink at which a weight counts as being there, relative to 1 + |bound|, because sums of
- * lengths round.
+ * Distance, relative to 1 + |bound|, within which a weight counts as at a bound or kink, because sums of lengths round.
  */
 const THERE = 1e-14;
 

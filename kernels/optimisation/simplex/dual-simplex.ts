@@ -1,37 +1,37 @@
 import type { LinearProgram } from './segments.js';
 
-/** The optimum of a linear program, at a corner. */
+/** Optimum of a linear program at a corner. */
 export interface Corner {
   /** [n] */
   readonly z: Float64Array;
   /** 1 for variables between their bounds, [n]. */
   readonly isBasic: Uint8Array;
-  /** Rows that hold: 1 at their upper bound, -1 at the lower one, 0 if none does, [m]. */
+  /** Active bounds of the rows, [m]: 1 upper, -1 lower, 0 none. */
   readonly held: Int8Array;
   /** Multipliers as in `Point`: positive for an active upper bound, [m]. */
   readonly multipliers: Float64Array;
   readonly pivots: number;
 }
 
-/** Pivots for each row; one to three are usual. */
+/** Maximum number of pivots per row; one to three are usual. */
 const PIVOTS_PER_ROW = 20;
 
 /** Maximum violation of a row, relative to 1 + |bound|. */
 const HELD = 1e-12;
 
-/** Entries of the tableau below this are rounding. */
+/** Smallest entry of the tableau that is not a rounding error. */
 const PIVOT_MIN = 1e-9;
 
 /** Relative difference below which two ratios count as equal. The larger pivot is then used. */
 const SAME = 1e-12;
 
 /**
- * Returns the dual simplex method on a dense tableau: begins with every variable at the bound that its cost prefers,
- * and lets the row that is furthest beyond its bound go there. Variables whose costs turn on the way change to their
- * other bound.
+ * Solves a linear program by the dual simplex method on a dense tableau. It begins with every variable at the bound
+ * that its cost prefers and repeatedly moves the row with the largest violation to its bound. Variables whose reduced
+ * cost changes sign during this step move to their opposite bound.
  *
- * @returns  undefined if there is no answer, or none within the pivots.
- * @cost     m n for each pivot
+ * @returns  Optimal corner; undefined if the program is infeasible or the pivots do not suffice.
+ * @cost     m n per pivot
  * @source   Lemke (1954), Naval Research Logistics Quarterly 1(1), for the method; Maros (2003), Computational
  *           Techniques of the Simplex Method, section 10.2, for the longest step.
  */
@@ -47,22 +47,22 @@ export function solveByDualSimplex(program: LinearProgram): Corner | undefined {
 }
 
 /**
- * Basic variables as sums of the others. Variables are those of the program, 0 to n - 1, followed by the values of its
- * rows.
+ * Simplex tableau: basic variables as linear combinations of nonbasic ones. Variables are those of the program, 0 to n
+ * - 1, followed by the values of its rows.
  */
 interface Tableau {
   readonly program: LinearProgram;
   /** [m x n] */
   readonly entries: Float64Array;
-  /** Increase of the objective with each variable that is not basic, [n]. */
+  /** Reduced cost of each nonbasic variable, [n]. */
   readonly prices: Float64Array;
-  /** Variable of each row of the tableau, [m]. */
+  /** Basic variable of each row, [m]. */
   readonly basic: Int32Array;
-  /** Variable of each column, [n]. */
+  /** Nonbasic variable of each column, [n]. */
   readonly other: Int32Array;
   /** Value of each basic variable, [m]. */
   readonly values: Float64Array;
-  /** 1 if the variable of a column is at its upper bound, [n]. */
+  /** 1 if the nonbasic variable of a column is at its upper bound, [n]. */
   readonly isHigh: Uint8Array;
   /** [n + m] */
   readonly lower: Float64Array;
@@ -92,7 +92,7 @@ function newTableau(program: LinearProgram): Tableau {
   return tableau;
 }
 
-/** Computes the values of the basic variables from those of the others. */
+/** Computes the values of the basic variables from the nonbasic ones. */
 function revalue({ program: { n, m }, entries, other, values, isHigh, lower, upper }: Tableau): void {
   const at = Float64Array.from(other, (variable, j) => (isHigh[j] === 1 ? upper[variable]! : lower[variable]!));
   for (let r = 0; r < m; r++) {
@@ -102,7 +102,7 @@ function revalue({ program: { n, m }, entries, other, values, isHigh, lower, upp
   }
 }
 
-/** Returns the row of the basic variable that violates its bound most; -1 if all are within their bounds. */
+/** Returns the row of the basic variable with the largest violation; -1 if all are within their bounds. */
 function furthest({ program: { m }, basic, values, lower, upper }: Tableau): number {
   let [worst, found] = [0, -1];
   for (let r = 0; r < m; r++) {
@@ -115,16 +115,16 @@ function furthest({ program: { m }, basic, values, lower, upper }: Tableau): num
   return found;
 }
 
-/** A column that can move a basic variable towards its bound. */
+/** Column that can move a basic variable towards its bound. */
 interface Mover {
   readonly column: number;
-  /** Effect of one unit of the variable. */
+  /** Change of the basic variable per unit of the column's variable, towards the bound. */
   readonly pull: number;
-  /** Price for each unit of the way. */
+  /** Change of the objective per unit of the basic variable. */
   readonly ratio: number;
 }
 
-/** Moves a violated basic variable to its bound. @returns false if nothing can move it there */
+/** Moves a violated basic variable to its bound. @returns false if no column can move it there */
 function release(tableau: Tableau, row: number): boolean {
   const { program, entries, basic, other, values, isHigh, lower, upper } = tableau;
   const { n, m } = program;
@@ -154,7 +154,8 @@ function release(tableau: Tableau, row: number): boolean {
 }
 
 /**
- * Returns the columns that can move a basic variable up (1) or down (-1), ordered by where their prices change sign.
+ * Returns the columns that can move a basic variable up (1) or down (-1), in the order in which their reduced costs
+ * change sign.
  */
 function moversOf({ program: { n }, entries, prices, other, isHigh, lower, upper }: Tableau, row: number, way: number) {
   const movers: Mover[] = [];
@@ -167,9 +168,9 @@ function moversOf({ program: { n }, entries, prices, other, isHigh, lower, upper
 }
 
 /**
- * Returns the number of movers that change to their other bound before the variable reaches its bound, which the next
- * mover completes; -1 if all together are not sufficient. Among movers whose prices change sign at the same point, the
- * one with the largest effect is last.
+ * Returns the number of columns whose variables move to their opposite bound before the basic variable reaches its
+ * bound; the next column enters the basis. Returns -1 if all columns together are not sufficient. Among columns whose
+ * reduced costs change sign at the same point, the one with the largest effect enters.
  */
 function passed({ other, lower, upper }: Tableau, movers: Mover[], way: number): number {
   let left = way;
@@ -186,7 +187,7 @@ function passed({ other, lower, upper }: Tableau, movers: Mover[], way: number):
   return -1;
 }
 
-/** Solves a row for the variable of a column, and puts it into the others. */
+/** Solves a row for the variable of a column, and substitutes it in the other rows. */
 function exchange({ program: { n, m }, entries, prices }: Tableau, row: number, column: number): void {
   const pivot = entries[row * n + column]!;
   const own = entries.subarray(row * n, row * n + n);

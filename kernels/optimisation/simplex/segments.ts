@@ -1,20 +1,20 @@
 import { sumKinks, type Program } from '../program/program.js';
 
 /**
- * A linear program over z [n], each between nothing and its length:
+ * Linear program over z, [n], each between 0 and its length:
  *
  *   minimise    cost'z
  *   subject to  rows.lower <= coefficients z <= rows.upper
  */
 export interface LinearProgram {
   readonly n: number;
-  /** Rows of the program, then the limits on its kinks. */
+  /** Number of rows: those of the program, then the limits on its kinks. */
   readonly m: number;
-  /** [m x n] row-major. */
+  /** Coefficients, [m x n] row-major. */
   readonly coefficients: Float64Array;
   /** [n] */
   readonly cost: Float64Array;
-  /** [n], finite. */
+  /** Lengths of the variables, [n], finite. */
   readonly length: Float64Array;
   /** [m] */
   readonly lower: Float64Array;
@@ -22,21 +22,25 @@ export interface LinearProgram {
   readonly upper: Float64Array;
 }
 
-/** Program without curvature whose variables are divided at their kinks, so that it is linear along each segment. */
+/**
+ * Program without curvature whose variables are divided at their kinks, so that the objective is linear on each
+ * segment.
+ */
 export interface Segments extends LinearProgram {
-  /** Name of each segment, ascending, [n]. */
+  /** Variable of each segment, ascending, [n]. */
   readonly nameOf: Int32Array;
   /** Start of each segment, [n]; the segments of a variable are adjacent. */
   readonly from: Float64Array;
-  /** Kink of each additional row that represents a limit. */
+  /** Index of the kink of each additional row that represents a limit. */
   readonly limited: readonly number[];
 }
 
-/** Maximum number of coefficients of a tableau, 32 MB. Larger programs use other methods. */
+/** Maximum number of entries of a tableau, 32 MB. Larger programs use other methods. */
 const TABLEAU_MAX = 4_000_000;
 
 /**
- * @returns  undefined if something is curved, soft or unbounded, or the tableau would be too large.
+ * Divides the variables of a program into segments.
+ * @returns  Undefined if the program has curvature or soft rows, is unbounded, or the tableau would be too large.
  * @cost     m n
  */
 export function createSegments(program: Program): Segments | undefined {
@@ -75,8 +79,8 @@ function isLinear({ curvature, ridge, rows, kinks, norms }: Program): boolean {
 }
 
 /**
- * Returns the upper bounds of variables, including those implied by a row with positive coefficients; undefined if a
- * variable is unbounded.
+ * Returns the upper bounds of the variables, including bounds implied by a row with positive coefficients; undefined if
+ * a variable is unbounded.
  */
 function findImpliedUpper({ n, lower, upper, rows }: Program): Float64Array | undefined {
   if (!lower.every(Number.isFinite)) return undefined;

@@ -1,4 +1,4 @@
-/** Numbers that are appended one at a time, in memory that doubles. */
+/** Numbers appended one at a time, in memory that doubles when it is full. */
 export interface GrowingNumbers<A extends Int32Array | Float64Array> {
   readonly length: number;
   push(value: number): void;

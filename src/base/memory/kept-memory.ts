@@ -8,10 +8,16 @@ export function allocateKeptMemory(bytes: number): SharedArrayBuffer {
   return allocateWork(bytes);
 }
 
-/** Memory of a run of 20,000 securities over 30 years outside its paged arrays, as a share of these, rounded up. */
+/**
+ * Memory for a run of 20,000 securities over 30 years in addition to its paged arrays, as a share of these arrays,
+ * rounded up.
+ */
 const SHARE_BESIDE_PAGED = 1 / 32;
 
-/** Returns the bytes of memory needed to work with such an array. For a paged one, which uses disk, this is a share. */
+/**
+ * Returns the bytes of memory needed to work with an array of this size. A paged array is on disk and needs only a
+ * share of its size.
+ */
 export function countHeldBytes(bytes: number): number {
   return isWorkPaged(bytes) ? bytes * SHARE_BESIDE_PAGED : bytes;
 }
@@ -24,7 +30,7 @@ export function allocateKeptIntegers(length: number): Int32Array {
   return new Int32Array(allocateKeptMemory(length * Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** Integers below an end; of less than 2^15 they take half the memory. */
+/** Allocates an array of non-negative integers below an end; up to 2^15 they take half the memory. */
 export function allocateKeptIntegersBelow(end: number, length: number): Int16Array | Int32Array {
   return end <= SHORT_END
     ? new Int16Array(allocateKeptMemory(length * Int16Array.BYTES_PER_ELEMENT))

@@ -3,23 +3,24 @@ import { allocatePages } from '#kernels/memory/large-pages.js';
 const PAGE_BYTES = 2 ** 16;
 
 /**
- * Size from which a stored file is written past the system's cache, and read in the same way if it is read as a whole.
- * Smaller files are mostly read as a whole soon; views read parts of larger ones.
+ * Size from which a stored file is written past the cache of the operating system, and also read past it when it is
+ * read as a whole. Smaller files are mostly read as a whole soon after; of larger files, views read parts.
  */
 export const LARGE_BYTES_MIN = 4 * 2 ** 20;
 
 const result = new WeakSet<ArrayBufferLike>();
 
 /**
- * Allocates zeroed memory that begins on a page, so that a disk can transfer whole sectors directly. Memory of
- * WebAssembly always does; other memory may begin anywhere.
- * @returns whole pages of 64 KiB; other memory if the process has no address space left, of which each takes 10 GB
+ * Allocates zeroed memory that begins on a page, so that a disk can transfer whole sectors directly. WebAssembly memory
+ * always begins on a page; other memory may begin anywhere.
+ * @returns whole pages of 64 KiB; other memory if the address space of the process is used up, of which each
+ * WebAssembly memory takes 10 GB
  */
 export function pageMemory(bytes: number): SharedArrayBuffer {
   const pages = Math.ceil(bytes / PAGE_BYTES);
   const memory = allocatePages(pages);
   if (memory === undefined) return new SharedArrayBuffer(pages * PAGE_BYTES);
-  const buffer = memory.buffer as SharedArrayBuffer; // The requested size.
+  const buffer = memory.buffer as SharedArrayBuffer; // has the requested size
   result.add(buffer);
   return buffer;
 }

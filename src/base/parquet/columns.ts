@@ -9,8 +9,8 @@ export type ParquetColumn =
   | { readonly name: string; readonly kind: 'double'; readonly values: Float64Array }
   | { readonly name: string; readonly kind: 'integer'; readonly values: Int32Array; readonly none: number }
   /**
-   * Texts or days by position in a list, so that repeated values are written once. An optional column may lack values:
-   * -1.
+   * Texts or days as positions in a list, so that repeated values are written once. In an optional column, -1 is a
+   * missing value.
    */
   | {
       readonly name: string;
@@ -32,8 +32,8 @@ export const ENCODING = { PLAIN: 0, RLE: 3, RLE_DICTIONARY: 8 } as const;
 const PAGE = { DATA: 0, DICTIONARY: 2 } as const;
 
 /**
- * Maximum number of distinct values of a column that is written as positions in a list, and number of rows inspected
- * first.
+ * Maximum number of distinct values of a column that is written as positions in a list; also the number of rows
+ * inspected first.
  */
 const DISTINCT_MAX = 1 << 12;
 
@@ -128,7 +128,10 @@ function removeNaN(values: Float64Array, rows: number): Float64Array {
   return present.subarray(0, count);
 }
 
-/** Returns values as positions among the distinct ones; undefined if there are too many for that to be shorter. */
+/**
+ * Returns values as positions among their distinct values; undefined if there are too many distinct values to save
+ * space.
+ */
 function codesOf<T extends number | string>(
   values: ArrayLike<T>,
 ): { readonly codes: Int32Array; readonly distinct: readonly T[] } | undefined {

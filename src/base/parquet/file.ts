@@ -1,7 +1,7 @@
 import { encodeStruct, type EncodedStructs, type ThriftStruct, type ThriftValue } from './thrift-compact.js';
 import { type ParquetColumn, ENCODING, encodeColumn } from './columns.js';
 
-/** The first and last bytes of a Parquet file. */
+/** First and last bytes of a Parquet file. */
 export const MAGIC = new TextEncoder().encode('PAR1');
 
 const PHYSICAL = { BOOLEAN: 0, INT32: 1, DOUBLE: 5, BYTE_ARRAY: 6 } as const;
@@ -20,7 +20,7 @@ export interface EncodedChunk {
 
 /**
  * Encodes one column of a row group, uncompressed.
- * @param from its first byte in the file
+ * @param from offset of its first byte in the file
  * @source apache/parquet-format, version 1 data pages.
  */
 export function encodeChunk(column: ParquetColumn, rows: number, from: number): EncodedChunk {
@@ -32,7 +32,7 @@ export function encodeChunk(column: ParquetColumn, rows: number, from: number): 
   return { pieces, bytes, entry: { struct: chunkOf(column, chunk) } };
 }
 
-/** Returns the entry of a row group in the footer. */
+/** Returns the footer entry of a row group. */
 export function groupEntry(chunks: readonly EncodedChunk[], rows: number): ThriftStruct {
   return [
     [1, { list: chunks.map(({ entry }) => entry) }],
@@ -45,11 +45,11 @@ interface Footer {
   readonly columns: readonly ColumnShape[];
   readonly rows: number;
   readonly groups: readonly ThriftStruct[] | EncodedStructs;
-  /** Names and values that a reader shows. Default: none. */
+  /** Names and values that a reader displays. Default: none. */
   readonly metadata?: readonly (readonly [string, string])[];
 }
 
-/** The end of a file behind its row groups. */
+/** Encodes the end of a file, after its row groups. */
 export function encodeFooter({ columns, rows, groups, metadata = [] }: Footer): Uint8Array {
   const root: ThriftStruct = [
     [4, { text: 'schema' }],

@@ -1,8 +1,8 @@
 import { putVarint } from './thrift-compact.js';
 
 /**
- * Encoded definition levels of an optional column after their length (u32, little endian); one run when no value is
- * missing.
+ * Encodes the definition levels of an optional column after their length (u32, little endian); as a single run if no
+ * value is missing.
  */
 export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uint8Array {
   let isWhole = true;
@@ -16,7 +16,7 @@ export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uin
   );
 }
 
-/** Definition levels of an optional column without a missing value. */
+/** Encodes the definition levels of an optional column without missing values. */
 export function encodeWholeLevels(rows: number): Uint8Array {
   const run: number[] = [];
   putVarint(run, rows * 2);
@@ -31,7 +31,7 @@ function addLength(runs: readonly number[], packed: Uint8Array): Uint8Array {
   return levels;
 }
 
-/** Runs shorter than this are packed bit by bit. */
+/** Minimum length of a run; shorter runs are bit-packed. */
 const RUN_MIN = 64;
 
 /**
@@ -56,7 +56,8 @@ export function hybrid(codes: Int32Array, width: number): Uint8Array {
   for (let i = 0; i < codes.length;) {
     let end = i + 1;
     while (end < codes.length && codes[end] === codes[i]) end += 1;
-    // A packed run in the middle consists of whole groups of eight, so that the next run begins at the end of a group.
+    // A bit-packed run in the middle consists of whole groups of eight, so that the next run begins at the end of a
+    // group.
     const start = from + Math.ceil((i - from) / 8) * 8;
     if (end - start >= RUN_MIN) {
       flush(start);
@@ -72,7 +73,7 @@ export function hybrid(codes: Int32Array, width: number): Uint8Array {
   return Buffer.concat(parts);
 }
 
-/** Values of `width` bits one after the other, least significant bit first. */
+/** Packs values of `width` bits consecutively, least significant bit first. */
 export function packBits(count: number, valueAt: (i: number) => number, width: number): Uint8Array {
   const bytes = new Uint8Array(Math.ceil((count * width) / 8));
   let held = 0;

@@ -1,27 +1,27 @@
-/** Field types of Thrift's compact protocol that Parquet's metadata is written in. */
+/** Field types of Thrift's compact protocol, in which Parquet writes its metadata. */
 const TYPE = { true: 1, false: 2, i32: 5, i64: 6, binary: 8, list: 9, struct: 12 } as const;
 
-/** A value of a field, by its type: what is not listed Parquet does not need. */
+/** Value of a field, by type. Parquet needs no other types. */
 export type ThriftValue =
   | { readonly i32: number }
   | { readonly i64: number }
   | { readonly text: string }
   | { readonly flag: boolean }
   | { readonly list: readonly ThriftValue[] }
-  /** Structs of a list that are encoded already. */
+  /** structs of a list that are already encoded */
   | { readonly encoded: EncodedStructs }
   | { readonly struct: ThriftStruct };
 
-/** Structs one after the other, as a list contains them. */
+/** Encoded structs of a list, one after the other. */
 export interface EncodedStructs {
   readonly count: number;
   readonly bytes: Uint8Array;
 }
 
-/** Fields by their number, ascending. */
+/** Fields with their numbers, ascending. */
 export type ThriftStruct = readonly (readonly [number, ThriftValue])[];
 
-/** Returns a struct in Thrift's compact protocol. @source apache/thrift doc/specs/thrift-compact-protocol.md */
+/** Encodes a struct in Thrift's compact protocol. @source apache/thrift doc/specs/thrift-compact-protocol.md */
 export function encodeStruct(struct: ThriftStruct): Uint8Array {
   const bytes: number[] = [];
   putStruct(bytes, struct);
@@ -72,10 +72,10 @@ function typeOf(value: ThriftValue): number {
   return value.flag ? TYPE.true : TYPE.false;
 }
 
-/** Zigzag encoding without 32-bit arithmetic, because file offsets may be larger. */
+/** Zigzag encoding without 32-bit arithmetic, because file offsets may exceed 32 bits. */
 const zigzag = (value: number) => (value >= 0 ? value * 2 : -value * 2 - 1);
 
-/** Appends an unsigned integer up to 2^53, seven bits a byte. */
+/** Appends an unsigned integer up to 2^53, seven bits per byte. */
 export function putVarint(bytes: number[], value: number): void {
   let rest = value;
   while (rest >= 0x80) {

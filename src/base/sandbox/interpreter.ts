@@ -2,7 +2,7 @@ import type { QuickJSEmscriptenModule, QuickJSFFI } from '@jitl/quickjs-ffi-type
 import type { Restorable } from './snapshots.js';
 import type { Variable } from './webassembly-types.js';
 
-/** QuickJS, with the means to limit it and to restore its state. */
+/** QuickJS instance with a limit on its steps and restorable state. */
 export interface Interpreter extends Restorable {
   readonly module: QuickJSEmscriptenModule;
   readonly ffi: QuickJSFFI;

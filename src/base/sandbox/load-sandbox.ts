@@ -6,9 +6,9 @@ import { provideSandbox } from './sandbox.js';
 import { PrivateWebAssembly, type PrivateMemory, type Variable } from './webassembly-types.js';
 
 const PAGE_BYTES = 65_536;
-/** Initial memory that the module of the package requires. */
+/** Initial memory in pages that the module of the QuickJS package requires. */
 const FIRST_PAGES = 256;
-/** Stack of the package's module, without the part before it that may contain data. */
+/** Stack size of the module, without its first page, which may contain data. */
 const STACK_BYTES = 5 * 2 ** 20 - PAGE_BYTES;
 
 let loading: Promise<void> | undefined;
@@ -45,11 +45,11 @@ export async function openInterpreter(limits: SandboxLimits): Promise<Interprete
     memory,
     variables,
     steps: exported[STEPS_EXPORT] as Variable,
-    stack: stackOf(memory, variables[0]!.value), // Emscripten's first variable is the end of the stack.
+    stack: stackOf(memory, variables[0]!.value), // the first variable of Emscripten is the end of the stack
   };
 }
 
-/** @throws Error for a module that is laid out in another way */
+/** Returns the bounds of the stack. @throws Error if the module has another memory layout */
 function stackOf({ buffer }: PrivateMemory, top: number): Interpreter['stack'] {
   const to = top & ~7;
   const from = to - STACK_BYTES;

@@ -16,18 +16,18 @@ const CODE = 10;
 
 /** Name under which a metered module exports the remaining steps. */
 export const STEPS_EXPORT = 'steps';
-/** Name under which it exports one of its previous variables. */
+/** Returns the name under which a metered module exports one of its original variables. */
 export const variableExport = (index: number): string => `variable${index}`;
 
 export interface Metered {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Number of original variables of the module, each exported. */
+  /** Number of original variables of the module, all of which are exported. */
   readonly variables: number;
 }
 
 /**
  * Adds a step counter to a WebAssembly module: each function call and loop iteration decrements the exported variable
- * `steps`, and traps when it reaches zero, so that every loop ends.
+ * `steps`, which traps below zero, so that every loop ends.
  * @cost a pass over the code
  */
 export function meterLoops(bytes: Uint8Array): Metered {
@@ -47,7 +47,7 @@ export function meterLoops(bytes: Uint8Array): Metered {
 interface Terms {
   readonly imported: number;
   readonly variables: number;
-  /** Index of the variable that counts. */
+  /** Index of the step counter among the variables. */
   readonly steps: number;
 }
 
@@ -60,7 +60,7 @@ function change({ id, body }: { readonly id: number; readonly body: Uint8Array }
   return append(body, [exportOf(STEPS_EXPORT, steps), ...own]);
 }
 
-/** A variable of 32 bits that begins at its largest number. */
+/** A 32-bit variable that begins at its maximum. */
 const STEPS_AT_START = [0x7f, 0x01, 0x41, 0xff, 0xff, 0xff, 0xff, 0x07, 0x0b];
 
 const exportOf = (name: string, index: number): number[] => [
@@ -70,14 +70,14 @@ const exportOf = (name: string, index: number): number[] => [
   ...encodeUnsigned(index),
 ];
 
-/** `steps -= 1; if (steps < 0) unreachable`. */
+/** Encodes `steps -= 1; if (steps < 0) unreachable`. */
 function charge(steps: number): Uint8Array {
   const index = encodeUnsigned(steps);
   const less = [0x23, ...index, 0x41, 0x01, 0x6b, 0x24, ...index];
   return Uint8Array.from([...less, 0x23, ...index, 0x41, 0x00, 0x48, 0x04, 0x40, 0x00, 0x0b]);
 }
 
-/** Returns a section that is a list, with more entries. */
+/** Returns a list section with additional entries. */
 function append(body: Uint8Array, entries: readonly (readonly number[])[]): Uint8Array[] {
   const reader: WasmReader = { bytes: body, at: 0 };
   const count = readUnsigned(reader);

@@ -13,10 +13,9 @@ const BYTES = Float64Array.BYTES_PER_ELEMENT;
 const NATIVE = 1 as HostRefId;
 
 /**
- * Returns a function of the interpreter by which scripts call native functions:
- * `native(position, ...buffers of the lists, ...numbers)` returns the buffer of the result, or a text if the arguments are
- * wrong. Lists are copied out of the script and results are new, so that no native function reads or writes memory of the
- * script.
+ * Returns a function of the interpreter by which scripts call native functions: `native(position, ...buffers of the
+ * lists, ...numbers)` returns the buffer of the result, or a text if the arguments are wrong. Lists are copied out of
+ * the script and results are new buffers, so that no native function reads or writes memory of the script.
  */
 export function provideNatives(
   { ffi, module, memory, steps }: Interpreter,
@@ -51,14 +50,14 @@ export function provideNatives(
     const result = allocate(size);
     const copies = buffers.map((buffer) => ffi.QTS_GetArrayBuffer(context, buffer));
     if (copies.some((at, k) => at === 0 && lengths[k]! > 0)) throw invalid();
-    // Views last: allocations can replace the buffer of the memory.
+    // Views are created last, because allocations can replace the buffer of the memory.
     const lists = copies.map((at, k) => new Float64Array(memory.buffer, at, lengths[k]!));
     called.compute(lists, numbers, new Float64Array(memory.buffer, result, size));
     for (const at of copies) module._free(at);
     return ffi.QTS_NewArrayBuffer(context, result as JSVoidPointer, size * BYTES);
   }
 
-  /** @throws SandboxError if the memory is used up */
+  /** Allocates numbers in the memory of the interpreter. @throws SandboxError if the memory is used up */
   function allocate(size: number): number {
     const at = module._malloc(Math.max(1, size) * BYTES);
     if (at === 0) throw new SandboxError('memory', 'needed more memory than a program may have');
@@ -87,5 +86,5 @@ interface Call {
   readonly size: number;
 }
 
-/** Creates the error of a list that does not exist: only a script that changes the functions of `rows` causes it. */
+/** Creates the error for a list that does not exist, which only occurs if a script changes the functions of `rows`. */
 const invalid = (): SandboxError => new SandboxError('threw', 'gave a native function a list that does not exist');

@@ -1,7 +1,8 @@
 /**
- * Runs before each program, in the sandbox. It removes access to clocks, random numbers and hidden state. Its value is a
- * function of the native functions that defines them as members of `rows`, and returns `prepare`:
- * `prepare(compute, [parameters, inputs])` is `run(buffer, count)`, which leaves the results at the start of the buffer.
+ * Script that runs in the sandbox before each program. It removes access to clocks, random numbers and hidden state.
+ * Its value is a function that receives the native functions, defines them as members of `rows`, and returns `prepare`:
+ * `prepare(compute, [parameters, inputs])` returns `run(buffer, count)`, which leaves the results at the start of the
+ * buffer.
  */
 export const PRELUDE = `(() => {
   for (const name of ['eval', 'WeakRef', 'FinalizationRegistry', 'Atomics', 'SharedArrayBuffer']) delete globalThis[name];

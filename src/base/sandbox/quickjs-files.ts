@@ -5,14 +5,16 @@ import type { LoadModule } from './webassembly-types.js';
 
 const require = createRequire(import.meta.url);
 
-/** The parts of QuickJS: its module, the loader of Emscripten, and the functions of the interface. */
+/** Parts of QuickJS: its module, the loader of Emscripten, and the interface functions. */
 export interface QuickJsFiles {
   readonly wasm: Uint8Array;
   readonly load: LoadModule;
   readonly Functions: new (module: object) => QuickJSFFI;
 }
 
-/** Reads them from the package. Modules are required: the script of the command cannot import. */
+/**
+ * Reads the QuickJS files from the package. Modules are required, because the script of the command line cannot import.
+ */
 export async function readQuickJsFiles(): Promise<QuickJsFiles> {
   const { default: load } = require('@jitl/quickjs-wasmfile-release-sync/emscripten-module') as {
     readonly default: LoadModule;

@@ -22,28 +22,31 @@ export interface SandboxLimits {
   readonly memory: number;
 }
 
-/** Limits of programs, and the functions that they may call. */
+/** Limits of programs, and native functions that programs may call. */
 export interface SandboxTerms extends SandboxLimits {
   readonly functions: readonly NativeFunction[];
 }
 
-/** Steps to read a program. */
+/** Maximum number of steps to read a program. */
 const READING_MAX = 20_000_000;
 /** Maximum number of steps to format an error. */
 const WORDING_MAX = 2_000_000;
-/** Memory that a program may hold before its first call. */
+/** Maximum memory that a program may use before its first call, in bytes. */
 const HELD_MAX = 8 * 2 ** 20;
-/** Depth of calls, as bytes of their frames. */
+/** Maximum stack size, in bytes. */
 const STACK_MAX = 256 * 2 ** 10;
-/** Programs that a thread keeps ready. */
+/** Maximum number of programs that a thread caches. */
 const READY_MAX = 8;
 
-/** Objects, typed arrays, maps and sets: no dates, regular expressions, JSON, proxies or promises. */
+/**
+ * Available intrinsics: objects, typed arrays, maps and sets, but no dates, regular expressions, JSON, proxies or
+ * promises.
+ */
 const INTRINSICS = (1 | 4 | 256 | 512) as IntrinsicsFlags;
 const STRICT = 8 as EvalFlags;
 const AS_SCRIPT = 0 as EvalDetectModule;
 
-/** Program that was read, in its state before a call. */
+/** A program after reading, with the state to restore before each call. */
 interface Ready {
   readonly snapshot: Snapshot;
   readonly run: JSValuePointer;
@@ -65,7 +68,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
   const prepare = callFunction(interpreter, context, prelude, [table, native]);
   const bare = takeSnapshot(interpreter);
 
-  /** Runs work with a maximum number of steps. @throws SandboxError, also for traps of the interpreter */
+  /** Runs a function with a maximum number of steps. @throws SandboxError, also for traps of the interpreter */
   const runBounded = <T>(limit: number, work: () => T): T => {
     steps.value = limit;
     try {
@@ -97,7 +100,8 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
       text: `(${JSON.stringify([parameters, inputs])})`,
       name: 'terms.js',
     });
-    // The function is the value of the script; a separate line keeps the line numbers of the source.
+    // The value of the script is the function; the extra line comes after the source so that its line numbers are
+    // unchanged.
     const compute = evaluate(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
     const run = callFunction(interpreter, context, prepare, [compute, terms]);
     const snapshot = takeSnapshot(interpreter);
@@ -130,7 +134,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
   };
 }
 
-/** @throws SandboxError what the script threw */
+/** Evaluates a script. @throws SandboxError with the exception of the script */
 function evaluate(
   { ffi, module, steps }: Interpreter,
   context: JSContextPointer,
@@ -172,7 +176,7 @@ function removeException(
 
 const TEXT_MAX = 500;
 
-/** Returns an error as QuickJS writes it, in one line with its place. */
+/** Converts an error text of QuickJS to a SandboxError with one line, including the position. */
 function errorOf(text: string): SandboxError {
   const { name, message, stack } = parseText(text);
   const line = /plug-in\.js:(\d+)/.exec(stack)?.[1];

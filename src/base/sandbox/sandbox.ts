@@ -1,41 +1,42 @@
 /** Script with its parameters and the shape of its inputs. */
 export interface SandboxProgram {
-  /** Defines the function `compute(inputs, parameters, count)`. */
+  /** Source text, which defines the function `compute(inputs, parameters, count)`. */
   readonly source: string;
-  /** Passed to `compute` with each call. */
+  /** Parameters passed to `compute` with each call. */
   readonly parameters: Readonly<Record<string, number | string | boolean>>;
-  /** Inputs in the order in which values are passed. */
+  /** Inputs in the order in which their values are passed. */
   readonly inputs: readonly SandboxInput[];
 }
 
 export interface SandboxInput {
   readonly name: string;
-  /** Values of each security, the latest last. */
+  /** Number of values per security, the latest last. */
   readonly sessions: number;
 }
 
-/** Function on lists of numbers that runs outside the interpreter. Scripts call it as a member of `rows`. */
+/** Function on lists of numbers, executed outside the interpreter. Scripts call it as a member of `rows`. */
 export interface NativeFunction {
   readonly name: string;
-  /** Number of arguments that are lists; the others are numbers and follow them. */
+  /** Number of leading arguments that are lists; the other arguments are numbers. */
   readonly lists: number;
   /** Steps charged for each value of the lists and of the result. */
   readonly stepsPerValue: number;
   /**
    * Returns the number of values of the result, or the reason why the arguments are wrong.
-   * @param lengths of the lists @param numbers those that were passed
+   * @param lengths of the lists
+   * @param numbers passed after the lists
    */
   size(lengths: readonly number[], numbers: readonly number[]): number | string;
-  /** @param out overwritten; has the size returned by `size` */
+  /** @param out  overwritten with the result; its length is the value of `size` */
   compute(lists: readonly Float64Array[], numbers: readonly number[], out: Float64Array): void;
 }
 
-/** Runs untrusted scripts, which can access their inputs, native functions and nothing else in the process. */
+/** Runs untrusted scripts, which can access only their inputs and native functions. */
 export interface Sandbox {
   /**
-   * Calls a program in its state after reading, so that calls cannot affect each other.
-   * @param inputs  One for each input of the program, [count * sessions], NaN if missing.
-   * @returns       [count], NaN if missing.
+   * Calls a program in the state after its reading, so that calls cannot affect each other.
+   * @param inputs one array per input of the program, [count * sessions], NaN if missing.
+   * @returns [count], NaN if missing.
    * @throws SandboxError
    */
   compute(program: SandboxProgram, inputs: readonly Float64Array[], count: number): Float64Array;
@@ -45,7 +46,7 @@ export interface Sandbox {
 
 export type SandboxFault = 'threw' | 'steps' | 'memory';
 
-/** A program that did not end as it should. */
+/** Failure of a program. */
 export class SandboxError extends Error {
   override readonly name = 'SandboxError';
   readonly fault: SandboxFault;
@@ -56,7 +57,9 @@ export class SandboxError extends Error {
   }
 }
 
-/** Thrown if no sandbox was loaded in this thread. Loading takes time, so it is loaded only when needed. */
+/**
+ * Thrown if no sandbox has been loaded in this thread. Loading takes time, so the sandbox is loaded only when needed.
+ */
 export class SandboxMissing extends Error {
   override readonly name = 'SandboxMissing';
 }

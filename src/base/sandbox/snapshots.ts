@@ -1,10 +1,10 @@
 import type { PrivateMemory, Variable } from './webassembly-types.js';
 
-/** Memory and variables of an instance of WebAssembly as they were. */
+/** Saved memory and variables of a WebAssembly instance. */
 export interface Snapshot {
-  /** Memory before the stack. */
+  /** Contents of the memory before the stack. */
   readonly below: Uint8Array;
-  /** Memory after the stack, up to its last byte that is not 0. */
+  /** Contents of the memory after the stack, up to the last byte that is not 0. */
   readonly above: Uint8Array;
   readonly variables: readonly number[];
 }
@@ -12,11 +12,11 @@ export interface Snapshot {
 export interface Restorable {
   readonly memory: PrivateMemory;
   readonly variables: readonly Variable[];
-  /** Stack of running functions, which is empty between calls. */
+  /** Bounds of the call stack, which is empty between calls. */
   readonly stack: { readonly from: number; readonly to: number };
 }
 
-/** @cost a pass over the memory */
+/** Copies the state of an instance. @cost a pass over the memory */
 export function takeSnapshot({ memory, variables, stack }: Restorable): Snapshot {
   const words = new BigUint64Array(memory.buffer);
   let used = words.length;
@@ -28,7 +28,7 @@ export function takeSnapshot({ memory, variables, stack }: Restorable): Snapshot
   };
 }
 
-/** Restores a snapshot. Memory after it is free then, and cleared when it is allocated. */
+/** Restores a snapshot. Memory after the snapshot becomes free, and is cleared when it is allocated. */
 export function restore({ memory, variables, stack }: Restorable, { below, above, variables: values }: Snapshot): void {
   const bytes = new Uint8Array(memory.buffer);
   bytes.set(below);
@@ -38,7 +38,7 @@ export function restore({ memory, variables, stack }: Restorable, { below, above
   });
 }
 
-/** Clears the memory after a snapshot, so that the next one contains nothing of earlier calls. */
+/** Clears the memory after a snapshot, so that the next snapshot contains no data of earlier calls. */
 export function clearAfter({ memory, stack }: Restorable, { above }: Snapshot): void {
   new Uint8Array(memory.buffer).fill(0, stack.to + above.length);
 }

@@ -1,4 +1,4 @@
-/** Reads the binary format of WebAssembly: numbers in LEB128, sections, instructions. */
+/** Reader of the binary format of WebAssembly: numbers in LEB128, sections, instructions. */
 export interface WasmReader {
   readonly bytes: Uint8Array;
   at: number;
@@ -13,7 +13,7 @@ export function readUnsigned(reader: WasmReader): number {
   }
 }
 
-/** Skips a signed number. */
+/** Skips a signed integer. */
 function skipNumber(reader: WasmReader): void {
   while (reader.bytes[reader.at++]! >= 128);
 }
@@ -40,7 +40,7 @@ export interface Section {
   readonly body: Uint8Array;
 }
 
-/** Bytes of the header of a module: its mark and version. */
+/** Size of the header of a module, which consists of its magic number and version, in bytes. */
 export const HEADER_BYTES = 8;
 
 export function sectionsOf(bytes: Uint8Array): Section[] {
@@ -57,20 +57,23 @@ export function sectionsOf(bytes: Uint8Array): Section[] {
 
 export const LOOP = 0x03;
 
-/** Instructions without operands in the code: from `unreachable` to comparisons, arithmetic and conversions. */
+/**
+ * Returns true for an instruction without operands in the code, such as `unreachable`, comparisons, arithmetic and
+ * conversions.
+ */
 const isPlain = (op: number): boolean =>
   op <= 0x01 || op === 0x05 || op === 0x0b || op === 0x0f || op === 0x1a || op === 0x1b || (op >= 0x45 && op <= 0xc4);
 
-/** Instructions with one index: branches, calls, variables, tables. */
+/** Returns true for an instruction with one index operand: branches, calls, variables, tables. */
 const takesIndex = (op: number): boolean =>
   op === 0x0c || op === 0x0d || op === 0x10 || (op >= 0x20 && op <= 0x26) || op === 0xd2;
 
-/** Moves past an instruction. @returns its code @throws Error for one that is not known */
+/** Reads an instruction and skips its operands. @returns its code @throws Error for an unknown instruction */
 export function readInstruction(reader: WasmReader): number {
   const op = reader.bytes[reader.at++]!;
   if (isPlain(op)) return op;
   if (takesIndex(op) || op === 0x41 || op === 0x42) skipNumber(reader);
-  else if (op === 0x02 || op === LOOP || op === 0x04) skipNumber(reader); // Type of a block: one byte, or an index.
+  else if (op === 0x02 || op === LOOP || op === 0x04) skipNumber(reader); // type of a block: one byte, or an index
   else if (op === 0x11 || (op >= 0x28 && op <= 0x3e)) skipNumbers(reader, 2);
   else if (op === 0x0e) skipNumbers(reader, readUnsigned(reader) + 1);
   else if (op === 0x3f || op === 0x40 || op === 0xd0) reader.at += 1;
@@ -86,7 +89,7 @@ function skipNumbers(reader: WasmReader, count: number): void {
   for (let i = 0; i < count; i++) skipNumber(reader);
 }
 
-/** Conversions that saturate, and operations on memory in bulk. */
+/** Skips the operands of saturating conversions and bulk memory operations. */
 function skipBulk(reader: WasmReader): void {
   const code = readUnsigned(reader);
   if (code <= 7) return;

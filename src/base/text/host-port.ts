@@ -1,6 +1,6 @@
-/** Host with its port. */
+/** Host and port. */
 export interface HostPort {
-  /** Lower-case name or address, an address of IPv6 without brackets. */
+  /** Lower-case host name or IP address; IPv6 addresses without brackets. */
   readonly host: string;
   readonly port: number;
 }

@@ -1,9 +1,9 @@
-/** Maximum length of a word that is compared, longer than any misspelt name. */
+/** Maximum length of a compared word; misspelt names are shorter. */
 const LENGTH_MAX = 60;
 
 /**
- * Returns the candidate nearest to a misspelt name, with the fewest edits ignoring case and separators; undefined if
- * none is near. One edit is enough for names of up to four letters, two for longer ones.
+ * Returns the candidate nearest to a misspelt name, with the fewest edits ignoring case and separators; undefined if no
+ * candidate is near. The maximum is one edit for names of up to four letters, two edits for longer names.
  * @cost O(candidates x length^2)
  */
 export function findNearestName(written: string, candidates: Iterable<string>): string | undefined {
@@ -26,7 +26,8 @@ export function findNearestName(written: string, candidates: Iterable<string>): 
 const ABBREVIATION_MIN = 3;
 
 /**
- * Returns the first candidate with the same number of words, if each pair of words begins with the shorter one.
+ * Returns the first candidate with the same number of words in which each pair of words has the shorter word as a
+ * prefix.
  */
 function findAbbreviation(written: string, candidates: Iterable<string>): string | undefined {
   const words = wordsOf(written);
@@ -40,7 +41,7 @@ function findAbbreviation(written: string, candidates: Iterable<string>): string
   return undefined;
 }
 
-/** Splits a name into words at capitals or separators. */
+/** Splits a name into words at capitals and separators. */
 function wordsOf(name: string): readonly string[] {
   return name
     .replace(/([a-z\d])([A-Z])/g, '$1 $2')
@@ -49,8 +50,8 @@ function wordsOf(name: string): readonly string[] {
 }
 
 /**
- * Returns the question of a message about a misspelt or abbreviated name, with a leading space; empty if no candidate
- * is near.
+ * Returns the question "Did you mean ...?" for a misspelt or abbreviated name, with a leading space; empty if no
+ * candidate is near.
  */
 export function didYouMean(written: string, candidates: Iterable<string>): string {
   const name = findNearestName(written, candidates) ?? findAbbreviation(written, candidates);

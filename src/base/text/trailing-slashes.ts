@@ -1,4 +1,4 @@
-/** Returns a text without trailing slashes, in linear time. An expression such as `/\/+$/` takes longer. */
+/** Returns a text without trailing slashes, in linear time; an expression such as `/\/+$/` can take quadratic time. */
 export function trimTrailingSlashes(text: string): string {
   let end = text.length;
   while (text[end - 1] === '/') end -= 1;

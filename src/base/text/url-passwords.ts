@@ -1,18 +1,19 @@
 /**
- * Matches a password in a URL: from the colon after the user to the last at-sign before the path, because it may
- * contain at-signs.
+ * Matches a password in a URL: from the colon after the user to the last at-sign before the path, because a password
+ * may contain at-signs.
  */
 const URL_PASSWORD = /(:\/\/[^\s/:@"\\]*):[^\s/"\\]+@/g;
-/** A password among the parameters of a URL. */
+/** Matches a password in the query parameters of a URL. */
 const PARAMETER_PASSWORD = /([?&](?:ssl)?password=)[^\s&"\\]+/gi;
 
-/** Removes passwords from URLs in a text. @param mark replaces each password */
+/** Masks passwords of URLs in a text. @param mark replaces each password */
 export function maskUrlPasswords(text: string, mark = '***'): string {
   return text.replaceAll(URL_PASSWORD, `$1:${mark}@`).replaceAll(PARAMETER_PASSWORD, `$1${mark}`);
 }
 
 /**
- * Removes the password from a text that is at most one URL, valid or not, whatever characters the password contains.
+ * Removes the password from a text that consists of at most one URL, valid or not, whatever characters the password
+ * contains.
  */
 export function removeUrlPassword(text: string): string {
   const user = text.indexOf('://') + '://'.length;

@@ -16,7 +16,7 @@ export function parseVersion(text: string): Version | undefined {
   return { numbers: [Number(match[1]), Number(match[2]), Number(match[3])], preRelease };
 }
 
-/** Negative when `a` precedes `b`. @source Semantic Versioning 2.0.0, section 11 */
+/** Compares versions; negative if `a` precedes `b`. @source Semantic Versioning 2.0.0, section 11 */
 export function compareVersions(a: Version, b: Version): number {
   for (let i = 0; i < 3; i++) {
     const difference = a.numbers[i]! - b.numbers[i]!;
@@ -32,7 +32,7 @@ export function compareVersions(a: Version, b: Version): number {
 
 const NUMERIC = /^\d+$/;
 
-/** Numeric identifiers compare as numbers and precede the others, which compare as text. */
+/** Compares pre-release identifiers. Numeric identifiers compare as numbers and precede text identifiers. */
 function compareIdentifiers(a: string, b: string): number {
   const aNumeric = NUMERIC.test(a);
   const bNumeric = NUMERIC.test(b);

@@ -1,18 +1,21 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** Request to an object store, up to the head of its response. */
+/** Request to an object store, up to the header of its response. */
 export interface ObjectRequest {
-  /** HTTP method: GET reads and lists, HEAD checks, PUT writes and copies. */
+  /** HTTP method: GET reads and lists, HEAD checks existence, PUT writes and copies. */
   readonly method: string;
   readonly seconds: number;
-  /** False without a response, or if the store is overloaded or defective. */
+  /** False if there was no response, or the response was a server error or a request to slow down. */
   readonly isAnswered: boolean;
 }
 
-/** Channel for measurements, because many clients are created from settings that threads receive as data. */
+/**
+ * Diagnostics channel of the measurements. A global channel is used because many clients are created from settings that
+ * threads receive as data.
+ */
 const REQUESTS = channel('divisor:object-request');
 
-/** Sends a request and reports its time to the listeners of this thread. */
+/** Sends a request and reports its duration to the listeners of this thread. */
 export async function timeRequest(method: string, send: () => Promise<Response>): Promise<Response> {
   const startMs = performance.now();
   let isAnswered = false;
@@ -28,7 +31,7 @@ export async function timeRequest(method: string, send: () => Promise<Response>)
 
 /** Listens to each request of this thread, including retries. @returns a function that stops listening */
 export function onObjectRequest(call: (request: ObjectRequest) => void): () => void {
-  const listener = (message: unknown): void => call(message as ObjectRequest); // as `timeRequest` publishes it
+  const listener = (message: unknown): void => call(message as ObjectRequest); // published by `timeRequest`
   REQUESTS.subscribe(listener);
   return () => void REQUESTS.unsubscribe(listener);
 }
@@ -37,8 +40,8 @@ export function onObjectRequest(call: (request: ObjectRequest) => void): () => v
 const REPORTED_MAX = 10_000;
 
 /**
- * Starts to collect the requests of this thread, for a thread that passes them to another one.
- * @returns a function that returns those since its last call; undefined if there are none
+ * Starts to collect the requests of this thread, to pass them to another thread.
+ * @returns a function that returns the requests since its last call; undefined if there are none
  */
 export function collectObjectRequests(): () => readonly ObjectRequest[] | undefined {
   let collected: ObjectRequest[] = [];

@@ -13,7 +13,7 @@ export type SpanKind = 'internal' | 'server' | 'client' | 'consumer';
 
 export type Attributes = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** One span that has ended. */
+/** A span that has ended. */
 export interface Span {
   readonly context: SpanContext;
   readonly parentId: string | null;
@@ -37,7 +37,7 @@ export interface Tracer {
 let tracer: Tracer | undefined;
 const current = new AsyncLocalStorage<SpanContext>();
 
-/** Records spans of this process from now on. @returns ends that */
+/** Starts to record spans of this process. @returns a function that stops recording */
 export function startTracing(started: Tracer): () => void {
   const before = tracer;
   tracer = started;
@@ -46,16 +46,16 @@ export function startTracing(started: Tracer): () => void {
 
 export const isTracing = (): boolean => tracer !== undefined;
 
-/** Returns the span to which the current work belongs; undefined if nothing is traced. */
+/** Returns the span to which the current work belongs; undefined if tracing is off. */
 export const findCurrentSpan = (): SpanContext | undefined => (tracer === undefined ? undefined : current.getStore());
 
-/** Milliseconds since the epoch, alike in every thread and process of a machine. */
+/** Returns milliseconds since the epoch, consistent across all threads and processes of a machine. */
 export const epochMs = (): number => performance.timeOrigin + performance.now();
 
-/** Runs work as part of a span. */
+/** Runs a function as part of a span. */
 export const runWithinSpan = <T>(context: SpanContext, work: () => T): T => current.run(context, work);
 
-/** Creates the identifiers of a trace that begins here; null if nothing is traced. */
+/** Creates the identifiers of a new trace; null if tracing is off. */
 export function createTrace(): SpanContext | null {
   if (tracer === undefined) return null;
   const traceId = randomHex(16);
@@ -74,14 +74,14 @@ export interface SpanOrder {
   readonly attributes?: Attributes;
 }
 
-/** A span that has begun. */
+/** A span that has started. */
 export interface OpenSpan {
   readonly context: SpanContext;
   /** @param error why the work failed */
   end(error?: string, more?: Attributes): void;
 }
 
-/** Begins a span in a trace; undefined if nothing is traced, or there is no trace. */
+/** Starts a span in a trace; undefined if tracing is off, or there is no trace. */
 export function openSpan(name: string, order: SpanOrder = {}): OpenSpan | undefined {
   const { kind = 'internal', parent = findCurrentSpan(), attributes = {} } = order;
   if (tracer === undefined || parent?.isSampled !== true) return undefined;
@@ -104,7 +104,7 @@ export function openSpan(name: string, order: SpanOrder = {}): OpenSpan | undefi
   };
 }
 
-/** Runs work in a span of its trace; without a trace it only runs. */
+/** Runs a function in a new span of the current trace; without a trace it only runs the function. */
 export async function runInSpan<T>(name: string, order: SpanOrder, work: () => Promise<T>): Promise<T> {
   const span = openSpan(name, order);
   if (span === undefined) return work();
@@ -135,7 +135,7 @@ export function reportTiming(
   endSpan({ context, parentId: parent.spanId, name, kind: 'internal', startMs, endMs, attributes, error: undefined });
 }
 
-/** Header `traceparent` of a request that is sent in a span. @source W3C Trace Context, section 3.2 */
+/** Returns the `traceparent` header of a request that is sent in a span. @source W3C Trace Context, section 3.2 */
 export const traceParentOf = ({ traceId, spanId, isSampled }: SpanContext): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
@@ -146,7 +146,7 @@ export function spanOfTraceParent(text: string | null | undefined): SpanContext 
   return { traceId, spanId, isSampled: (Number.parseInt(flags!, 16) & 1) === 1 };
 }
 
-/** Bytes from the system, without zeros only: an identifier of zeros is invalid. */
+/** Returns random bytes as hexadecimal text; all zeros are rejected, because an identifier of zeros is invalid. */
 function randomHex(bytes: number): string {
   const drawn = crypto.getRandomValues(new Uint8Array(bytes));
   const text = Array.from(drawn, (byte) => byte.toString(16).padStart(2, '0')).join('');

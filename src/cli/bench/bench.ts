@@ -58,7 +58,7 @@ const SIZE: MarketSize = { assets: 500, years: 10 };
 /** One year of history precedes the first year of the index. */
 const YEARS_MIN = 2;
 
-/** Runs `divisor bench`: times kernels next to the limits of the machine, then the main jobs. */
+/** Runs `divisor bench`: times the kernels, compares them with the limits of the machine, then times the main jobs. */
 export async function bench(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, common } = readCommandLine('bench', GRAMMAR, argv);
   if (common.out !== undefined)
@@ -95,7 +95,7 @@ function enginesHere(): Engine[] {
   try {
     return [own, openNativeEngine()];
   } catch {
-    return [own]; // reported among the limits
+    return [own]; // the report of the limits states the reason
   }
 }
 
@@ -110,7 +110,7 @@ function reporterOn(screen: Screen, json: boolean): Reporter {
   return json || !screen.isTerminal ? jsonReporter(screen) : tableReporter(screen);
 }
 
-/** Peak resident memory of the process in MiB. */
+/** Returns the peak resident memory of the process in MiB. */
 const peakMebibytes = (): number => Math.round(process.resourceUsage().maxRSS / 1024);
 
 function jsonReporter(screen: Screen): Reporter {

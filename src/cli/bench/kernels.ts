@@ -2,7 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { createLevelBins } from '#kernels/simulation/level-bins.js';
 import { fastestMs } from './fastest.js';
 
-/** One kernel at one size on one engine. */
+/** Timing of one kernel at one size on one engine. */
 export interface KernelTiming {
   readonly kernel: string;
   /** Rows x columns, or the order of a square matrix. */
@@ -20,9 +20,9 @@ interface KernelCase {
   readonly unit: KernelTiming['unit'];
   /** Floating-point operations or steps per call. */
   readonly amount: number;
-  /** Places operands on the engine and returns the call to time. */
+  /** Allocates operands on the engine and returns the call to time. */
   prepare(engine: Engine): () => void;
-  /** Engines other than WebAssembly implement the kernel too. */
+  /** True if engines other than WebAssembly also implement the kernel. */
   readonly isAlgebra: boolean;
 }
 
@@ -114,7 +114,7 @@ const CASES: readonly KernelCase[] = [
   },
 ];
 
-/** Returns the same values around 0 on every machine, like returns. */
+/** Returns pseudo-random values of at most 2 % in magnitude, like daily returns, identical on every machine. */
 function returnsOn(engine: Engine, length: number): Float64Array {
   const values = engine.allocate(length);
   let state = 42;
@@ -125,7 +125,7 @@ function returnsOn(engine: Engine, length: number): Float64Array {
   return values;
 }
 
-/** Returns a symmetric positive definite matrix: a constant correlation of 0.3. */
+/** Returns a symmetric positive definite matrix with a constant correlation of 0.3. */
 function dominantOn(engine: Engine, order: number): Float64Array {
   const matrix = engine.allocate(order * order).fill(0.3);
   for (let i = 0; i < order; i++) matrix[i * order + i] = 1;

@@ -4,13 +4,13 @@ import { openNativeEngine } from '#kernels/engines/native.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { fastestMs } from './fastest.js';
 
-/** Measured limits of this machine, the yardstick for the kernel timings. */
+/** Measured limits of this machine, which the kernel timings are compared with. */
 export interface MachineLimits {
-  /** Product of large matrices by the native kernels in GFLOP/s; null if there are none. */
+  /** Speed of a product of large matrices on the native kernels, in GFLOP/s; null if there are none. */
   readonly native: number | null;
-  /** Instruction set of those kernels, or the reason for their absence. */
+  /** Instruction set of the native kernels, or the reason for their absence. */
   readonly nativeName: string;
-  /** Product of the same matrices by the WebAssembly engine in GFLOP/s. */
+  /** Speed of the same matrix product on the WebAssembly engine, in GFLOP/s. */
   readonly wasm: number;
   /** Throughput of reading memory far larger than the caches in GB/s. */
   readonly sweep: number;
@@ -39,7 +39,7 @@ function nativeOrWhy(): Engine | Error {
   }
 }
 
-/** Model name of the processor and the number of its cores. */
+/** Returns the model name of the processor and its number of cores. */
 export function processorName(): string {
   return `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 }

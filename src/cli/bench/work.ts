@@ -1,13 +1,13 @@
 import type { AnyJob, DivisorClient, IndexDocumentBody, JobStatus } from '#clients/typescript/divisor.js';
 import { formatWhole } from '../terminal.js';
 
-/** One piece of the service's work, requested as a client does. */
+/** Timing of one piece of work that a client requests from the service. */
 export interface WorkTiming {
   readonly work: string;
   readonly size: string;
   /** Time from start to end of the job, or the fastest of several responses. */
   readonly seconds: number;
-  /** Units of work per second; null if nothing is counted. */
+  /** Units of work per second; null if no units are counted. */
   readonly rate: number | null;
   readonly unit: string | null;
 }
@@ -209,7 +209,10 @@ const indexFrom = (year: number): IndexDocumentBody => ({
   },
 });
 
-/** Bounds on each weight at 1.5 times equal weight, which forces weight from the largest securities to all others. */
+/**
+ * Creates a constraint set that caps each weight at 1.5 times equal weight, which moves weight from the largest
+ * securities to all others.
+ */
 const createBoundedSet = (names: number) => ({
   id: 'bench',
   name: 'Bench',

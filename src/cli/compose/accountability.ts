@@ -15,7 +15,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { tlsOf } from '../security-settings.js';
 import type { Closable, Rooms } from './rooms.js';
 
-/** Authentication of clients, their permissions, and the audit log. */
+/** Composes the authentication of clients, their permissions, and the audit log. */
 export async function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]) {
   const { documents, settings, log, now } = rooms;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });

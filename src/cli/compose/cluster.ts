@@ -29,7 +29,7 @@ export function addActiveMarket(kinds: JobHandlers, { follow }: Pick<Activations
     };
     return [name, { ...kind, run, runParts: loadActiveMarket }];
   });
-  return Object.fromEntries(entries) as JobHandlers; // Kinds and names are unchanged.
+  return Object.fromEntries(entries) as JobHandlers; // The wrapped kinds keep their names and payload types.
 }
 
 /** Loads the active market in a process that reads no sources. */

@@ -2,7 +2,7 @@ import { isLiveNode } from '#jobs/postgres/node-rows.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DatabaseDocuments } from '#store/postgres/open-documents.js';
 
-/** Metrics of a database. Unavailable figures are omitted rather than awaited. */
+/** Creates the metrics of a database. Unavailable figures are omitted, not awaited. */
 export function databaseFigures({ database, schema, clock, fault }: DatabaseDocuments) {
   return {
     onStatement: database.onStatement,

@@ -3,7 +3,7 @@ import { patientDocuments } from '#jobs/patient-documents.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Closable, Rooms } from './rooms.js';
 
-/** Components with the documents that jobs use; these wait for a database that is unavailable. */
+/** Components with the documents for jobs, which wait while the database is unavailable. */
 export interface RoomsOfJobs extends Rooms {
   readonly documentsOfJobs: DocumentStore;
 }

@@ -3,7 +3,7 @@ import type { Store } from '#store/open-store.js';
 import type { ArtifactStore } from '#store/port.js';
 import { CLOCK_REFUSED_MS, CLOCK_REPORTED_MS, clockFault } from '#store/postgres/database-clock.js';
 
-/** Checks of the database, its clock and the place of results. */
+/** Returns the checks of the database, its clock and the results location. */
 export const checksOfStore = (store: Store): Check[] => [
   ...answeringDatabase(store),
   ...clockChecks(store),
@@ -31,7 +31,7 @@ function clockChecks({ shared }: Store): Check[] {
   ];
 }
 
-/** Checks the place of results that several machines share. */
+/** Checks the results location that several machines share. */
 function placeOfResults({ health }: Pick<ArtifactStore, 'health'>): Check[] {
   if (health === undefined) return [];
   const note = () => 'The place of results is available and belongs to the database.';

@@ -19,7 +19,10 @@ export function panelsNote(served: Pick<ServedMarket, 'market'> | undefined): st
     : `${size} is in memory; the limit is ${limit}.`;
 }
 
-/** Reports an active data store that failed to load. The service stays ready: every refusal names the failure. */
+/**
+ * Reports an active data store that failed to load. The service stays ready, because each refused request states the
+ * failure.
+ */
 export function readMarket(markets: Pick<MarketRooms['markets'], 'failure' | 'served'>): Check {
   return {
     name: 'active_store',
@@ -31,7 +34,7 @@ export function readMarket(markets: Pick<MarketRooms['markets'], 'failure' | 'se
   };
 }
 
-/** Fails readiness while the data store of before a restart is loading. */
+/** Fails readiness while the data store that was served before a restart is loading. */
 export function awaitMarket(markets: Pick<MarketRooms['markets'], 'awaited'>): Check {
   return {
     name: 'data',

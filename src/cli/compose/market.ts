@@ -28,9 +28,9 @@ import type { Settings } from '../settings.js';
 import { buildVersion } from '../version.js';
 
 export interface MarketRooms {
-  /** The served market as calls read it: that of the store of the call, else the active one. */
+  /** Market that calls read: the market of the store that the call names, else of the active store. */
   readonly markets: ServedMarkets;
-  /** The active store. */
+  /** Market of the active store. */
   readonly active: ServedMarkets;
   readonly stores: StoreMarkets;
   readonly activations: Activations;
@@ -118,7 +118,7 @@ export function composeMarket(rooms: MarketInput): MarketRooms {
   return { markets, active, stores, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
 }
 
-/** Lists the databases that may be read; their passwords are stored encrypted. */
+/** Returns the databases that may be read; their passwords are stored encrypted. */
 function databasesOf(
   { settings, secrets }: { readonly settings: Settings; readonly secrets: SecretBox },
   locations: Locations,
@@ -127,7 +127,7 @@ function databasesOf(
   return createDatabasePlaces({ locations, hosts: settings.databaseHosts, openUrl });
 }
 
-/** Folders of stores that processes share: a document names the folder of the home that created it. */
+/** Resolves the folders of stores that processes share; a document contains the folder in the home that created it. */
 function foldersOfMany(root: string): ManagedFolders {
   const folders = createManagedFolders(root);
   const here = (folder: string): string => join(root, basename(folder));

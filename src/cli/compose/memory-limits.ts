@@ -10,7 +10,7 @@ export function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): { 
   return { close: async () => takeBack() };
 }
 
-/** Limits the memory of reading processes by the operating system. */
+/** Limits the memory of reader processes through the operating system. */
 export function limitReading({ readerMegabytes, readerCgroup }: Settings, log: Logger): { close(): Promise<void> } {
   const onUnlimited = (limit: ReaderLimit, reason: string) =>
     log.warn({ limit, reason, megabytes: readerMegabytes }, 'the memory limit of reading processes is not enforced');

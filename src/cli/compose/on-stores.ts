@@ -30,7 +30,7 @@ export function onStores(
 ): JobHandlers {
   const read = async <T>({ on_store: storeId }: OnStore, work: () => Promise<T>): Promise<T> => {
     if (storeId === undefined) return runOffMarket(work);
-    await markets.settled(); // The store may be the one of before a restart.
+    await markets.settled(); // The store may be the one that was served before a restart.
     return runOffMarket(() => stores.within(storeId, work));
   };
   const wrap = <P extends OnStore>(kind: JobKind<P>): JobKind<P> => ({

@@ -47,7 +47,7 @@ export function composeDatasets(rooms: Rooms, removals: Removals) {
   };
 }
 
-/** Limits that health reports. Other nodes may claim a job once the lease of its node has expired. */
+/** Returns the limits that health reports. Other nodes may claim a job once the lease of its node has expired. */
 function limitsOf(settings: Settings): Health['limits'] {
   const { database, lease, keyQuotaMegabytes, jobsKept, jobsWaiting } = settings;
   const own = { MAX_QUEUED_JOBS: jobsWaiting, MAX_ENDED_JOBS: jobsKept };
@@ -55,7 +55,7 @@ function limitsOf(settings: Settings): Health['limits'] {
   return database === undefined ? limits : { ...limits, HEARTBEAT_TIMEOUT_SECONDS: lease };
 }
 
-/** Interval between health checks without requests, so that states and an outage are known. */
+/** Interval in ms between health checks when no client requests health, so that the last known states are recent. */
 const LOOK_MS = 15_000;
 
 function lookNowAndThen(health: Pick<HealthService, 'look'>, stopping: AbortSignal): void {
@@ -75,7 +75,7 @@ function unlessRefused(thrown: unknown): void {
   if (!(thrown instanceof Refusal)) throw thrown;
 }
 
-/** Results of risk jobs, read from their models. */
+/** Returns the source of the results of risk jobs, which reads their models. */
 export const riskResults = ({ result }: Pick<RiskModels, 'result'>): ResultSource => ({
   written: async (value) => ({ length: null, open: () => result(value) }),
 });

@@ -56,7 +56,10 @@ import { checksOfStore } from './health-checks.js';
 import { jobsOfCalls } from './on-stores.js';
 import { openServiceStore, type Role } from './service-store.js';
 
-/** Heap size of the main thread below which a collection is not worthwhile: 55 MB are alive in a service. */
+/**
+ * Heap size of the main thread below which a garbage collection is not worthwhile: the live objects of a service take
+ * 55 MB.
+ */
 const HEAP_BYTES_MIN = 80 * 2 ** 20;
 
 /** A component that must be closed when the service ends. */
@@ -79,7 +82,7 @@ export interface Rooms extends MarketRooms, Messages {
   readonly states: RunStates;
   readonly metrics: Metrics;
   readonly approvals: Approvals;
-  /** Checks that health runs. */
+  /** Health checks of the service. */
   readonly checks: readonly Check[];
   /** Called with the id of a run whose exposures were requested. */
   readonly onExposures: (runId: string) => void;
@@ -100,7 +103,7 @@ export interface RoomsInput {
   readonly open: Closable[];
 }
 
-/** Opens store, pool, jobs and markets, inside-out. */
+/** Opens the document store, the thread pool, the jobs and the markets, the innermost first. */
 export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
   open.push(limitPanels(settings, home), limitReading(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
@@ -110,7 +113,10 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
 
   const documents = guardDocuments(traceDocuments(store.documents, settings));
   const secrets = await openSecrets(settings, store.documents);
-  /** Artifacts that features read for requests; a worker has no requests. Threads and effects of jobs wait longer. */
+  /**
+   * Artifacts that features read during requests, with short time limits. A worker has no requests; its threads and
+   * jobs wait longer.
+   */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
   const calendars = await openLiveCalendars(store.documents, log);
@@ -178,7 +184,7 @@ interface MetricsInput {
 }
 
 function openMetrics({ version, home, settings, store, work }: MetricsInput): Metrics {
-  /** Unavailable figures are omitted rather than awaited. */
+  /** Reads figures of jobs; rejects while the database is unavailable, so that the figures are omitted, not awaited. */
   const askJobs = async <T>(ask: (jobs: JobSystem) => Promise<T>): Promise<T> => {
     if (!isReachable(store)) throw new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
     return ask(work().jobs);
@@ -202,7 +208,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
 
 interface WorkInput {
   readonly role: Role;
-  /** Memory of a market that threads of this process share. */
+  /** Returns the memory of a market, which the threads of this process share. */
   readonly handleOf: (identity: MarketIdentity) => MarketHandle;
   readonly settings: Settings;
   readonly log: Logger;
@@ -211,13 +217,13 @@ interface WorkInput {
   readonly onEnded: (job: EndedJob) => void;
   readonly onStale: () => void;
   readonly onTakenOver: () => void;
-  /** Content hash of the served market; null if there is none. */
+  /** Returns the content hash of the served market; null if no market is served. */
   readonly market: () => string | null;
-  /** Names of the components that are unavailable. */
+  /** Returns the names of the unavailable components. */
   readonly lacks: () => readonly string[];
 }
 
-/** Returns memory of the main thread and of `malloc` to the system after a time without tasks. */
+/** Returns memory of the main thread and of `malloc` to the system after an idle period. */
 async function freeMemory(): Promise<void> {
   await collectGarbage(HEAP_BYTES_MIN);
   trimMemory();
@@ -227,7 +233,7 @@ interface Work extends Pick<Rooms, 'jobs' | 'pausedKinds'> {
   readonly pool: ComputePool;
 }
 
-/** Opens the threads and the jobs that run on them. */
+/** Opens the thread pool and the jobs that run on it. */
 async function openWork(input: WorkInput): Promise<Work> {
   const { role, handleOf, settings, log, store, onThreadLost, onEnded } = input;
   const { workers } = settings;
@@ -297,13 +303,13 @@ async function openWork(input: WorkInput): Promise<Work> {
   return { pool, jobs, pausedKinds };
 }
 
-/** Path of an artifact's file; the artifacts that it refers to are fetched next to it. */
+/** Returns the path of an artifact's file, after fetching the artifacts that it refers to into the same folder. */
 async function fileOf(artifacts: ArtifactStore, { artifact, beside = [] }: ArtifactReference): Promise<string> {
   const [path] = await Promise.all([artifact, ...beside].map((name) => artifacts.file({ name })));
   return path!; // At least one file, so at least one path.
 }
 
-/** Name that identifies this machine's home after a restart; another one if a running copy of the home uses it. */
+/** Returns the name of this machine's home, which a restart keeps; another name if a running copy uses it. */
 async function nodeName(
   shared: NonNullable<Store['shared']>,
   { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,

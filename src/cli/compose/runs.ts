@@ -99,7 +99,7 @@ export function composeRuns(
   };
 }
 
-/** Kinds of job that compute runs and results on them. */
+/** Returns the kinds of job that compute runs and results of runs. */
 function kindsOf(rooms: RoomsOfJobs, runnables: RunnableRuns) {
   const { runsKept, workers } = rooms.settings;
   const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };

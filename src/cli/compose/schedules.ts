@@ -65,7 +65,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
       .then(whenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'a day that waits for approval resumes at its next attempt'));
   });
-  /** Makes open days of a closed exchange due: each ends with the reason of the closure. */
+  /** Makes the open days of a closed exchange due, so that each day ends with the reason for the closure. */
   const endClosedDays = async (code: string): Promise<void> => {
     if (role === 'worker') return;
     await resumeDays(resumed, isWithoutSession(code, calendars))
@@ -94,7 +94,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
       ...scheduleHandlers(schedules, days, delivery.records, removals),
       ...approvalHandlers(rooms.approvals),
     },
-    /** Starts performing days; call it after jobs have started. */
+    /** Starts to run scheduled days; call it after jobs have started. */
     start: (): void => {
       if (role !== 'worker') runner.start();
     },

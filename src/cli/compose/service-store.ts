@@ -7,13 +7,19 @@ import type { PlaceClaim } from '#store/place/claim-place.js';
 import { artifactsOf, databaseOf } from '../places.js';
 import type { Settings } from '../settings.js';
 
-/** Role of a process: answers requests and runs light jobs, runs only heavy jobs, or serves one command. */
+/**
+ * Role of a process: a service answers requests and runs light jobs, a worker runs only heavy jobs, and a command
+ * serves one command.
+ */
 export type Role = 'service' | 'worker' | 'command';
 
-/** Slightly longer than a node may be silent. */
+/** Database read timeout of a worker in ms: slightly longer than the permitted silence of a node. */
 const WORKER_READ_MS = 2500;
 
-/** Bytes that take 3 ms to hash; smaller inputs are hashed faster here than on another thread. */
+/**
+ * Minimum size in bytes of an input that another thread hashes. It takes 3 ms to hash; smaller inputs are hashed faster
+ * on the calling thread.
+ */
 const HASHED_APART_BYTES_MIN = 4 << 20;
 
 interface ServiceStoreInput {
@@ -24,10 +30,10 @@ interface ServiceStoreInput {
   readonly onDefect: (cause: unknown) => void;
 }
 
-/** Opens the documents and artifacts of a service or worker, and logs the state of the place of results. */
+/** Opens the documents and artifacts of a service or worker, and logs the state of the results location. */
 export function openServiceStore({ role, home, settings, log, onDefect }: ServiceStoreInput): Promise<Store> {
   const database = databaseOf(settings);
-  // A worker waits on its heartbeat connection; no request waits for it.
+  // A worker reads from the connection of its heartbeat; no request waits for it.
   const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
   return openStore({
     home,

@@ -18,7 +18,7 @@ import {
 interface Backtested {
   readonly index_id: string;
   readonly outcome: 'done' | 'current' | 'failed' | 'refused';
-  /** Null if it did not run. */
+  /** Null if the index did not run. */
   readonly total_return: number | null;
   /** Reason of a failure or refusal; null otherwise. */
   readonly error: string | null;

@@ -45,7 +45,7 @@ of fields that an account does not state.`,
   },
 };
 
-/** Results of a block. */
+/** Reads the account results of one block. */
 export async function blockOf(
   client: DivisorClient,
   batch_id: string,
@@ -55,7 +55,7 @@ export async function blockOf(
   return accounts;
 }
 
-/** Kinds of file that may contain the terms. */
+/** Extensions of account files that may contain the common terms. */
 const WITH_TERMS = ['.ndjson', '.arrow'];
 
 const MEDIA: Readonly<Record<string, string>> = {

@@ -15,7 +15,7 @@ export type DataSource =
   | {
       readonly kind: 'content';
       readonly format: 'csv' | 'xlsx' | 'parquet';
-      /** Base64. */
+      /** Content of the file in Base64. */
       readonly content: string;
       readonly name: string;
     };

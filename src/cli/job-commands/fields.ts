@@ -42,7 +42,7 @@ export const BENCHMARK = {
   },
 } as const;
 
-/** Flags that limit the data of a backtest to that known at a time. */
+/** Flags that limit the data of a backtest to the data known at a given time. */
 export const AS_KNOWN = {
   'as-known-on': {
     type: 'string',
@@ -55,7 +55,7 @@ export const AS_KNOWN = {
   },
 } as const;
 
-/** Request members of those flags. */
+/** Returns the request members of the `AS_KNOWN` flags. */
 export function asKnown(flags: FlagValues): {
   readonly as_known_on?: string | number;
   readonly as_known?: 'decision';
@@ -78,7 +78,7 @@ export const JOB_FLAGS = {
   },
 } as const;
 
-/** Query of a request that starts jobs. */
+/** Returns the query of a request that starts jobs. */
 export const jobQuery = (flags: FlagValues) => ({
   callback: flags.text('callback'),
   priority: flags.text<JobPriority>('priority'),
@@ -107,7 +107,7 @@ export function failingCodes(flags: FlagValues): readonly FindingCode[] {
   });
 }
 
-/** Exit status of a completed command; depends on the findings that `--fail-on` names. */
+/** Returns the exit status of a completed command, which depends on the findings that `--fail-on` names. */
 export function statusOfFindings(findings: readonly { readonly code: string }[], flags: FlagValues): number {
   const codes = failingCodes(flags);
   return findings.some(({ code }) => codes.some((failing) => failing === code)) ? EXIT.found : EXIT.done;

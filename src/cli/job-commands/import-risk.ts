@@ -85,7 +85,6 @@ async function sendModel(
   return client.upload('importRiskModel', media, bytes, { params, query: { ...removeAbsent(terms), date } });
 }
 
-/** Keeps the values that the flags give. */
 function removeAbsent<T extends object>(terms: T): Partial<T> {
   return Object.fromEntries(
     Object.entries(terms).filter(([, value]) => value !== undefined && value !== false),

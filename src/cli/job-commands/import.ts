@@ -98,7 +98,7 @@ type Declared = Pick<ImportRequest, 'name' | 'store_id' | 'adjustment' | 'activa
   readonly currency?: string | undefined;
 };
 
-/** Returns a table as Parquet, with its declarations. */
+/** Uploads a table in Parquet format, with the declarations of the import. */
 function uploadTable(
   client: DivisorClient,
   content: string,
@@ -169,14 +169,14 @@ function readingOf(read: StoredMapping | Mapping, { adjustment, ...said }: Answe
   return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? written }; // the service validates it
 }
 
-/** Faulty rows are no question of the mapping. */
+/** Returns the error for faulty rows, which no answer about the mapping can correct. */
 const unreadableError = (findings: InspectResult['findings'], proposed: InspectResult) => {
   const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
   const message = [`${count} in the data.`, ...removeDamaged(proposed), ...listRequired(proposed)].join(' ');
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
 };
 
-/** Open questions, each with its flag. */
+/** Lists the open questions, each with its flag. */
 const listRequired = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
   unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`);
 

@@ -43,11 +43,11 @@ export function requestInspection(client: DivisorClient, source: DataSource, ans
   return client.call('inspectData', { body });
 }
 
-/** Reasons why the data cannot be read as proposed. */
+/** Returns the findings that prevent the data from being read as proposed. */
 const errorsOf = ({ findings }: Pick<InspectResult, 'findings'>) =>
   findings.filter(({ severity }) => severity === 'error');
 
-/** Returns the flag that skips damaged files, if others remain. */
+/** Returns the flag that skips damaged files, if other files remain. */
 export function removeDamaged({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
   const damaged = [...new Set(errorsOf({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damaged.length === 0 || damaged.length >= files) return [];
@@ -72,11 +72,11 @@ const SHOWN_MAX = 10;
 
 type Assumed = Pick<InspectResult, 'basis' | 'unsure'>;
 
-/** Assumptions that no answer confirmed: see `choices`. */
+/** Returns the assumptions that no answer confirmed: see `choices`. */
 export const assumptions = (told: Assumed): readonly string[] =>
   choices(told).slice(told.unsure.some(({ field }) => field === 'adjustment') ? 0 : 1);
 
-/** Assumptions where the data is ambiguous, the adjustment first, with the flags that change them. */
+/** Returns the assumptions made where the data is ambiguous, the adjustment first, with the flags that change them. */
 export function choices({ basis, unsure }: Assumed): readonly string[] {
   const otherwise = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} if ${meaning}`);
   const requests = unsure
@@ -88,7 +88,7 @@ export function choices({ basis, unsure }: Assumed): readonly string[] {
   return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...requests];
 }
 
-/** Quotes a value that is a single punctuation mark, to separate it from that of the sentence. */
+/** Quotes a value that is a single punctuation mark, to distinguish it from the punctuation of the sentence. */
 const quoteMark = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : value);
 
 /** Formats the first findings, each with its file. */

@@ -7,7 +7,7 @@ import { UsageError } from '../usage-error.js';
 /** Answers about the data: members of a mapping, and the adjustment. */
 export type Answers = NonNullable<InspectRequest['answers']>;
 
-/** Name of the flag for a member of a mapping, or for the adjustment. */
+/** Returns the name of the flag for a member of a mapping, or for the adjustment. */
 export const flagOf = (field: string) => field.replaceAll('_', '-');
 
 /**
@@ -29,7 +29,7 @@ export const READING: Readonly<Record<string, Flag>> = {
   ),
 };
 
-/** Type and placeholder of a member's flag. */
+/** Returns the type and placeholder of a member's flag. */
 function formOf(schema: z.ZodType): Omit<Flag, 'help'> {
   if (schema instanceof z.ZodNullable) {
     const { choices, ...form } = formOf(schema.unwrap() as z.ZodType); // a zod schema
@@ -50,7 +50,7 @@ export function answersOf(flags: FlagValues): Answers {
     const text = flags.text(flagOf(field));
     return text === undefined ? [] : [[field, valueOf(field, text)] as const];
   });
-  return Object.fromEntries(given) as Answers; // each parsed by the schema of its member
+  return Object.fromEntries(given) as Answers; // the schema of each member parsed its value
 }
 
 /** Parses the text of a member; `none` means null if the member is nullable. */

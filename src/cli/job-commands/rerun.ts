@@ -5,7 +5,7 @@ import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
 import { JOB_FLAGS, jobQuery } from './fields.js';
 
-/** Rows that a terminal shows. */
+/** Maximum number of rows on a terminal. */
 const ROWS_SHOWN = 20;
 
 export const rerun: JobCommand<RerunView> = {

@@ -31,7 +31,7 @@ const ESTIMATORS = Object.keys({
 const RETURNS = ['total', 'price'] as const;
 
 /** Every setting of an estimator, from the declarations of the service. */
-const SETTINGS = Object.entries(ESTIMATOR_SETTINGS) as [EstimatorSettingName, EstimatorSetting][]; // Its keys.
+const SETTINGS = Object.entries(ESTIMATOR_SETTINGS) as [EstimatorSettingName, EstimatorSetting][]; // the entries have the keys of ESTIMATOR_SETTINGS
 
 const flagOf = (name: EstimatorSettingName): string => name.replaceAll('_', '-');
 

@@ -5,7 +5,7 @@ import { percent, right, table, type TerminalCell } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { figure, JOB_FLAGS, jobQuery } from './fields.js';
 
-/** Metrics of a row in addition to the one that ranks. */
+/** Metrics of a row in addition to the metric that ranks the variants. */
 const METRICS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
 const ROWS_SHOWN = 20;
 
@@ -98,7 +98,7 @@ function toRequest(file: string, value: unknown): SweepRequest {
     throw new UsageError(`${file} must contain a grid, a list of variants or a request, not ${JSON.stringify(value)}`);
   const keys = Object.keys(value);
   const isGrid = keys.length > 0 && keys.every((key) => key.startsWith('/'));
-  return isGrid ? { grid: value as NonNullable<SweepRequest['grid']> } : (value as SweepRequest); // The service validates both.
+  return isGrid ? { grid: value as NonNullable<SweepRequest['grid']> } : (value as SweepRequest); // The service validates the grid or request.
 }
 
 function formatRanking({ rows, rank_by }: SweepView, shown: number): string {

@@ -25,14 +25,14 @@ export interface Adoption {
 }
 
 /**
- * Makes a database the owner of the place that it names and restores results that its documents name from the
- * trash, after the database was restored to an earlier time.
- * @throws StartRefusal 75 while a service uses the place or the database, 78 if the place belongs to another
+ * Makes a database the owner of the results location that it names, after the database was restored to an earlier time.
+ * Restores results that its documents name from the trash.
+ * @throws StartRefusal 75 while a service uses the location or the database, 78 if the location belongs to another
  * store
  */
 export function takeOver(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
-    const place = artifactsOf(settings)!; // given together with the database
+    const place = artifactsOf(settings)!; // readHomeCommand requires the location together with the database
     const storeId = await takePlaceOver(documents, place, { ...options, identity: documents.identity });
     const { files, close } = await openFiles(settings, storeId);
     try {
@@ -45,10 +45,10 @@ export function takeOver(settings: Settings, options?: Pick<AdoptOptions, 'obser
 }
 
 /**
- * Creates a separate place for a database: copies every result that its documents name, verifies each hash, and
- * changes nothing in the previous place.
- * @param to settings that name the new place
- * @throws StartRefusal 75, 78 if the new place belongs to another store or the previous one not to the database
+ * Creates a separate results location for a database: copies every result that its documents name, verifies each hash,
+ * and changes nothing in the previous location.
+ * @param to settings that name the new location
+ * @throws StartRefusal 75, 78 if the new location belongs to another store or the previous location not to the database
  */
 export function moveToNewPlace(settings: Settings, to: Settings): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
@@ -80,7 +80,7 @@ async function copyNamed(documents: DatabaseDocuments, move: FileMove): Promise<
     }
 }
 
-/** @throws StartRefusal 75 while a service uses the database, 78 without a database and a place of results */
+/** @throws StartRefusal 75 while a service uses the database, 78 without a database and a results location */
 async function runWithDatabase<T>(settings: Settings, work: (documents: DatabaseDocuments) => Promise<T>): Promise<T> {
   const place = { url: settings.database!, migrate: false, moves: 'from' as const };
   const documents = await openDatabaseDocuments({

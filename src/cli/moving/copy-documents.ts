@@ -7,7 +7,7 @@ import type { DatabaseDocuments } from '#store/postgres/open-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { FileMove } from './move-files.js';
 
-/** Documents to read: of an engine, or of a snapshot. */
+/** Source of documents: an engine or a snapshot. */
 export type DocumentSource = Pick<DocumentEngine, 'ids' | 'get' | 'list'>;
 
 export type DocumentTarget = DocumentEngine | DatabaseDocuments;
@@ -21,7 +21,7 @@ export interface CopiedKind {
 
 export interface DocumentCopy {
   readonly source: DocumentSource;
-  /** Target whose clock is `clock`. */
+  /** Target that takes the time of each document from `clock`. */
   readonly target: DocumentTarget;
   readonly clock: { ms: number };
   /** Files to copy too. Default: none. */
@@ -29,7 +29,7 @@ export interface DocumentCopy {
   readonly onKind?: (kind: DocumentKind) => void;
 }
 
-/** Kinds to copy; a database has its place of artifacts before any document. */
+/** Document kinds to copy; a database records its artifact location before any other document. */
 const COPIED_KINDS = DOCUMENT_KINDS.filter((kind) => kind !== 'artifact-store');
 
 /** Maximum number of pending writes; their commits reach the disk together. */
@@ -60,7 +60,7 @@ export async function assertEmpty(documents: DocumentSource): Promise<void> {
 async function copyKind(kind: DocumentKind, { source, target, clock, files }: DocumentCopy): Promise<CopiedKind> {
   const unreadable: string[] = [];
   const ids = kind === 'job' ? await inOrderOfSubmission(source) : await source.ids(kind);
-  const atOnce = kind === 'job' ? 1 : AT_ONCE; // Turns follow the order of writing.
+  const atOnce = kind === 'job' ? 1 : AT_ONCE; // Jobs are written one after another, because the queue runs them in the order of writing.
   for (let i = 0; i < ids.length; i += atOnce) {
     const result = await Promise.all(ids.slice(i, i + atOnce).map((id) => source.get(kind, id)));
     const whole: StoredDocument[] = [];
@@ -93,7 +93,7 @@ async function inOrderOfSubmission(source: DocumentSource): Promise<readonly str
   return [...(await source.ids('job'))].sort((a, b) => place(a) - place(b));
 }
 
-/** Writes a document; in a database a job has a row too. */
+/** Writes a document; in a database, a job also has a row. */
 function write(target: DocumentTarget, kind: DocumentKind, { id, body }: StoredDocument): Promise<string> {
   const record = kind === 'job' ? readJobRecord(body, id) : undefined;
   if (record === undefined || !('jobTransaction' in target)) return target.transaction((tx) => tx.put(kind, id, body));

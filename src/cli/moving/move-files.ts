@@ -15,7 +15,7 @@ export type FilePlace =
   | { readonly kind: 'home'; readonly folders: Pick<HomeFolders, 'artifacts' | 'stores'> }
   | { readonly kind: 'shared'; readonly artifacts: ArtifactStore };
 
-/** Copies the files of documents and verifies each hash. */
+/** Copier of the files of documents, which verifies each hash. */
 export interface FileMove {
   /** Copies the files of a document. @returns its body for the target, with the new locations of its files */
   take(kind: DocumentKind, document: StoredDocument): Promise<unknown>;
@@ -41,7 +41,7 @@ export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = f
     const result = path === undefined ? undefined : await digestFile(path).catch(() => undefined);
     if (result === undefined || result.sha256 !== ref.sha256) return void damaged.push(ref.name);
     if (isAgain) await removeFrom(to, ref.name);
-    const written = await put(ref.name, path!); // The file was read just now.
+    const written = await put(ref.name, path!); // the path exists, because its digest was computed above
     if (written.sha256 !== ref.sha256) throw new Error(`the copy of ${ref.name} differs from its source`);
     bytes += written.bytes;
   }
@@ -52,7 +52,7 @@ export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = f
 
   return {
     async take(kind, { body }) {
-      if (kind === 'store') return moveStore(body, from, to); // A store contains all its files itself.
+      if (kind === 'store') return moveStore(body, from, to); // The artifacts of a store are copied with the store.
       await copy(artifactsOf(body));
       return body;
     },
@@ -87,7 +87,7 @@ async function writerOf(place: FilePlace): Promise<Put> {
   return async (name, path) => (await writer.write([{ name, bytes: await readFile(path) }]))[0]!; // one digest per file
 }
 
-/** Moves a store whose files the service keeps: in a folder of a home, or as artifacts. */
+/** Moves a managed store, whose files are in a folder of a home or are artifacts. */
 async function moveStore(body: unknown, from: FilePlace, to: FilePlace): Promise<unknown> {
   const { data: store } = DatasetDocument.safeParse(body);
   if (store === undefined || !store.managed || store.location === null || from.kind === to.kind) return body;

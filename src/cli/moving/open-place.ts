@@ -40,7 +40,7 @@ export interface OpenPlace {
   close(isMoved: boolean): Promise<void>;
 }
 
-/** Time stamp of written documents. */
+/** Clock that sets the timestamps of written documents. */
 export interface CopyClock {
   ms: number;
 }
@@ -53,8 +53,8 @@ const engineOptions = (clock: CopyClock) => ({
 });
 
 /**
- * @param isTarget true if its tables are created or migrated first
- * @throws StartRefusal 75 while a service uses it, 78 if its place of artifacts differs
+ * @param isTarget true to create or migrate its tables first
+ * @throws StartRefusal 75 while a service uses it, 78 if its artifact location differs
  */
 export async function openDatabasePlace(settings: Settings, clock: CopyClock, isTarget: boolean): Promise<OpenPlace> {
   const place = { url: settings.database!, migrate: isTarget, moves: isTarget ? ('into' as const) : ('from' as const) };
@@ -89,13 +89,16 @@ export async function openDatabasePlace(settings: Settings, clock: CopyClock, is
 
 /**
  * Opens the artifacts of the settings, which must belong to the database.
- * @throws StartRefusal 75 if they are unavailable, 78 if the place belongs to another database
+ * @throws StartRefusal 75 if they are unavailable, 78 if the location belongs to another database
  */
 export async function openArtifactsOf(settings: Settings): Promise<OpenFiles> {
   return openFiles(settings, await findRecordedPlace(settings));
 }
 
-/** @returns the id of the store of the settings, if the database names one; throws like `assertPlace` */
+/**
+ * @returns the store id of the artifact location in the settings, if the database records one; throws like
+ * `assertPlace`
+ */
 export async function findRecordedPlace(settings: Settings): Promise<string | undefined> {
   await runWithClient(settings.database!, assertMigrated);
   const snapshot = await openSnapshot(settings.database!);
@@ -111,7 +114,7 @@ interface OpenFiles {
   close(): Promise<void>;
 }
 
-/** Opens a place of files; objects are copied to a temporary folder. */
+/** Opens an artifact location; copies objects to a temporary folder. */
 export async function openFiles(settings: Settings, storeId: string | undefined): Promise<OpenFiles> {
   const cache = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
   const close = () => rm(cache, { recursive: true, force: true });
@@ -158,7 +161,7 @@ export async function openHomePlace(path: string, clock: CopyClock, isTarget: bo
   }
 }
 
-/** Moves the documents of a home aside: a home with documents is not served with those of a database. */
+/** Moves the documents of a home aside, because a home with documents is not served with those of a database. */
 async function moveAside({ path, documents }: HomeFolders): Promise<void> {
   const aside = `${path}/documents-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}`;
   await rename(documents, aside);

@@ -13,15 +13,14 @@ import { openDatabasePlace, type CopyClock } from './open-place.js';
 
 export interface ClusterRestoreOptions {
   readonly backup: string;
-  /** Settings of a database without documents, and of a place of artifacts. */
+  /** Settings of a database without documents, and of an artifact location. */
   readonly settings: Settings;
   readonly onProgress: (message: string) => void;
 }
 
 /**
- * Restores a backup into an empty database and its place of artifacts. Verifies every file before the first
- * write.
- * @throws StartRefusal 75 if services run on it, 78 if the backup is damaged or the database has documents
+ * Restores a backup into an empty database and its artifact location. Verifies every file before the first write.
+ * @throws StartRefusal 75 if services run on the database, 78 if the backup is damaged or the database has documents
  */
 export async function restoreCluster({ backup, settings, onProgress }: ClusterRestoreOptions): Promise<BackupManifest> {
   const manifest = await readManifest(backup);
@@ -29,7 +28,7 @@ export async function restoreCluster({ backup, settings, onProgress }: ClusterRe
   const clock: CopyClock = { ms: 0 };
   const folder = await mkdtemp(join(tmpdir(), 'divisor-restore-'));
   try {
-    // The engine writes next to the documents that it reads, so it opens a copy; the backup stays unchanged.
+    // The engine writes next to the documents that it reads, so a copy is opened and the backup stays unchanged.
     await cp(join(backup, 'documents'), folder, { recursive: true });
     await probeDocuments(folder);
     const source = await openDocumentStore({ folder });

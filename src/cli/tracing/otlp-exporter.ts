@@ -78,17 +78,17 @@ export function openTracing({ settings, version, log }: ExporterOptions): { clos
   };
 }
 
-/** Decides by trace id which new traces are recorded, so that every process decides alike. */
+/** Creates a sampler that selects new traces by their id, so that every process selects the same traces. */
 function samplerOf({ traceSampler, traceRatio }: TraceSettings): (traceId: string) => boolean {
   const kind = traceSampler.replace('parentbased_', '');
   if (kind === 'always_on') return () => true;
   if (kind === 'always_off') return () => false;
-  // As OpenTelemetry's TraceIdRatioBased: the last seven bytes are random.
+  // Samples like OpenTelemetry's TraceIdRatioBased: the last seven bytes are random.
   return (traceId) => Number.parseInt(traceId.slice(-13), 16) < traceRatio * 2 ** 52;
 }
 
 /**
- * Posts spans by the client of `node:http`, which takes a fraction of the processor time of `fetch`.
+ * Posts spans through `node:http`, which takes a fraction of the processor time of `fetch`.
  * @returns the reason if the spans were not accepted
  */
 function send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string | undefined> {
@@ -135,7 +135,10 @@ const otlpSpan = ({ context, parentId, name, kind, startMs, endMs, attributes, e
 /** Maximum length of an error in a span, in characters. */
 const ERROR_MAX = 500;
 
-/** Formats milliseconds as nanoseconds; a double carries a fraction of a microsecond at most, so the rest is zeros. */
+/**
+ * Formats milliseconds as nanoseconds. A double is precise to a fraction of a microsecond at most, so the last three
+ * digits are zeros.
+ */
 const nanoseconds = (ms: number): string => `${Math.round(ms * 1000)}000`;
 
 function attributesOf(attributes: Attributes): object[] {

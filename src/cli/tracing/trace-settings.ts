@@ -86,7 +86,7 @@ export interface TraceSettings {
   readonly traceDelayMs: number;
 }
 
-/** Address of the collector; undefined if tracing is off. */
+/** Returns the address of the collector; undefined if tracing is off. */
 export const collectorOf = ({ otlpEndpoint, otlpTracesEndpoint }: TraceSettings): string | undefined =>
   otlpTracesEndpoint ?? (otlpEndpoint === undefined ? undefined : `${otlpEndpoint.replace(/\/$/, '')}/v1/traces`);
 

@@ -76,7 +76,10 @@ const isFrame = (value: unknown): value is Frame =>
 const isRows = (value: unknown): value is readonly object[] =>
   Array.isArray(value) && value.length > 0 && value.every((row) => typeof row === 'object' && row !== null);
 
-/** Rows of the first table of a response: a frame by date, or a list of objects; otherwise its members. */
+/**
+ * Returns the rows of the first table of a response: a frame by date, or a list of objects. Without a table, returns
+ * the members of the response.
+ */
 function rowsOf(answer: Readonly<Record<string, unknown>>): readonly object[] {
   const members = Object.values(answer);
   const frame = members.find(isFrame);

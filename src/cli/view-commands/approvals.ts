@@ -18,10 +18,10 @@ const numberOf = (word: string): number => {
 };
 
 const DAY = /^([^/,]+)[/](\d{4}-\d\d-\d\d)$/;
-/** Longest list of the service: the requests of a family are fewer. */
+/** Maximum list length of the service; a family has fewer requests. */
 const LISTED_MAX = 500;
 
-/** Returns the numbers of a list, each once, or those of the pending requests of a day. */
+/** Returns the distinct numbers in a list, or the numbers of the pending requests of a day. */
 async function numbersOf(client: DivisorClient, word: string): Promise<number[]> {
   const [, schedule_id, date] = DAY.exec(word) ?? [];
   if (schedule_id === undefined) return [...new Set(word.split(',').map(numberOf))];

@@ -84,7 +84,7 @@ export const putClient = viewCommand({
   ],
 });
 
-/** Contents of files by target. A password ends before its line break; a key keeps its lines. */
+/** Reads the contents of files by target. Removes the line break after a password; a key keeps its lines. */
 async function secretsIn(text: string | undefined): Promise<Map<string, string>> {
   const secrets = new Map<string, string>();
   for (const pair of text?.split(',') ?? []) {

@@ -173,7 +173,7 @@ interface RefreshBody {
 }
 
 const isSame = (asked: unknown, body: RefreshBody): boolean => {
-  const { full, until, dry_run: isTrial, fail_on: failOn } = asked as Partial<RefreshBody>; // the body of the job's request
+  const { full, until, dry_run: isTrial, fail_on: failOn } = asked as Partial<RefreshBody>; // the request body of the job
   return (
     full === body.full &&
     (until ?? null) === body.until &&
@@ -238,7 +238,7 @@ export const refresh: JobCommand<RefreshResult> = {
       if (!(failure instanceof DivisorError) || failure.code !== 'STORE_REFRESHING') throw failure;
       const job = await findRunningJob(client, store_id);
       if (job?.kind === 'refresh' && isSame(job.request, body))
-        return { job: job as typeof job & { readonly result: RefreshResult | null } }; // the job is of this kind
+        return { job: job as typeof job & { readonly result: RefreshResult | null } }; // a refresh job has this result
       // A job that a stopped service left behind runs in the process of this command: an early exit would stop
       // it again.
       if (job !== undefined) await client.waitForJob(job).catch(ignoreAbsent);

@@ -35,7 +35,9 @@ interface Asked {
   readonly note?: string | undefined;
 }
 
-/** Calls an operation for the family of a document: the operations differ only in the name of the id. */
+/**
+ * Calls an operation for the family of a document: the operations of the families differ only in the name of the id.
+ */
 async function callOperation<A>(
   client: DivisorClient,
   operation: (noun: Noun) => Operation,
@@ -44,11 +46,11 @@ async function callOperation<A>(
 ): Promise<A> {
   const { noun, param } = FAMILIES[familyOf(family)];
   const whole = { ...request, params: { ...params, [param]: id } };
-  return (await client.call(operation(noun), whole as never)) as A; // The request and the response of each family, as above.
+  return (await client.call(operation(noun), whole as never)) as A; // the operation determines the types of request and response
 }
 
 function familyOf(word: string): Family {
-  if (Object.hasOwn(FAMILIES, word)) return word as Family; // checked to be a member
+  if (Object.hasOwn(FAMILIES, word)) return word as Family; // the test above proves that the word is a family
   throw new UsageError(`FAMILY must be one of ${Object.keys(FAMILIES).join(', ')}, not ${word}`);
 }
 

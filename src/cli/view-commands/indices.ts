@@ -73,7 +73,7 @@ export const diff = viewCommand({
   columns: ['path', 'stored', 'file'],
 });
 
-/** JSON of both sides; null if a side lacks the member. */
+/** Formats both sides of a change as JSON; null if a side lacks the member. */
 const inTwoColumns = ({ path, op, before, after }: DocumentChange) => ({
   path,
   stored: op === 'add' ? null : JSON.stringify(before),
@@ -99,7 +99,7 @@ export const preview = viewCommand({
       weight,
       ...scalars(assets.find((asset) => asset.identifier === identifier) ?? {}),
     })),
-  /** Keeps only findings about a date that the data does not reach; a run reports the others. */
+  /** Keeps only findings about a date that the data does not reach; a run reports other findings. */
   notices: ({ findings }) =>
     findings.filter(({ path }) => path === 'as_of').map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });
@@ -125,7 +125,7 @@ export const restore: JobCommand<SavedIndex> = {
   show: formatSavedText,
 };
 
-/** Members with single values. */
+/** Returns the members with scalar values. */
 const scalars = (record: object) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value === null || typeof value !== 'object'));
 

@@ -1,7 +1,7 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import { UsageError } from '../usage-error.js';
 
-/** Reads a kind of job. @param name of the word or flag @throws UsageError */
+/** Parses a kind of job. @param name name of the word or flag, for the error @throws UsageError */
 export async function requireKind(name: string, text: string): Promise<JobKindName> {
   // Loaded on demand: the job kinds import every payload.
   const { JOB_KINDS } = await import('#domain/jobs/job-kinds.js');

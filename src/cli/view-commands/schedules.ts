@@ -73,7 +73,7 @@ const stepRows = ({ steps }: ScheduleDay) =>
   }));
 const STEP_COLUMNS = ['type', 'state', 'attempts', 'duration_ms', 'done', 'open', 'message'];
 
-/** Lines below the steps of a day: its state, the indices that are held back, and unfinished files. */
+/** Formats the lines below the steps of a day: its state, the indices that are held back, and unfinished files. */
 const noticesOf = ({ date, state, reason, held, steps, next_attempt_at: next }: ScheduleDay): string[] => [
   `${date} is ${state}${reason === null ? '' : `: ${reason}`}`,
   ...(state === 'running' && next !== null ? ['It is performed again after this round.'] : []),

@@ -11,13 +11,13 @@ interface View<R> extends Grammar {
   readonly notes?: string;
   readonly examples: readonly string[];
   ask(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<R>;
-  /** Records of the result, one per row. */
+  /** Returns the records of the result, one per row. */
   records(result: R): readonly object[];
-  /** Notices in addition to the rows. */
+  /** Returns notices in addition to the rows. */
   notices?(result: R): readonly string[];
   /** Content of the file that `--out` names. Default: the result as JSON. */
   readonly file?: NonNullable<JobCommand<R>['file']>;
-  /** Members to show, in order. Default: all with single values. */
+  /** Members to show, in order. Default: all members with scalar values. */
   readonly columns?: readonly string[];
 }
 
@@ -40,7 +40,7 @@ export function viewCommand<R>({ ask, records, columns, ...grammar }: View<R>): 
   };
 }
 
-/** Converts records to a table of their members with single values. */
+/** Converts records to a table of their members with scalar values. */
 function tableOf(
   records: readonly object[],
   columns: readonly string[] | undefined,

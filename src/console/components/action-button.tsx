@@ -7,16 +7,16 @@ import { Problem } from './problem.js';
 import './action-button.css';
 
 interface ActionButtonProps extends Omit<ButtonProps, 'onClick'> {
-  /** Subject of the request, for a form elsewhere that shows its fields. */
+  /** Subject of the request; set if a form elsewhere on the page shows the fields of the request. */
   readonly about?: string;
   readonly act: (onRefusal: OnRefusal) => Promise<unknown>;
 }
 
-/** Button that sends a request; a refusal shows its reason below the button. */
+/** Renders a button that sends a request. If the service refuses the request, the reason is shown below the button. */
 export function ActionButton({ act, about = '', ...button }: ActionButtonProps) {
   const { trouble, ask } = useAsking();
   const pressed = useRef<HTMLElement | null>(null);
-  // The result may replace the button: the focus stays on the page.
+  // The result may replace the button; the focus then moves to the heading of the page.
   useEffect(
     () => () => {
       if (pressed.current === null || document.activeElement !== pressed.current) return;

@@ -14,8 +14,8 @@ interface AddSelectProps {
 }
 
 /**
- * Adds one of many. With the mouse that is one click; keys move through the list first, as each of them chooses another
- * entry, and Enter or the button adds what is chosen.
+ * Renders a select element that adds one of several options. A mouse click adds an option immediately. With the
+ * keyboard, arrow keys move through the list, and Enter or the button adds the selected option.
  */
 export function AddSelect({ label, prompt, options, onAdd }: AddSelectProps) {
   const [chosen, setChosen] = useState('');

@@ -9,7 +9,7 @@ interface BannerProps {
   readonly children?: ComponentChildren;
 }
 
-/** Something to know before reading on. */
+/** Renders a notice at the top of a page or section. */
 export function Banner({ kind, title, action, children }: BannerProps) {
   return (
     <section class={`banner ${kind}`} role={kind === 'bad' ? 'alert' : 'status'}>

@@ -5,7 +5,7 @@ import './bars.css';
 export interface Bar {
   readonly label: string;
   readonly value: number;
-  /** True if the bar is drawn from zero instead of from the end of the previous one. */
+  /** True if the bar starts at zero instead of at the end of the previous bar. */
   readonly isTotal?: boolean;
   /** Address to which the label links. */
   readonly address?: string;
@@ -14,14 +14,17 @@ export interface Bar {
 interface BarsProps {
   readonly label: string;
   readonly bars: readonly Bar[];
-  /** True if each bar begins where the previous one ended. */
+  /** True if each bar starts at the end of the previous bar. */
   readonly isRunning?: boolean;
-  /** True if the sign is neither a gain nor a loss. */
+  /** True if signs are not coloured as gains and losses. */
   readonly isPlain?: boolean;
   readonly format: (value: number) => string;
 }
 
-/** Bars with their values, or steps from one to the next. The rows are a table, so that they can be read too. */
+/**
+ * Renders a bar chart of values, or of steps from one total to the next. The rows form a table, so that screen readers
+ * can read the values.
+ */
 export function Bars({ label, bars, isRunning = false, isPlain = false, format }: BarsProps) {
   const placed = placeBars(bars, isRunning);
   const least = Math.min(0, ...placed.flatMap(({ from, to }) => [from, to]));

@@ -15,7 +15,7 @@ interface ChoiceProps<V extends string> {
   onChoose(value: V): void;
 }
 
-/** Renders a choice between a few options, side by side. */
+/** Renders a few options side by side, one of which is selected. */
 export function Choice<V extends string>({ label, options, value, onChoose }: ChoiceProps<V>) {
   const name = useId();
   return (
@@ -41,7 +41,7 @@ interface SelectProps<V extends string> extends ChoiceProps<V> {
   readonly isLabelShown?: boolean;
 }
 
-/** Selects one of several values. */
+/** Renders a select element with the options. */
 export function Select<V extends string>({ label, options, value, onChoose, isLabelShown = false }: SelectProps<V>) {
   return (
     <label class="select">

@@ -1,6 +1,6 @@
 import './control.css';
 
-/** Maximum length of a comment of a decision, as in the contract. */
+/** Maximum length of a comment on a decision, as in the contract. */
 const COMMENT_MAX = 2000;
 
 interface CommentInputProps {
@@ -10,7 +10,7 @@ interface CommentInputProps {
   onChange(value: string): void;
 }
 
-/** Renders the comment of a person on a decision. */
+/** Renders an input for a comment on a decision. */
 export function CommentInput({ label = 'Comment', value, onChange }: CommentInputProps) {
   return (
     <label class="comment-input">
@@ -26,5 +26,5 @@ export function CommentInput({ label = 'Comment', value, onChange }: CommentInpu
   );
 }
 
-/** Converts a comment to its value in the API: null for an empty text. */
+/** Converts a comment to its value in the API. An empty text becomes null. */
 export const commentOf = (text: string): string | null => (text.trim() === '' ? null : text);

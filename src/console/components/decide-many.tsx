@@ -14,7 +14,7 @@ interface ManyDecision<D extends string> {
   readonly decision: D;
   /** Label of the button. */
   readonly text: string;
-  /** Participle of the message, as in `3 actions confirmed`. */
+  /** Participle for the message, such as `confirmed` in `3 actions confirmed`. */
   readonly done: string;
   readonly kind: NonNullable<ButtonProps['kind']>;
   readonly needsComment?: boolean;
@@ -25,11 +25,14 @@ interface DecideManyProps<D extends string> {
   readonly noun: string;
   readonly decisions: readonly ManyDecision<D>[];
   decide(key: string, decision: D, comment: string | null): Promise<unknown>;
-  /** Receives the keys that were refused. */
+  /** Called with the keys for which the service refused the decision. */
   onDone(refused: readonly string[]): void;
 }
 
-/** Renders one decision with a comment for several selected rows. Refused ones stay selected, with their reason. */
+/**
+ * Renders buttons that apply one decision and comment to all selected rows. Rows whose decision was refused stay
+ * selected and show the reason.
+ */
 export function DecideMany<D extends string>({ keys, noun, decisions, decide, onDone }: DecideManyProps<D>) {
   const [comment, setComment] = useState('');
   const act =

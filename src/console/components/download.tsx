@@ -9,11 +9,14 @@ interface DownloadProps {
   readonly fileName: string;
   readonly class?: string;
   readonly children: ComponentChildren;
-  /** Downloads through the client, because a browser link sends no key. */
+  /** Downloads the file through the client, because a plain link sends no API key. */
   read(): Promise<Uint8Array>;
 }
 
-/** Renders a link to a file, which the browser streams to disk. With a key, the file is read first. */
+/**
+ * Renders a link to a file. Without an API key the browser streams the file to disk; with a key the console first reads
+ * it into memory.
+ */
 export function Download({ address, fileName, read, children, class: look }: DownloadProps) {
   return (
     <a

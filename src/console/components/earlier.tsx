@@ -4,12 +4,12 @@ import './earlier.css';
 interface EarlierProps {
   /** True if the figures do not match the current draft. */
   readonly isEarlier: boolean;
-  /** Description of the draft to which they belong in that case. */
+  /** Description of the draft to which the figures belong if `isEarlier` is true. */
   readonly of?: string;
   readonly children: ComponentChildren;
 }
 
-/** Renders figures, marked if they do not match the form next to them. */
+/** Renders figures, marked as outdated if they do not match the form next to them. */
 export function Earlier({ isEarlier, of = 'From the last valid definition', children }: EarlierProps) {
   return (
     <section class="earlier" aria-label={isEarlier ? of : undefined}>

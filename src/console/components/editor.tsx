@@ -17,21 +17,21 @@ import { Problem } from './problem.js';
 import type { Versioned } from './versions/families.js';
 import { VersionHistory } from './versions/version-history.js';
 
-/** A stored document with its etag, or a new one without. */
+/** A stored document with its ETag, or a new document with the ETag null. */
 export interface Opened {
   readonly document: JsonObject;
   readonly etag: string | null;
 }
 
-/** Parameters of a write in addition to the document. */
+/** Parameters of a write request in addition to the document. */
 export interface Write {
   /** ETag of the version to overwrite; undefined for a new document. */
   readonly ifMatch: string | undefined;
-  /** Reason of the change. */
+  /** Reason for the change. */
   readonly note: string | undefined;
 }
 
-/** A document while it is written. */
+/** A document that is being edited. */
 export interface Edited {
   readonly document: JsonObject;
   readonly findings: readonly Finding[];
@@ -39,30 +39,36 @@ export interface Edited {
   set(document: JsonObject): void;
   readonly note: string;
   setNote(note: string): void;
-  /** @returns whether it is stored */
+  /**
+   * Saves the document.
+   * @returns true if the document was stored
+   */
   save(): Promise<boolean>;
 }
 
 interface EditorProps {
-  /** Scope of its writes. Default: `write`. */
+  /** Scope required for saving. Default: `write`. */
   readonly scope?: Scope;
   readonly title: string;
   readonly subtitle?: string | undefined;
   readonly above: Parameters<typeof Page>[0]['above'];
   readonly opened: Opened;
-  /** Checks a document with the service. Default: it is checked when it is saved. */
+  /** Validates a document with the service. Default: the document is validated when it is saved. */
   readonly validate?: (document: JsonObject) => Promise<readonly Finding[]>;
-  /** True if a document may be saved. Default: any without an error. */
+  /** Returns true if a document may be saved. Default: any document without errors. */
   readonly isReady?: (document: JsonObject) => boolean;
-  /** Member with the id, which is part of the address that the document is saved under. */
+  /** Member that holds the id. The id is part of the address under which the document is saved. */
   readonly idMember?: string;
-  /** False for a document whose rows have their reasons. Default: a version has one. */
+  /** False for a document with a reason in each row. Default: each version has a reason. */
   readonly hasNote?: boolean;
-  /** Its versions. */
+  /** Document whose versions are listed below the editor. */
   readonly versioned?: Versioned | undefined;
   /** Reads the stored document, which is shown next to the draft if someone else changed it. */
   readonly reread: () => Promise<Opened>;
-  /** @returns the etag of what is stored then */
+  /**
+   * Saves the document.
+   * @returns the ETag of the stored version
+   */
   readonly save: (document: JsonObject, version: Write) => Promise<{ readonly etag: string | null }>;
   readonly remove?: () => Promise<unknown>;
   readonly actions?: (edited: Edited) => ComponentChildren;
@@ -72,7 +78,10 @@ interface EditorProps {
   readonly children: (edited: Edited) => ComponentChildren;
 }
 
-/** Renders a document in forms: checked while it is written, saved only over the version that was opened. */
+/**
+ * Renders the editor of a document. The document is validated while it is edited, and saved only if the stored version
+ * is still the one that was opened.
+ */
 export function Editor(props: EditorProps) {
   const { title, above, opened, actions, remove, versioned, onReload, children, scope = 'write' } = props;
   const { isReady = () => true, hasNote = true } = props;
@@ -81,7 +90,7 @@ export function Editor(props: EditorProps) {
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
   const report = (isSaved: boolean, document: JsonObject) => isSaved && props.onSaved(document);
   const canSave = !isWrong && (!isStored || edited.isChanged) && isReady(edited.document);
-  // The pressed button is disabled until the next change, which takes its focus.
+  // The pressed button stays disabled until the next change and loses the focus, which is moved to the heading.
   const isPressed = useRef(false);
   useLayoutEffect(() => {
     if (isPressed.current && !canSave) rescueFocus();
@@ -130,7 +139,10 @@ export function Editor(props: EditorProps) {
   );
 }
 
-/** Renders why a document was not saved. It takes the focus that the button loses when it is disabled. */
+/**
+ * Renders the reason why a document was not saved. The element receives the focus, because the disabled save button
+ * lost it.
+ */
 function Refused({ trouble }: { readonly trouble: Trouble }) {
   const own = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
@@ -143,7 +155,7 @@ function Refused({ trouble }: { readonly trouble: Trouble }) {
   );
 }
 
-/** Describes a document without an id, for which the service has no address. */
+/** Describes the missing id of a document, without which the document has no address. */
 function missingId(path: string): Trouble {
   const message = 'An id is required.';
   const finding: Finding = { severity: 'error', code: 'REQUIRED', path, message };
@@ -155,7 +167,10 @@ interface Editing {
   readonly trouble: Trouble | null;
   /** The version that someone else saved after the document was opened. */
   readonly clash: Clash | null;
-  /** Saves over that version after it was reviewed. @returns true if it was stored */
+  /**
+   * Saves the document over the version of `clash` after a review.
+   * @returns true if the document was stored
+   */
   resolve(document: JsonObject): Promise<boolean>;
 }
 
@@ -167,16 +182,17 @@ function useEdited({ opened, validate, idMember, save, reread }: EditorProps): E
   const [clash, setClash] = useState<Clash | null>(null);
   const shown = useRef(opened);
   const text = JSON.stringify(document);
-  /** Text of the last save until the page has read it again. */
+  /** Text of the last save; null after the page has read the saved version. */
   const saved = useRef<string | null>(null);
-  // Another version was opened. Skipped at first, because the text may be edited before the effect runs.
+  // Loads another opened version into the form. Does nothing on the first render, because the text may be edited before
+  // the effect runs.
   useEffect(() => {
     if (shown.current === opened) return;
     shown.current = opened;
     setFirst(opened);
     const isEditedSinceSave = saved.current !== null && saved.current !== text;
     saved.current = null;
-    if (isEditedSinceSave) return; // The page read its own save: the newer text stays.
+    if (isEditedSinceSave) return; // the page read the version that it saved; the newer text is kept
     setDocument(opened.document);
     setTrouble(null);
     setClash(null);

@@ -4,15 +4,15 @@ import './entries.css';
 export interface Entry {
   readonly key: string;
   readonly title: ComponentChildren;
-  /** State, next to the title. */
+  /** State shown next to the title. */
   readonly badge?: ComponentChildren;
-  /** Figure or time at the end of the line. */
+  /** Figure or time shown at the end of the line. */
   readonly aside?: ComponentChildren;
-  /** Sentence below the title, in full. */
+  /** Sentence shown in full below the title. */
   readonly text?: ComponentChildren;
 }
 
-/** Renders items with their states and sentences, for panels that are too narrow for a table. */
+/** Renders items with their states and descriptions, for panels that are too narrow for a table. */
 export function Entries({ label, entries }: { readonly label: string; readonly entries: readonly Entry[] }) {
   return (
     <ul class="entries" aria-label={label}>

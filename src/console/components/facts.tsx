@@ -4,11 +4,11 @@ import './facts.css';
 export type Fact = readonly [term: string, value: ComponentChildren];
 
 interface FactsProps {
-  /** Terms with their values. Terms with null are omitted. */
+  /** Terms with their values. A term with the value null is omitted. */
   readonly facts: readonly Fact[];
 }
 
-/** Renders terms and their values, one per line. */
+/** Renders terms with their values, one pair per line. */
 export function Facts({ facts }: FactsProps) {
   return (
     <dl class="facts">

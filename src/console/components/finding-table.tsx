@@ -11,7 +11,7 @@ interface FindingTableProps {
   readonly findings: readonly Finding[];
 }
 
-/** Findings about data, each at its table, row and column. */
+/** Renders findings about data, each with its table, row and column. */
 export function FindingTable({ label, findings }: FindingTableProps) {
   const hasRows = findings.some(({ path }) => /^\d+$/.test(placeOf(path).row));
   return (

@@ -9,15 +9,15 @@ const KINDS = { error: 'bad', warning: 'warning', info: 'info' } as const;
 
 interface FindingsProps {
   readonly findings: readonly Finding[];
-  /** Maximum number of findings shown before the rest is folded. */
+  /** Maximum number of visible findings; further findings are folded. */
   readonly shown?: number;
-  /** Address of the form with the field of a finding; null if there is none. */
+  /** Returns the address of the form with the field of a finding; null if no form has the field. */
   readonly addressOf?: ((path: string) => string | null) | undefined;
-  /** True for a form that is being filled in, in which a missing value is not a mistake yet. */
+  /** True for a form that is still being filled in, where a missing value is not yet an error. */
   readonly isOpenForm?: boolean | undefined;
 }
 
-/** Findings with the labels of their fields, each with its code and path under "Details". */
+/** Renders findings with the labels of their fields. The code and path of each finding are under "Details". */
 export function Findings({ findings, shown = 8, addressOf, isOpenForm }: FindingsProps) {
   const rest = findings.slice(shown);
   return (
@@ -55,11 +55,11 @@ function FindingList({ findings, addressOf, isOpenForm = false }: Omit<FindingsP
 
 interface FindingTextProps {
   readonly finding: Finding;
-  /** True if an address of its form is shown. */
+  /** True if the address of the form with the field is shown next to the text. */
   readonly hasAddress?: boolean;
 }
 
-/** Renders the message of a finding with the label of its field, and a link to the field if the page has it. */
+/** Renders the message of a finding with the label of its field, linked to the field if the field is on the page. */
 export function FindingText({ finding, hasAddress = false }: FindingTextProps) {
   const field = findingField(finding);
   return (

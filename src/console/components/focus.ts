@@ -1,10 +1,10 @@
-/** Returns true if the element that had the focus was removed or disabled. */
+/** Returns true if the focused element was removed or disabled. */
 export function isFocusLost(): boolean {
   const active = document.activeElement;
   return active === null || active === document.body || active.matches(':disabled');
 }
 
-/** Moves a lost focus to the heading of the page, which shows the result of what was pressed. */
+/** Moves a lost focus to the heading of the page that shows the result of the pressed button. */
 export function rescueFocus(): void {
   if (!isFocusLost()) return;
   const heading = document.querySelector<HTMLElement>('#main h1') ?? document.getElementById('main');

@@ -8,7 +8,7 @@ interface FormDialogProps {
   onClose(): void;
 }
 
-/** Renders a form in front of its page. Escape closes it. */
+/** Renders a form in a dialog. Escape closes the dialog. */
 export function FormDialog({ title, children, onClose }: FormDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);

@@ -8,9 +8,7 @@ interface GuideLinkProps {
   readonly children: ComponentChildren;
 }
 
-/**
- * Renders a link to a page of the guide, which the browser opens; if a key is required, the page is saved as a file.
- */
+/** Renders a link that opens a page of the guide, or saves the page as a file if an API key is required. */
 export function GuideLink({ page, children }: GuideLinkProps) {
   const read = () => service.value.download('getGuidePage', 'text/html', { params: { page } });
   return (
@@ -20,7 +18,7 @@ export function GuideLink({ page, children }: GuideLinkProps) {
   );
 }
 
-/** Renders links to the guide and the reference. */
+/** Renders the links to the guide and to the API reference. */
 export function GuideLinks() {
   return (
     <>
@@ -49,7 +47,7 @@ interface HtmlLinkProps {
   read(): Promise<Uint8Array>;
 }
 
-/** Renders a page that is read with the key, because a plain link sends none. */
+/** Renders a button that downloads a page with the API key, because a plain link sends no key. */
 function HtmlLink({ address, fileName, read, children }: HtmlLinkProps) {
   if (!hasKey.value) return <a href={address}>{children}</a>;
   return (

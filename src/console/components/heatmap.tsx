@@ -4,17 +4,17 @@ import './heatmap.css';
 
 interface HeatmapProps {
   readonly label: string;
-  /** Fractions by month, YYYY-MM. */
+  /** Returns as fractions, by month (YYYY-MM). */
   readonly values: Readonly<Record<string, number>>;
-  /** Fractions by year. */
+  /** Returns as fractions, by year. */
   readonly totals: Readonly<Record<string, number>>;
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const;
-/** Absolute return from which the colour has full strength. */
+/** Absolute return at which the colour has full intensity. */
 const FULL = 0.08;
 
-/** Returns by year and month; the colour repeats sign and size of the number. */
+/** Renders returns by year and month. The colour repeats the sign and size of each number. */
 export function Heatmap({ label, values, totals }: HeatmapProps) {
   const years = Object.keys(totals).toSorted((a, b) => Number(b) - Number(a));
   return (

@@ -1,6 +1,6 @@
 import './icon.css';
 
-/** Strokes on a grid of 16. */
+/** SVG paths on a 16 × 16 grid, drawn as strokes. */
 const PATHS = {
   indices: 'M2 12.5 6 8l3 2.5L14 4M10.5 4H14v3.5',
   compare: 'M2 11.5 6 6l3 4 5-7M2 14l4-3 3 1.5 5-4',
@@ -37,7 +37,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Renders a decorative picture next to its label. */
+/** Renders a decorative icon, which is hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">

@@ -11,11 +11,11 @@ import { Progress } from './progress.js';
 
 interface JobStateProps {
   readonly job: JobStatus;
-  /** Repeats the request, if that is possible. */
+  /** Repeats the request. Default: the request cannot be repeated. */
   readonly onAgain?: (onRefusal: OnRefusal) => Promise<unknown>;
 }
 
-/** Renders an active job, or the end of a job without a result. */
+/** Renders a running job, or the outcome of a job that ended without a result. */
 export function JobState({ job, onAgain }: JobStateProps) {
   const { status, progress, message, error } = job;
   if (status === 'succeeded') return null;

@@ -17,16 +17,16 @@ interface JobTableProps {
   readonly name?: string;
   readonly height?: number;
   readonly searches?: boolean;
-  /** True if every job is of one kind, which is not shown. */
+  /** True if all jobs are of one kind; the kind is then hidden. */
   readonly isOneKind?: boolean;
-  /** Columns of this kind of jobs, after the subject. */
+  /** Additional columns for this kind of jobs, after the subject. */
   readonly more?: readonly Column<JobStatus>[];
-  /** Opens a job instead of the page of its result. */
+  /** Opens a job. Default: a row links to the page of its result. */
   onOpen?(jobId: string): void;
   readonly openKey?: string | null;
 }
 
-/** Renders jobs, newest first. Running ones update themselves. */
+/** Renders jobs, newest first. The rows of running jobs update automatically. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
   const { isOneKind = false, more = [] } = rest;
   const { onOpen, openKey = null } = rest;
@@ -47,7 +47,7 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
   );
 }
 
-/** Jobs that are over have no progress. */
+/** A list of ended jobs has no progress column. */
 const columnsOf = (isOneKind: boolean, areOver: boolean): readonly Column<JobStatus>[] =>
   COLUMNS.filter(({ id }) => !(isOneKind && id === 'kind') && !(areOver && (id === 'progress' || id === 'left')));
 

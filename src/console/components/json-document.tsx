@@ -6,7 +6,7 @@ interface JsonDocumentProps {
   readonly value: unknown;
 }
 
-/** Renders a stored document. */
+/** Renders a stored document as JSON. */
 export function JsonDocument({ label, value }: JsonDocumentProps) {
   return (
     <pre class="json-document" tabIndex={0} aria-label={label} role="group">

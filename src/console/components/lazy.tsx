@@ -5,7 +5,10 @@ import { isReached, troubleOf, type Trouble } from '../state/service.js';
 import { Problem } from './problem.js';
 import { Wait } from './wait.js';
 
-/** A part of a page that is loaded when it is first shown. @param what is waited for, after "Loading" */
+/**
+ * Creates a component that is loaded when it is first rendered.
+ * @param what name of the content, shown after "Loading"
+ */
 export function lazy<P extends object>(what: string, load: () => Promise<ComponentType<P>>): ComponentType<P> {
   let loaded: ComponentType<P> | null = null;
   return function Lazy(props: P) {
@@ -13,7 +16,8 @@ export function lazy<P extends object>(what: string, load: () => Promise<Compone
     const hasAsked = useRef(false);
     const [trouble, setTrouble] = useState<Trouble | null>(null);
     const now = world.value;
-    // Retries after a change, for example when the service is available again.
+    // Retries after a failure whenever the state of the service changes, for example when the service is available
+    // again.
     useEffect(() => {
       if (loaded !== null || (trouble === null && hasAsked.current)) return;
       hasAsked.current = true;
@@ -23,7 +27,7 @@ export function lazy<P extends object>(what: string, load: () => Promise<Compone
           setPart(() => one);
           setTrouble(null);
         },
-        // A browser remembers that a script could not be loaded until the page is loaded again.
+        // Browsers cache a failed script import until the page is reloaded.
         (thrown: unknown) => (trouble !== null && isReached.value ? location.reload() : setTrouble(troubleOf(thrown))),
       );
     }, [now]);

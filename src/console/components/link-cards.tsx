@@ -5,13 +5,13 @@ import './link-cards.css';
 export interface LinkCard {
   readonly icon: IconName;
   readonly title: string;
-  /** Number of what is behind it. */
+  /** Number of items on the linked page. */
   readonly figure?: ComponentChildren;
   readonly text: ComponentChildren;
   readonly address: string;
 }
 
-/** Renders what can be done next, each with a sentence. */
+/** Renders links to possible next steps, each with a short description. */
 export function LinkCards({ label, cards }: { readonly label: string; readonly cards: readonly LinkCard[] }) {
   return (
     <ul class="link-cards" aria-label={label}>

@@ -1,6 +1,9 @@
 import { principal, type Scope } from '../state/principal.js';
 
-/** Renders the scope that a key lacks, in place of the action; nothing before the key is known. */
+/**
+ * Renders the missing scope of the API key in place of an action. Renders nothing before the scopes of the key are
+ * known.
+ */
 export function MayNot({ scope, what }: { readonly scope: Scope; readonly what: string }) {
   return (
     principal.value !== null && (

@@ -11,7 +11,10 @@ interface MenuProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders a button that opens a list of links and buttons; a click, Escape or a choice closes it. */
+/**
+ * Renders a button that opens a list of links and buttons. A click elsewhere, Escape or the selection of an entry
+ * closes the list.
+ */
 export function Menu({ label, title, kind = 'plain', children }: MenuProps) {
   const menu = useRef<HTMLDetailsElement>(null);
   useEffect(() => {

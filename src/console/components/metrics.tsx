@@ -8,15 +8,15 @@ export interface Metric {
   /** Meaning of the figure, and its unit. */
   readonly help?: string;
   readonly kind?: string;
-  /** A second, smaller figure. */
+  /** Secondary figure in a smaller font. */
   readonly note?: ComponentChildren;
 }
 
-/** Keeps dates of a text on one line. */
+/** Prevents line breaks within the dates of a text. */
 const wholeDates = (text: string): ComponentChildren =>
   text.split(/(\d{4}-\d\d-\d\d)/).map((part, k) => (k % 2 === 0 ? part : <span class="whole-date">{part}</span>));
 
-/** Renders figures with their names. */
+/** Renders figures with their labels. */
 export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[]; readonly label: string }) {
   return (
     <dl class="metrics" aria-label={label} data-part={partName(label)}>

@@ -1,7 +1,7 @@
 import './control.css';
 import './note-input.css';
 
-/** Maximum length of a note of a version, as in the contract. */
+/** Maximum length of a version note, as in the contract. */
 const NOTE_MAX = 500;
 
 interface NoteInputProps {
@@ -9,7 +9,7 @@ interface NoteInputProps {
   onChange(value: string): void;
 }
 
-/** Renders the reason for a change, stored with the new version. */
+/** Renders an input for the reason of a change, which is stored with the new version. */
 export function NoteInput({ value, onChange }: NoteInputProps) {
   return (
     <input

@@ -9,7 +9,7 @@ import './page.css';
 interface PageProps {
   /** Heading of the page, and title of the browser tab. */
   readonly title: string;
-  /** Pages above this one, shown before the title. */
+  /** Parent pages, linked before the title. */
   readonly above?: readonly { readonly address: string; readonly text: string }[];
   readonly subtitle?: ComponentChildren;
   readonly actions?: ComponentChildren;
@@ -46,7 +46,7 @@ export function Page({ title, above = [], subtitle, actions, children }: PagePro
   );
 }
 
-/** Origin of a printed page. */
+/** Renders the origin of the page at the end of a printout. */
 function PrintFoot() {
   const { store } = health.value ?? {};
   return (

@@ -7,11 +7,11 @@ interface PopoverProps {
   readonly label: string;
   readonly title: ComponentChildren;
   readonly kind?: 'plain' | 'bare';
-  /** Created when it opens. */
+  /** Returns the content of the panel; called when the panel opens. */
   children(close: () => void): ComponentChildren;
 }
 
-/** Renders a button that opens a panel of controls, which stays open while it is used. */
+/** Renders a button that opens a panel of controls. The panel stays open while it is used. */
 export function Popover({ label, title, kind = 'plain', children }: PopoverProps) {
   const whole = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(false);

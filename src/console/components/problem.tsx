@@ -12,8 +12,8 @@ interface ProblemProps {
 }
 
 /**
- * Renders an error of the service, with every finding. Codes, paths and the request id are under "Details". A change that
- * waits for another person is no error.
+ * Renders an error of the service with all findings. Codes, paths and the request id are under "Details". A request
+ * that waits for approval is shown as information, not as an error.
  */
 export function Problem({ trouble, onRetry }: ProblemProps) {
   if (trouble.code === 'APPROVAL_REQUIRED') return <Awaited trouble={trouble} />;
@@ -76,13 +76,13 @@ function Awaited({ trouble: { message, detail } }: Pick<ProblemProps, 'trouble'>
   );
 }
 
-/** Returns the store that a request named while another one is served. */
+/** Returns the store in the detail of an error that another store is served. */
 function storeOf(detail: Trouble['detail']): string | null {
   const store = (detail as { readonly store_id?: unknown } | null)?.store_id;
   return typeof store === 'string' ? store : null;
 }
 
-/** Renders a button that serves the other store; until then, the request would fail again. */
+/** Renders a button that serves the store of a failed request. */
 function Serve({ store }: { readonly store: string }) {
   return may('data') ? <Button onClick={() => void activateStore(store)}>Serve {store}</Button> : null;
 }

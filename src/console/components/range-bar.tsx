@@ -9,7 +9,7 @@ interface RangeBarProps {
   readonly end: string;
 }
 
-/** Renders a selector of the date range, by a name or by two dates. */
+/** Renders a selector of the date range, with named ranges and inputs for two dates. */
 export function RangeBar({ start, end }: RangeBarProps) {
   const range = findChosenRange();
   const from = range?.from ?? start;
@@ -52,7 +52,7 @@ export function RangeBar({ start, end }: RangeBarProps) {
   );
 }
 
-/** Earlier ranges within the dates. */
+/** Renders the recently used ranges that are within the available dates. */
 function EarlierRanges({ start, end }: RangeBarProps) {
   const now = findChosenRange();
   const others = earlierRanges.value
@@ -89,7 +89,7 @@ interface DateInputProps {
   onChange(date: string): void;
 }
 
-/** Renders a date input. Invalid dates are ignored while they are typed. */
+/** Renders a date input. Incomplete and invalid dates are ignored during typing. */
 export function DateInput({ label, value, least, most, onChange }: DateInputProps) {
   return (
     <input

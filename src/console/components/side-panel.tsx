@@ -9,7 +9,7 @@ interface SidePanelProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders details of one item next to the page from which it was opened. Escape closes it and restores the focus. */
+/** Renders a panel with details of one item, next to the page. Escape closes the panel and restores the focus. */
 export function SidePanel({ title, onClose, children }: SidePanelProps) {
   const panel = useRef<HTMLElement>(null);
   useEffect(() => {

@@ -9,7 +9,7 @@ export const PageSkeleton = () => (
   </div>
 );
 
-/** Renders the outline of figures with their names. */
+/** Renders the outline of figures with their labels. */
 export const FiguresSkeleton = () => (
   <div class="skeleton-figures" aria-hidden="true">
     {[1, 2, 3, 4, 5].map((at) => (
@@ -18,7 +18,7 @@ export const FiguresSkeleton = () => (
   </div>
 );
 
-/** Renders the outline of a value in a cell or next to its name. */
+/** Renders the outline of a value in a cell or next to a label. */
 export const ValueSkeleton = () => (
   <span class="skeleton skeleton-value">
     <span class="unseen">loading</span>

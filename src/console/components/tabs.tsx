@@ -13,14 +13,16 @@ export interface Tab {
 interface TabsProps {
   readonly label: string;
   readonly tabs: readonly Tab[];
-  /** Parameter of the address with the tab. Default: the first tab. */
+  /** Address parameter that holds the open tab. Default: `tab`. */
   readonly name?: string;
 }
 
-/** Width of the menu with the tabs that do not fit, in pixels. */
+/** Width of the menu of hidden tabs, in pixels. */
 const MORE = 84;
 
-/** Renders parts of a page, each with its own address. Tabs that do not fit are in a menu, except the open one. */
+/**
+ * Renders the tabs of a page, each with an address. Tabs that do not fit are in a menu; the open tab is always visible.
+ */
 export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
   const open = openTab(tabs, name);
   const list = useRef<HTMLElement>(null);
@@ -59,14 +61,14 @@ export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
   );
 }
 
-/** Width of each tab, measured when all of them are on the page; null before that. */
+/** Measures the width of each tab while all tabs are rendered; null before the measurement. */
 function useTabWidths(list: { readonly current: HTMLElement | null }, tabs: readonly Tab[]): readonly number[] | null {
   const [widths, setWidths] = useState<readonly number[] | null>(null);
   useLayoutEffect(() => {
     const links = [...(list.current?.querySelectorAll<HTMLElement>(':scope > a') ?? [])];
     if (widths === null && links.length === tabs.length) setWidths(links.map(({ offsetWidth }) => offsetWidth));
   });
-  // Another font has other widths.
+  // Tab widths change when the web font has loaded.
   useLayoutEffect(() => {
     let isThere = true;
     if (document.fonts.status !== 'loaded') void document.fonts.ready.then(() => isThere && setWidths(null));
@@ -100,8 +102,8 @@ function fittingTabs(tabs: readonly Tab[], { widths, width, open }: Fitting): re
   return tabs.filter((tab) => kept.has(tab));
 }
 
-/** Creates the tab that the address names. */
+/** Returns the id of the open tab: the one in the address, or the first tab. */
 export function openTab(tabs: readonly Tab[], name = 'tab'): string {
   const asked = parameter(name);
-  return (tabs.find(({ id }) => id === asked) ?? tabs[0]!).id; // A page has at least one.
+  return (tabs.find(({ id }) => id === asked) ?? tabs[0]!).id; // a page has at least one tab
 }

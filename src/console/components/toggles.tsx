@@ -6,14 +6,14 @@ interface TogglesProps<V extends string> {
   readonly chosen: readonly V[];
   /** Maximum number of selected values. Default: no limit. */
   readonly most?: number;
-  /** Colour of a chosen value, as a mark before its text. */
+  /** Returns the colour of the mark before a selected value. */
   readonly colourOf?: (value: V) => string;
-  /** Label of a value. Default: the value itself. */
+  /** Returns the label of a value. Default: the value. */
   readonly wordOf?: (value: V) => string;
   onChoose(chosen: readonly V[]): void;
 }
 
-/** Any of several values, each a button that is pressed or not. */
+/** Renders values as toggle buttons, of which any number can be selected. */
 export function Toggles<V extends string>({
   label,
   values,

@@ -5,9 +5,9 @@ import { Problem } from './problem.js';
 import { RowsSkeleton } from './skeleton.js';
 import './wait.css';
 
-/** Shorter waits show nothing. */
+/** Delay before a wait is shown, in milliseconds. */
 const QUIET_MS = 200;
-/** Longer waits are described in words. */
+/** Delay before a wait is described in words, in milliseconds. */
 const SAID_MS = 2_000;
 
 interface WaitProps {
@@ -16,7 +16,7 @@ interface WaitProps {
   readonly skeleton?: ComponentChildren;
 }
 
-/** Renders an outline of the content after a short wait. Screen readers announce the name of the content. */
+/** Renders an outline of the expected content after a short delay. Screen readers announce the name of the content. */
 export function Wait({ what, skeleton = <RowsSkeleton /> }: WaitProps) {
   const [waited, setWaited] = useState(0);
   useEffect(() => {
@@ -35,13 +35,13 @@ export function Wait({ what, skeleton = <RowsSkeleton /> }: WaitProps) {
 
 interface AnsweredProps<T> {
   readonly resource: Resource<T>;
-  /** The object of "Loading". */
+  /** Name of the content, shown after "Loading". */
   readonly what: string;
   readonly skeleton?: ComponentChildren;
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** Renders an answer, an outline while it is loading, or the problem. */
+/** Renders the data of a resource, an outline while the resource is loading, or an error. */
 export function Answered<T>({ resource, what, skeleton, children }: AnsweredProps<T>) {
   const { data, trouble, isLoading, reload } = resource;
   if (data === undefined) {

@@ -5,7 +5,7 @@ interface Entry {
   readonly path: string;
   readonly text: string;
   readonly icon: IconName;
-  /** Prefixes of the addresses that belong to it. */
+  /** Address prefixes for which the entry is highlighted. */
   readonly own?: readonly string[];
 }
 

@@ -3,17 +3,19 @@ import { primeIndexPage } from '../state/run-questions.js';
 import type { PageProps } from '../state/page-props.js';
 
 export interface Page {
-  /** Path with `:name` for parts. */
+  /** Path pattern with `:name` for parameters. */
   readonly path: string;
   readonly load: () => Promise<ComponentType<PageProps>>;
-  /** Sends the first requests of the page while its script is loaded. */
+  /** Sends the first requests of the page while its script is loading. */
   readonly prime?: (params: Readonly<Record<string, string>>) => void;
 }
 
-/** Registers are one script, because their pages share their parts. */
+/** All registers share one script, because their pages share components. */
 const governance = async () => (await import('../pages/governance/governance-page.js')).GovernancePage;
 
-/** All pages, each loaded on its first visit. Fixed path segments precede parameters. */
+/**
+ * All pages. The script of a page is loaded on the first visit; fixed path segments take precedence over parameters.
+ */
 export const PAGES: readonly Page[] = [
   { path: '/', load: async () => (await import('../pages/home/home.js')).Home },
   {
@@ -35,7 +37,7 @@ export const PAGES: readonly Page[] = [
   {
     path: '/console/indices/:id',
     load: async () => (await import('../pages/index/index-page.js')).IndexPage,
-    prime: (params) => primeIndexPage(params['id']!), // The address has it.
+    prime: (params) => primeIndexPage(params['id']!), // the route has this parameter
   },
   {
     path: '/console/optimise',
@@ -155,7 +157,7 @@ function match(pattern: readonly string[], parts: readonly string[]): Record<str
   if (pattern.length !== parts.length) return undefined;
   const params: Record<string, string> = {};
   for (const [i, word] of pattern.entries()) {
-    const part = parts[i]!; // Both have the same length.
+    const part = parts[i]!; // both lists have the same length
     if (word.startsWith(':')) params[word.slice(1)] = decode(part);
     else if (word !== part) return undefined;
   }

@@ -10,7 +10,7 @@ import type { Target } from '../words/search.js';
 interface Known {
   readonly indices: readonly { readonly id: string }[];
   readonly stores: readonly { readonly store_id: string; readonly active: boolean }[];
-  /** Opens the list of shortcuts. */
+  /** Opens the list of keyboard shortcuts. */
   onShortcuts(): void;
 }
 
@@ -23,7 +23,7 @@ const action = (name: string, text: string, act: () => unknown): Target => ({
 
 const link = (address: string, text: string): Target => ({ address, text, kind: 'action' });
 
-/** Actions that the key allows, available on every page. */
+/** Returns the global actions that the API key allows. */
 export function actionsFor({ indices, stores, onShortcuts }: Known): readonly Target[] {
   return [
     ...indices.flatMap(({ id }) => [

@@ -6,7 +6,7 @@ import type { Target } from '../words/search.js';
 
 const page = (address: string, text: string, words = ''): Target => ({ address, text, kind: 'page', words });
 
-/** Pages without a subject, with other words for them. */
+/** Pages without an id in their address, with alternative search words. */
 export const PLACES: readonly Target[] = [
   page('/', 'Indices', 'home overview'),
   page('/console/dashboard', 'Dashboard', 'pinned'),
@@ -38,7 +38,7 @@ export const PLACES: readonly Target[] = [
   page('/console/health', 'Health', 'status'),
 ];
 
-/** Forms of documents to be created. */
+/** Pages with a form for a new document: address, text and search words. */
 const FORMS: readonly (readonly [string, string, string])[] = [
   ['/console/indices/new', 'New index', 'create an add'],
   ['/console/indices/templates', 'New index from a template', 'create add'],
@@ -54,7 +54,7 @@ const FORMS: readonly (readonly [string, string, string])[] = [
   ['/console/compare', 'New comparison', 'create a add compare'],
 ];
 
-/** Actions that create a document, for a key that may. */
+/** Returns the actions that create a document, if the API key allows writing. */
 export const forms = (): readonly Target[] =>
   may('write')
     ? FORMS.map(([address, text, words]) => ({
@@ -78,8 +78,8 @@ interface Subjects {
 }
 
 /**
- * Every part of every index, strategy and data store, the closures of their calendars, and the statement of and a strategy
- * for each index.
+ * Returns the tabs of all indices, strategies and data stores, the closures of the calendars, and the statement and the
+ * form of a new strategy for each index.
  */
 export function partsOf({ indices, strategies, stores }: Subjects): readonly Target[] {
   const calendars = [...new Set(indices.map(({ calendar }) => calendar))];

@@ -9,9 +9,7 @@ interface PaletteProps {
   onShortcuts(): void;
 }
 
-/**
- * Renders a palette that finds pages, stored documents and securities by a few letters, and performs global actions.
- */
+/** Renders a command palette that finds pages, documents and securities by their text, and runs global actions. */
 export function Palette({ onClose, onShortcuts }: PaletteProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');

@@ -31,7 +31,7 @@ const Palette = lazy<{ onClose(): void; onShortcuts(): void }>('the palette', lo
 
 const Shortcuts = lazy<{ onClose(): void }>('the shortcuts', async () => (await import('./shortcuts.js')).Shortcuts);
 
-/** Time after which the palette is loaded, so that it opens at once. */
+/** Delay in milliseconds after which the palette is preloaded, so that it opens without a wait. */
 const PALETTE_MS = 3000;
 
 /** Renders the frame around every page. */
@@ -92,10 +92,10 @@ export function Shell() {
   );
 }
 
-/** The first row of the first table whose rows open, or the first other table. */
+/** Selector of the first row of the first table with rows that open; otherwise the first other table. */
 const FIRST_ROW = 'main :is([role=row], [role=table])[tabindex="0"]';
 
-/** Leads past the frame of the page; to its content if the page lacks the target. */
+/** Renders a link that moves the focus past the navigation, to a target on the page or otherwise to the content. */
 function SkipLink({ text, target }: { readonly text: string; readonly target: string }) {
   return (
     <a
@@ -128,7 +128,7 @@ interface ShortcutActs {
   onKeys(): void;
 }
 
-/** Handles Ctrl K or Command K, and, outside fields, a question mark and a slash. */
+/** Handles Ctrl+K and Command+K, and outside input fields the question mark and the slash. */
 function useShortcuts({ onFind, onKeys }: ShortcutActs): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
@@ -167,7 +167,7 @@ interface Loaded {
   readonly found: Found;
   readonly Page: ComponentType<PageProps> | null;
   readonly trouble: Trouble | null;
-  /** Value of `world` when the page was loaded or failed. It is retried after a change. */
+  /** Value of `world` when the page was loaded. A failed page is loaded again when `world` changes. */
   readonly world: number;
 }
 
@@ -183,7 +183,7 @@ function CurrentPage({ path }: { readonly path: string }) {
     found.page.load().then(
       (Page) => take({ found, Page, trouble: null, world: world.peek() }),
       (thrown: unknown) => {
-        // A browser remembers that a script could not be loaded until the page is loaded again.
+        // Browsers cache a failed script import until the page is reloaded.
         if (loaded?.trouble != null && loaded.found.page === found.page && isReached.value) location.reload();
         else take({ found, Page: null, trouble: troubleOf(thrown), world: world.peek() });
       },
@@ -192,7 +192,8 @@ function CurrentPage({ path }: { readonly path: string }) {
       isWanted = false;
     };
   }, [path, loaded?.trouble != null && loaded.world !== world.value]);
-  // A keyboard user who follows a link continues in the page it led to. Effects of the page run later and may choose a place.
+  // Moves the focus into the new page after a link, for keyboard users. Effects of the page run later and may move the
+  // focus again.
   useLayoutEffect(() => {
     if (loaded === null) return;
     if (!isFirst.current) document.getElementById('main')?.focus({ preventScroll: true });
@@ -217,7 +218,7 @@ function CurrentPage({ path }: { readonly path: string }) {
   );
 }
 
-/** Shows the error of a failed page in its place. Other pages remain available. */
+/** Catches errors of a page and renders the error in its place, so that other pages stay available. */
 function Guarded({ children }: { readonly children: ComponentChildren }) {
   const [failure, reset] = useErrorBoundary((thrown: unknown) => reportError(thrown));
   const { query } = place.value;

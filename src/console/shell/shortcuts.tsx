@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Button } from '../components/button.js';
 import '../components/dialog.css';
 
-/** Keys and what they do. */
+/** Keys with their descriptions. */
 const SHORTCUTS = [
   ['Ctrl K', 'Go to a page, document or security, or start an action'],
   ['?', 'Show these shortcuts'],
@@ -14,7 +14,7 @@ const SHORTCUTS = [
   ['Ctrl Z, Ctrl Shift Z', 'Undo and redo in the designer'],
 ] as const;
 
-/** Renders the keys of the console. */
+/** Renders the keyboard shortcuts of the console. */
 export function Shortcuts({ onClose }: { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);

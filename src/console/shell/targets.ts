@@ -22,12 +22,15 @@ import { findTargets, type Target } from '../words/search.js';
 const SHOWN_MAX = 12;
 const RECENT_SHOWN = 6;
 
-/** Job results with their own pages. */
+/** Kinds of jobs with a page for their result. */
 const RESULTS = { sweep: 'sweep', optimise: 'optimisation', render: 'report' } as const;
-/** Maximum number of results searched, newest first. */
+/** Maximum number of searched results, newest first. */
 const RESULTS_MAX = 200;
 
-/** Matches of a search: pages, documents and actions from the first character, securities from the second. Without text the pages seen last. */
+/**
+ * Returns the search results for a typed text: pages, documents and actions from the first character, securities from
+ * the second. Without text, returns the recently visited pages.
+ */
 export function useTargets(typed: string, onShortcuts: () => void): readonly Target[] {
   const text = typed.trim().toLowerCase();
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
@@ -111,9 +114,9 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
   return [...findTargets([...all, ...forms(), ...actions, ...parts], text), ...ofMarket].slice(0, SHOWN_MAX);
 }
 
-/** `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */
+/** Returns the entry of a job result, for example `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */
 const resultTarget = (job: JobStatus): Target => ({
   address: jobAddress(job),
   text: `${jobSubject(job) || jobIdent(job)}, ${moment(job.finished_at ?? job.created_at)}`,
-  kind: RESULTS[job.kind as keyof typeof RESULTS], // The kinds that were asked for.
+  kind: RESULTS[job.kind as keyof typeof RESULTS], // only these kinds were requested
 });

@@ -41,7 +41,7 @@ export function TopBar({ onMenu, isMenuOpen, onFind }: TopBarProps) {
   );
 }
 
-/** Short state of running jobs; the page of jobs has the details. */
+/** Renders a short state of the running jobs, with a link to the page of jobs. */
 function JobsState() {
   const jobs = liveJobs.value;
   if (jobs.length === 0) return null;
@@ -55,7 +55,7 @@ function JobsState() {
   );
 }
 
-/** Renders the served market and its last date. */
+/** Renders the name of the served store and its last date. */
 function StoreState() {
   const { store, status } = health.value ?? {};
   if (store === undefined) return null;
@@ -78,7 +78,7 @@ const THEME_WORDS: Readonly<Record<Theme, string>> = { system: 'system', light: 
 
 function ThemeChoice() {
   const now = theme.value;
-  const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]!; // Within its length.
+  const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]!; // the modulo keeps the position within the list
   return (
     <button
       type="button"

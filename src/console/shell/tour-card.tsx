@@ -3,15 +3,15 @@ import { go } from '../state/place.js';
 import { leaveTour, STEPS, tour } from '../state/tour.js';
 import './tour-card.css';
 
-/** Renders the current step of the tour on top of its page. The tour can be left at any time. */
+/** Renders the current step of the tour above its page. The user can leave the tour at any time. */
 export function TourCard() {
   const { value } = tour;
   if (value === null) return null;
   const { index, step } = value;
-  const { title, text } = STEPS[step]!; // Within its steps.
+  const { title, text } = STEPS[step]!; // `step` is a valid position
   const show = (next: number) => {
     tour.value = { index, step: next };
-    go(STEPS[next]!.address(index)); // The buttons stop at the ends.
+    go(STEPS[next]!.address(index)); // the buttons are disabled at the ends
   };
   return (
     <aside class="tour-card" aria-label="Tour">

@@ -5,8 +5,8 @@ import { Popover } from '../components/popover.js';
 const Views = lazy<{ onClose(): void }>('the views', async () => (await import('./view-parts.js')).Views);
 
 /**
- * Renders a menu for the current page: a link to it, a name for it, pinning a part of it to the dashboard, and saved
- * views.
+ * Renders a menu of the current page: copy its address, save it under a name, pin a part of it to the dashboard, and
+ * open saved views.
  */
 export function ViewMenu() {
   return (

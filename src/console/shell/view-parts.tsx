@@ -8,7 +8,10 @@ import { addressOf, go, place } from '../state/place.js';
 import { say } from '../state/toasts.js';
 import { removeView, savedViews, saveView } from '../state/views.js';
 
-/** Renders a link to the page, a name for it, pinning a part of it to the dashboard, and saved views. */
+/**
+ * Renders the content of the view menu: copy the address, save it under a name, pin a part of the page to the
+ * dashboard, and open saved views.
+ */
 export function Views({ onClose }: { onClose(): void }) {
   const { path, query } = place.value;
   const address = addressOf(path, Object.fromEntries(query));

@@ -6,10 +6,10 @@ import { approvalAddress } from '../words/addresses.js';
 import { plainMessage } from '../words/findings.js';
 import { say } from './toasts.js';
 
-/** Receives the reason why a request was refused. */
+/** Callback for the error of a refused request. */
 export type OnRefusal = (trouble: Trouble) => void;
 
-/** Shows a short note with the message of the service. */
+/** Shows the message of a refused request as a toast. */
 function sayRefused({ message, findings: [first], code, detail }: Trouble): void {
   if (code === 'APPROVAL_REQUIRED') {
     const { approval_id: id } = detail as { readonly approval_id: number };
@@ -17,7 +17,10 @@ function sayRefused({ message, findings: [first], code, detail }: Trouble): void
   } else say('bad', plainMessage({ path: first?.path ?? '', message }));
 }
 
-/** Performs an action, and shows the message of the service if it is refused. @returns undefined if it was refused */
+/**
+ * Runs an action, and reports the error if the service refuses it.
+ * @returns undefined after an error
+ */
 export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = sayRefused): Promise<T | undefined> {
   try {
     return await act();
@@ -28,10 +31,10 @@ export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = s
   }
 }
 
-/** Starts a job; the stream of jobs reports its outcome. */
+/** Submits a job. The job stream reports its outcome. */
 export async function start<J extends AnyJob>(submit: () => Promise<J>, onRefusal?: OnRefusal): Promise<J | undefined> {
   const job = await attempt(submit, onRefusal);
-  if (job !== undefined && 'created_at' in job) noteJob(job as unknown as JobStatus); // Every job's answer is a JobStatus.
+  if (job !== undefined && 'created_at' in job) noteJob(job as unknown as JobStatus); // every job response is a JobStatus
   return job;
 }
 
@@ -47,7 +50,7 @@ export const cancelJob = (jobId: string) =>
     notifyChange();
   });
 
-/** Queues a failed job again, with the input of its submission. */
+/** Queues a failed job again with its original request. */
 export const retryJob = (jobId: string, onRefusal?: OnRefusal) =>
   attempt(async () => {
     const { refused } = await service.value.call('retryJobs', { body: { job_ids: [jobId] } });

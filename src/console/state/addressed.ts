@@ -2,10 +2,10 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { isObject, type Json, type JsonObject } from '../words/paths.js';
 import { parameter, setParameters } from './place.js';
 
-/** Longest text that an address carries, encoded: proxies and the service refuse lines of 16 KB. */
+/** Maximum length of an encoded text in the address: proxies and the service refuse request lines of 16 KB. */
 const TEXT_MAX = 12_000;
 
-/** Text kept in the address, or only in the page if it is too long. */
+/** A text kept in the address, or only in memory if it is too long. */
 export interface Addressed {
   readonly text: string | null;
   /** True if the address does not contain the text. */
@@ -13,7 +13,7 @@ export interface Addressed {
   put(text: string | null): void;
 }
 
-/** Parameter of the address that is updated during typing. */
+/** Returns an address parameter that can be updated during typing. */
 export function useAddressed(name: string): Addressed {
   const given = parameter(name);
   const [long, setLong] = useState<string | null>(null);
@@ -31,7 +31,7 @@ export function useAddressed(name: string): Addressed {
   };
 }
 
-/** JSON value of an address parameter; undefined if it cannot be read. */
+/** Parses a JSON address parameter; undefined if the text is not valid JSON. */
 export function jsonIn(text: string | null): Json | undefined {
   try {
     return text === null ? undefined : (JSON.parse(text) as Json);

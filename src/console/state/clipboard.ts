@@ -1,13 +1,16 @@
 import { say } from './toasts.js';
 
-/** Copies a text and reports it. @param what subject of the note: `12 rows` */
+/**
+ * Copies a text and shows a message.
+ * @param what description of the text, such as `12 rows`
+ */
 export async function copyText(text: string, what: string): Promise<void> {
   const isCopied = (await writeText(text)) || copyByEvent(text);
   if (isCopied) say('good', `Copied ${what}.`);
   else say('bad', `The browser did not allow copying ${what}.`);
 }
 
-/** Browsers allow it for local addresses and HTTPS. */
+/** Copies with the Clipboard API, which browsers allow only for local addresses and HTTPS. */
 async function writeText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -17,7 +20,7 @@ async function writeText(text: string): Promise<boolean> {
   }
 }
 
-/** Copies by a method that all browsers permit right after a click. */
+/** Copies with a copy event, which all browsers allow immediately after a click. */
 function copyByEvent(text: string): boolean {
   let isCopied = false;
   const onCopy = (event: ClipboardEvent) => {

@@ -2,13 +2,13 @@ import { createStoredList } from './kept.js';
 import { addressOf, place } from './place.js';
 import { say } from './toasts.js';
 
-/** Chart, table or figures of a page on the dashboard. */
+/** A chart, table or group of figures that is pinned to the dashboard. */
 export interface Pin {
   readonly id: string;
-  /** Address of its page, with the range and other choices. */
+  /** Address of the original page, including the range and other settings. */
   readonly address: string;
   readonly part: string;
-  /** Title of its page. */
+  /** Title of the original page. */
   readonly page: string;
   /** Number of dashboard columns that it occupies. */
   readonly width: 1 | 2 | 3;
@@ -21,7 +21,7 @@ const { items, set } = createStoredList<Pin>('divisor.dashboard', PINS_MAX);
 export const pins = items;
 export const setPins = set;
 
-/** Pins a part of the page, with its range and other choices. */
+/** Pins a part of the current page, including the range and other settings. */
 export function pinPart(part: string, width: Pin['width'] = 1): void {
   const { path, query } = place.peek();
   addPin({
@@ -33,5 +33,5 @@ export function pinPart(part: string, width: Pin['width'] = 1): void {
   say('good', `${part} was pinned to the dashboard.`);
 }
 
-/** Adds a part of any page at the end. */
+/** Appends a part of any page to the dashboard. */
 export const addPin = (pin: Omit<Pin, 'id'>): void => set([...items.peek(), { id: crypto.randomUUID(), ...pin }]);

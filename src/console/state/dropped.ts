@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals';
 
-/** Files that were dropped or chosen on another page, for the import page. */
+/** Files dropped or selected on another page, which the import page takes over. */
 const waiting = signal<readonly File[]>([]);
 
 export function bring(files: readonly File[]): void {
   waiting.value = files;
 }
 
-/** Returns these files once. */
+/** Returns the waiting files and clears the list. */
 export function takeBrought(): readonly File[] {
   const files = waiting.peek();
   waiting.value = [];

@@ -1,7 +1,7 @@
 import { useResource } from './resource.js';
 import { service } from './service.js';
 
-/** Names of exchanges by the code of their calendar, in the order of the codes. */
+/** Returns the names of the exchanges by calendar code, sorted by code. */
 export function useExchanges(): ReadonlyMap<string, string> {
   const calendars = useResource('calendars', (signal) => service.value.call('listCalendars', { signal }), {
     follows: false,

@@ -4,10 +4,10 @@ import { isObject, type Json } from '../words/paths.js';
 import { useResource } from './resource.js';
 import { service } from './service.js';
 
-/** Failed runs per request: the maximum of the service. */
+/** Maximum number of failed runs per request, as in the service. */
 const ASKED_MAX = 500;
 
-/** Returns the last run of each index or strategy that failed, by id. The next run replaces it. */
+/** Returns the failed runs by id of the index or strategy. A failed run is listed until the next run. */
 export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
   const failed = useResource('failed runs', (signal) =>
     service.value.call('listJobs', { query: { kind: ['backtest'], status: ['failed'], limit: ASKED_MAX }, signal }),
@@ -15,14 +15,17 @@ export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
   return new Map((failed.data?.jobs ?? []).map((job) => [jobIdent(job), job]));
 }
 
-/** Returns true if a run failed after the stored one was made. @param runAt null if none is stored */
+/**
+ * Returns true if a run failed after the stored run.
+ * @param runAt time of the stored run; null if there is none
+ */
 export const isLater = ({ finished_at: failedAt }: JobStatus, runAt: string | null | undefined): boolean =>
   runAt == null || failedAt === null || failedAt > runAt;
 
-/** Request of a run, to repeat it. */
+/** Returns the request of a run without null members, so that it can be repeated. */
 export function requestOf({ request }: JobStatus): BacktestRequest {
   const asked = request as Json;
   if (!isObject(asked)) return {};
-  // The run was accepted.
+  // The service accepted this request before.
   return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null)) as BacktestRequest;
 }

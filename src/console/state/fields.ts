@@ -3,13 +3,16 @@ import { useResource } from './resource.js';
 import { definitionKey, definitionOf } from './run-questions.js';
 import { service } from './service.js';
 
-/** Reads the fields of a data store; null for the served one. */
+/**
+ * Reads the fields of a data store.
+ * @param store null for the served store
+ */
 export const useFields = (store: string | null) =>
   useResource(`fields ${store ?? ''}`, (signal) =>
     service.value.call('listFields', { query: store === null ? {} : { store_id: store }, signal }),
   );
 
-/** Reads the fields of the store on which a run was made. */
+/** Reads the fields of the store with which a run was computed. */
 export function useFieldsOfRun(id: string, { stale }: Pick<OverviewView, 'stale'>) {
   const definition = useResource(definitionKey(id), (signal) => definitionOf(id, signal));
   return useFields(stale?.store_id ?? definition.data?.index?.store_id ?? null);

@@ -1,9 +1,9 @@
-/** Time after which the browser has certainly started to read the file. */
+/** Delay before the object URL is revoked, in milliseconds; by then the browser has started to read the file. */
 const KEPT_MS = 60_000;
 
 /** Saves bytes as a download of the browser. */
 export function saveFile(name: string, bytes: Uint8Array): void {
-  const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>])); // The client owns the bytes.
+  const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>])); // the client returns an ArrayBuffer that is not shared
   const link = document.createElement('a');
   link.href = address;
   link.download = name;

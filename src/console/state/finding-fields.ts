@@ -2,24 +2,24 @@ import { signal } from '@preact/signals';
 import type { Finding } from '#clients/typescript/divisor.js';
 import { useLayoutEffect } from 'preact/hooks';
 
-/** A field of the page that shows a finding. */
+/** A field of the page that displays a finding. */
 export interface FindingField {
-  /** Id of the element around the field. */
+  /** Id of the element that contains the field. */
   readonly id: string;
-  /** Member of the document that the field edits, and its label. */
+  /** Edited member of the document; the next field is its label. */
   readonly member: string;
   readonly label: string;
 }
 
-/** Fields that are displayed, by their findings. */
+/** Displayed fields by the key of their finding. */
 const fields = signal<ReadonlyMap<string, FindingField>>(new Map());
 
 const keyOf = ({ code, path, message }: Finding): string => `${code} ${path} ${message}`;
 
-/** Returns the displayed field of a finding. */
+/** Returns the field that displays a finding. */
 export const findingField = (finding: Finding): FindingField | undefined => fields.value.get(keyOf(finding));
 
-/** Records findings of a field, so that a list of findings names the field and leads to it. */
+/** Registers a field for its findings, so that a list of findings can link to the field. */
 export function useFindingField(findings: readonly Finding[], { id, member, label }: FindingField): void {
   const keys = findings.map(keyOf).join('\n');
   useLayoutEffect(() => {
@@ -33,7 +33,7 @@ export function useFindingField(findings: readonly Finding[], { id, member, labe
   }, [keys, id, member, label]);
 }
 
-/** Moves the focus to a field, and opens the parts of the page that it is folded in. */
+/** Opens the folded sections around a field and focuses the field. */
 export function focusField({ id }: FindingField): void {
   const field = document.getElementById(id);
   for (let fold = field?.closest('details'); fold != null; fold = fold.parentElement?.closest('details'))

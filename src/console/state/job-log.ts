@@ -1,14 +1,14 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
 import { signal } from '@preact/signals';
 
-/** Something that a job reported while this page was open. */
+/** A message that a job reported while this page was open. */
 export interface LogLine {
   readonly at: string;
   readonly text: string;
   readonly progress: number;
 }
 
-/** Maximum number of stored lines per job, and of jobs. */
+/** Maximum number of stored lines per job, and maximum number of jobs. */
 const LINES_MAX = 200;
 const JOBS_MAX = 50;
 
@@ -16,7 +16,7 @@ const logs = signal<ReadonlyMap<string, readonly LogLine[]>>(new Map());
 
 export const logOf = (jobId: string): readonly LogLine[] => logs.value.get(jobId) ?? [];
 
-/** Adds a line where a job reports something new. */
+/** Appends the message of a job if it changed. */
 export function noteLine({ job_id: id, status, message, error, progress, attempt }: JobStatus): void {
   const lines = logs.peek().get(id) ?? [];
   const text = error?.message ?? (message === '' ? status : message);

@@ -1,15 +1,18 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 
-/** A list that this browser remembers. */
+/** A list that is stored in this browser. */
 export interface KeptList<T> {
   readonly items: ReadonlySignal<readonly T[]>;
   set(items: readonly T[]): void;
 }
 
-/** @param most maximum number of items; the first ones are dropped */
+/**
+ * Creates a list that is stored in this browser.
+ * @param most maximum number of items; the oldest items are dropped
+ */
 export function createStoredList<T>(place: string, most: number): KeptList<T> {
   const items = signal<readonly T[]>(load(place));
-  // Another tab changed it.
+  // Reloads the list after a change in another tab.
   addEventListener('storage', ({ key }) => {
     if (key === place) items.value = load(place);
   });
@@ -25,7 +28,7 @@ export function createStoredList<T>(place: string, most: number): KeptList<T> {
 function load<T>(place: string): readonly T[] {
   try {
     const all: unknown = JSON.parse(localStorage.getItem(place) ?? '[]');
-    return Array.isArray(all) ? (all as T[]) : []; // Written by this list.
+    return Array.isArray(all) ? (all as T[]) : []; // only this function writes the list
   } catch {
     return [];
   }

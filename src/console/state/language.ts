@@ -1,7 +1,4 @@
-/**
- * Replaces an invalid browser language. uPlot reads it when it is loaded, and fails if it is not a language tag, such
- * as `en-US@posix`.
- */
+/** Replaces an invalid browser language such as `en-US@posix`, because uPlot fails on it when it is loaded. */
 export function mendLanguage(): void {
   if (!isTag(navigator.language)) Object.defineProperty(navigator, 'language', { value: 'en-GB' });
 }

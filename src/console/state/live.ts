@@ -8,27 +8,27 @@ import { notifyChange } from './resource.js';
 import { say } from './toasts.js';
 
 /*
- * Events of the service: one stream of the states of all jobs. A browser opens at most six connections to a host, so one
- * visible tab holds the stream and forwards it to the others; where tabs cannot share, each one polls. All job states on a page come from
- * this stream, and its end shows that the service is unavailable.
+ * Events of the service: one stream with the states of all jobs. A browser opens at most six connections per host, so
+ * one visible tab opens the stream and forwards it to the other tabs; if tabs cannot share, each tab polls. All job
+ * states on a page come from this stream, and a lost stream shows that the service is unavailable.
  */
 
-/** Messages between tabs: a request of a tab that became visible, all states of the leading tab, one state of a job. */
+/** Messages between tabs: a request for all states, all states of the leading tab, or one state of a job. */
 type Message =
   | { readonly kind: 'ask' }
   | { readonly kind: 'all'; readonly isOpen: boolean; readonly stream: string; readonly jobs: readonly JobStatus[] }
   | { readonly kind: 'status'; readonly job: JobStatus };
 type Tell = (message: Message) => void;
 
-/** Unfinished jobs, and those that ended while the page was open; newest first. */
+/** Unfinished jobs and jobs that ended while the page was open, by id. */
 const known = signal<ReadonlyMap<string, JobStatus>>(new Map());
 export const liveJobs = computed(() => [...known.value.values()].filter(isUnfinished).toSorted(compareByAge));
 export const health = signal<Health | null>(null);
 /** True if the stream is open. */
 export const isFollowing = signal(false);
-/** Version of the service for which this page was built. */
+/** Version of the service that served this page. */
 const builtFor = signal<string | null>(null);
-/** True if the service was updated after the page was loaded. */
+/** True if the service was updated after this page was loaded. */
 export const isOutdated = computed(
   () => builtFor.value !== null && health.value !== null && health.value.version !== builtFor.value,
 );
@@ -36,10 +36,10 @@ export const isOutdated = computed(
 const isUnfinished = ({ status }: JobStatus): boolean => status === 'pending' || status === 'running';
 const compareByAge = (a: JobStatus, b: JobStatus): number => b.created_at.localeCompare(a.created_at);
 
-/** The state of a job as last reported by the stream. */
+/** Returns the state of a job as last reported by the stream. */
 export const jobOf = (jobId: string): JobStatus | undefined => known.value.get(jobId);
 
-/** Adds a state from an answer that arrived before the stream reported it. */
+/** Adds the job state of a response, which may arrive before the event of the stream. */
 export function noteJob(job: JobStatus): void {
   const before = known.value.get(job.job_id);
   if (before !== undefined && !isUnfinished(before) && before.created_at >= job.created_at) return;
@@ -47,7 +47,7 @@ export function noteJob(job: JobStatus): void {
   known.value = new Map(known.value).set(job.job_id, { ...job, result: null });
 }
 
-/** Forgets how a job ended, because it is queued again. */
+/** Removes the outcome of a job that was queued again. */
 export function forgetJob(jobId: string): void {
   const others = new Map(known.value);
   others.delete(jobId);
@@ -55,22 +55,28 @@ export function forgetJob(jobId: string): void {
 }
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
-/** The service sends something every 15 seconds. Twice that without data means a lost connection. */
+/**
+ * Maximum time without data in milliseconds. The service sends an event at least every 15 seconds, so twice that time
+ * means a lost connection.
+ */
 const SILENCE_MS = 32_000;
 
-/** Id of the stream that feeds this tab, held by any tab; empty before the first. */
+/** Id of the stream that supplies this tab, opened by any tab; empty before the first stream. */
 let stream = '';
-/** Id that no stream has, so that the next one counts as new. */
+/** Id that no stream has, so that the next stream is treated as new. */
 const LEFT = 'left';
 
-/** Jobs that ended between two streams were reported by neither: pages reload. */
+/**
+ * Records the id of the stream. A change reloads the pages, because jobs that ended between two streams were reported
+ * by neither.
+ */
 function takeStream(next: string): void {
   const isOther = stream !== '' && next !== stream;
   stream = next;
   if (isOther) notifyChange();
 }
 
-/** Follows the service while the page exists. */
+/** Starts following the events of the service. */
 export function startLive(): void {
   const isVisible = signal(!document.hidden);
   document.addEventListener('visibilitychange', () => {
@@ -87,10 +93,10 @@ export function startLive(): void {
   });
 }
 
-/** Leads, or hears of the tab that does. */
+/** Opens the stream as the leading tab, or receives it from the leading tab. */
 async function follow(name: string, ended: AbortSignal): Promise<void> {
   let leads = false;
-  // A hidden tab receives no events.
+  // A hidden tab received no events.
   if (stream !== '') stream = LEFT;
   void lookAround().catch(() => undefined);
   await shareAmongTabs<Message>(
@@ -126,14 +132,14 @@ async function hear(message: Message): Promise<void> {
   await noteAll(jobs);
 }
 
-/** Adds all unfinished jobs. */
+/** Adds the states of all unfinished jobs. */
 async function noteAll(jobs: readonly JobStatus[]): Promise<void> {
   for (const job of jobs) note(job);
   await settleMissing(new Set(jobs.map(({ job_id: id }) => id)));
 }
 
 const POLL_MS = 2_000;
-/** Unfinished jobs per request: the maximum of the service. */
+/** Maximum number of unfinished jobs per request, as in the service. */
 const POLLED_MAX = 100;
 
 async function pollUntil(ended: AbortSignal): Promise<void> {
@@ -146,7 +152,7 @@ async function pollUntil(ended: AbortSignal): Promise<void> {
       isFollowing.value = true;
       await noteAll(jobs);
     } catch {
-      isFollowing.value = false; // The reason is shown above the page.
+      isFollowing.value = false; // a banner above the page shows the reason
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
@@ -161,7 +167,7 @@ async function followUntil(ended: AbortSignal, tell: Tell): Promise<void> {
       await lookAround();
       await followOnce(given, tell);
     } catch {
-      // The stream ended or was lost; a banner reports it.
+      // The stream ended or was lost, which a banner reports.
     }
     ended.removeEventListener('abort', stop);
     if (isFollowing.peek()) failures = 0;
@@ -174,10 +180,10 @@ async function followUntil(ended: AbortSignal, tell: Tell): Promise<void> {
 
 const HEALTH_MS = { ok: 60_000, degraded: 3_000 };
 
-/** A restarted service first serves nothing, and sends no event when it does. */
+/** Returns true if the service is healthy and serves a store. After a restart, a store is loaded without an event. */
 const isWell = (now: Health | null): boolean => now?.status === 'ok' && now.store.end !== null;
 
-/** Checks again after a while, sooner if there is a problem, including one that began during the pause. */
+/** Checks the health of the service periodically, and more often while there is a problem. */
 async function watchHealth(ended: AbortSignal): Promise<void> {
   for (let waited = 0; !ended.aborted; waited += HEALTH_MS.degraded) {
     await new Promise((resolve) => setTimeout(resolve, HEALTH_MS.degraded));
@@ -190,8 +196,8 @@ async function watchHealth(ended: AbortSignal): Promise<void> {
 }
 
 /**
- * Reads the identity of the service and compares it with the previous one. Before the first answer, one request is
- * sufficient.
+ * Reads the health of the service and compares its identity with the last known identity. Before the first response,
+ * concurrent calls share one request.
  */
 export function lookAround(): Promise<void> {
   if (health.peek() !== null) return look();
@@ -206,7 +212,7 @@ let looking: Promise<void> | null = null;
 async function look(): Promise<void> {
   const before = health.peek();
   const now = await service.peek().call('getHealth');
-  if (!('store' in now)) return; // The key is no longer valid, which requests of the page report.
+  if (!('store' in now)) return; // the key is no longer valid; other requests report it
   health.value = now;
   builtFor.value ??= now.version;
   if (before !== null && before.started_at !== now.started_at) {
@@ -216,7 +222,7 @@ async function look(): Promise<void> {
 }
 
 async function followOnce(given: AbortController, tell: Tell): Promise<void> {
-  /** Unfinished jobs of the first message. Missing ones ended in the meantime. */
+  /** Unfinished jobs of the first messages. Jobs missing here ended in the meantime. */
   const seen = new Set<string>();
   const own = Math.random().toString(36);
   let timer = setTimeout(() => given.abort(), SILENCE_MS);
@@ -226,7 +232,7 @@ async function followOnce(given: AbortController, tell: Tell): Promise<void> {
       timer = setTimeout(() => given.abort(), SILENCE_MS);
       isFollowing.value = true;
       if (event === 'status') {
-        const job = data as JobStatus; // The stream's statuses are those of the contract.
+        const job = data as JobStatus; // the contract defines the events of the stream
         seen.add(job.job_id);
         note(job);
         tell({ kind: 'status', job });
@@ -258,7 +264,7 @@ function announceEnd(job: JobStatus): void {
   else say('info', `${jobTitle(job)}: cancelled.`);
 }
 
-/** Jobs that were unfinished when the connection was lost and are no more. */
+/** Updates jobs that were unfinished when the connection was lost and have ended since. */
 async function settleMissing(seen: ReadonlySet<string>): Promise<void> {
   const missing = [...known.peek().values()].filter((job) => isUnfinished(job) && !seen.has(job.job_id));
   for (const { job_id: jobId } of missing) {
@@ -271,7 +277,7 @@ async function settleMissing(seen: ReadonlySet<string>): Promise<void> {
   }
 }
 
-/** Banner about the connection; null if there is none. */
+/** Text of the banner about a lost connection; null if the service is reachable. */
 export const connectionTrouble = computed(() =>
   isReached.value || (keyWanted.value !== null && !hasKey.value)
     ? null

@@ -4,23 +4,23 @@ import { useContext } from 'preact/hooks';
 import { useResource } from './resource.js';
 import { service } from './service.js';
 
-/** Reference data of a security shown next to its identifier. */
+/** Reference data shown next to the identifier of a security. */
 export interface NameFacts {
   readonly name: string | null;
   readonly sector: string | null;
   readonly country: string | null;
-  /** Currency of its prices. */
+  /** Currency of the prices. */
   readonly currency: string | null;
 }
 
-/** Number of identifiers per request, for an address of about 8 KB. */
+/** Maximum number of identifiers per request, which keeps the address below about 8 KB. */
 const AT_ONCE = 400;
 const FIELDS = ['NAME', 'SECTOR', 'COUNTRY', 'CURRENCY'];
 
-/** Data store of the displayed run; null for the served one. */
+/** Data store of the displayed run; null for the served store. */
 export const NamesStore = createContext<string | null>(null);
 
-/** Reads reference data of securities. Unknown securities are missing; missing columns are null. */
+/** Reads reference data of securities. Unknown securities are omitted; missing values are null. */
 export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {
   const store = useContext(NamesStore) ?? undefined;
   const key = identifiers.length === 0 ? null : `names ${store} ${asOf} ${identifiers.length} ${identifiers.join(',')}`;

@@ -1,6 +1,9 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 
-/** Returns the served store, and the store of a new index: the served one, if there are others. */
+/**
+ * Returns the served store and the store of a new index, which is set to the served store only if there are several
+ * stores.
+ */
 export function storeOfNew(stores: readonly DataStore[]): {
   readonly served: DataStore | undefined;
   readonly store: string | null;

@@ -1,9 +1,9 @@
 import { createStoredList } from './kept.js';
 
-/** Note on a day or a period of an index, stored in this browser. */
+/** A note on a day or period of an index, stored in this browser. */
 export interface Note {
   readonly id: string;
-  /** Subject: the id of an index, for example. */
+  /** Subject of the note, for example the id of an index. */
   readonly subject: string;
   readonly from: string;
   /** Last day of a period; null for a single day. */
@@ -11,12 +11,12 @@ export interface Note {
   readonly text: string;
 }
 
-/** Notes of a browser. */
+/** Maximum number of notes per browser. */
 const NOTES_MAX = 500;
 
 const { items: all, set: keep } = createStoredList<Note>('divisor.notes', NOTES_MAX);
 
-/** Notes about something, the earliest day first. */
+/** Returns the notes about a subject, sorted by date. */
 export const notesOf = (subject: string): readonly Note[] =>
   all.value.filter((note) => note.subject === subject).toSorted((a, b) => (a.from < b.from ? -1 : 1));
 

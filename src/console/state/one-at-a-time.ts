@@ -4,21 +4,21 @@ import { world } from './resource.js';
 import { troubleOf, type Trouble } from './service.js';
 
 export interface Latest<T> {
-  /** Last answer, also while another request is pending. */
+  /** Last response, which is kept while another request is pending. */
   readonly data: T | undefined;
   readonly trouble: Trouble | null;
-  /** True if the displayed answer belongs to an earlier request. */
+  /** True if the last response belongs to an earlier request. */
   readonly isBehind: boolean;
 }
 
-/** A pause in typing. */
+/** Delay after the last change in milliseconds, about a pause in typing. */
 const PAUSE_MS = 220;
 
 /**
- * Makes a request that changes with typing: at most one request is pending, and the latest one follows when it is
- * answered.
- * @param key identifies the request; null makes none
- * @param turn repeats the request when it changes; the last answer is kept until the new one arrives
+ * Sends a request that changes with typing. At most one request is pending; the latest request is sent after its
+ * response.
+ * @param key identifies the request; null sends none
+ * @param turn repeats the request when it changes; the last response is kept until the new one arrives
  */
 export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn = 0): Latest<T> {
   const data = useSignal<T | undefined>(undefined);
@@ -33,7 +33,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
     const timer = setTimeout(() => void run(), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [key, turn]);
-  // A refused request may succeed after a change elsewhere: another store, a new risk model.
+  // A refused request is sent again after a change of the service, for example another store or a new risk model.
   const now = world.value;
   useEffect(() => {
     if (key !== null && trouble.peek() !== null) void run();
@@ -64,7 +64,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
     asking.isBusy = false;
   }
 
-  /** Retries a request that the service could not answer yet, unless there is a newer one. */
+  /** Repeats a request that the service could not answer yet, unless there is a newer request. */
   async function retry(question: string): Promise<void> {
     if (asking.wanted === question) await run();
   }

@@ -1,4 +1,4 @@
-/** Input of a page: the named parts of its address. */
+/** Properties of a page: the parameters in its address. */
 export interface PageProps {
   readonly params: Readonly<Record<string, string>>;
 }

@@ -1,21 +1,21 @@
 import { parameter } from './place.js';
 
-/** Returns the name of a chart, table or figures within its page: its label without dates. */
+/** Returns the name of a chart, table or group of figures within its page: the label without dates. */
 export const partName = (label: string): string => label.replaceAll(/\d{4}-\d{2}-\d{2}/g, '…');
 
-/** Returns the only part of the page to show, from the address; null for the whole page. */
+/** Returns the part of the page that the address selects; null for the whole page. */
 export const findOnlyPart = (): string | null => parameter('part');
 
-/** Returns the charts, tables and figures on the page, in order. */
+/** Returns the names of the charts, tables and groups of figures on the page, in order. */
 export const partsOnPage = (): readonly string[] => {
   const parts = [...document.querySelectorAll<HTMLElement>('main [data-part]')];
-  // The attribute selects them.
+  // The selector requires this attribute.
   return [...new Set(parts.filter((part) => part.checkVisibility()).map((part) => part.dataset['part']!))];
 };
 
 /**
- * Hides everything on the page but one part, also what appears later.
- * @returns an end of it
+ * Hides everything on the page except one part, including content that is added later.
+ * @returns a function that shows everything again
  */
 export function showOnly(part: string): () => void {
   const root = document.documentElement;

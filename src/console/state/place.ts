@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 
-/** The address of the console, which contains every state that can be shared. */
+/** An address of the console, which contains all state that can be shared. */
 export interface Place {
   readonly path: string;
   readonly query: URLSearchParams;
@@ -15,7 +15,7 @@ addEventListener('popstate', () => {
   current.value = read();
 });
 
-/** Goes to an address of the console. With `replace`, it replaces the current one in the history. */
+/** Opens an address of the console. With `replace`, the address replaces the current history entry. */
 export function go(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   const before = current.value.path;
   if (replace) history.replaceState(null, '', address);
@@ -24,25 +24,25 @@ export function go(address: string, { replace = false }: { readonly replace?: bo
   if (!replace && current.value.path !== before) scrollTo(0, 0);
 }
 
-/** Returns the address of a page; null parameters are omitted. */
+/** Returns the address of a page with query parameters; null parameters are omitted. */
 export function addressOf(path: string, query: Readonly<Record<string, string | null>> = {}): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
   const text = new URLSearchParams(given).toString();
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** Returns the address of this page with other parameters. */
+/** Returns the address of the current page with changed parameters. */
 export function addQuery(changes: Readonly<Record<string, string | null>>): string {
   const { path, query } = current.value;
   return addressOf(path, { ...Object.fromEntries(query), ...changes });
 }
 
-/** Returns a parameter of the address. */
+/** Returns a query parameter of the current address; null if it is absent. */
 export function parameter(name: string): string | null {
   return current.value.query.get(name);
 }
 
-/** Changes parameters of the address without a new step of the way back. */
+/** Changes query parameters of the address without a new history entry. */
 export function setParameters(changes: Readonly<Record<string, string | null>>): void {
   go(addQuery(changes), { replace: true });
 }
@@ -52,7 +52,7 @@ const isOwn = ({ origin, pathname }: URL): boolean =>
   origin === location.origin &&
   (pathname === '/' || (pathname.startsWith('/console') && !pathname.includes('/assets/')));
 
-/** A click on a link to another page of the console changes the page without loading it. */
+/** Opens links to other pages of the console without reloading the document. */
 export function followLinks(): void {
   document.addEventListener('click', (event) => {
     if (
@@ -69,7 +69,7 @@ export function followLinks(): void {
     const address = new URL(link.href, location.href);
     if (!isOwn(address)) return;
     event.preventDefault();
-    // A part of a page in a frame opens links as whole pages.
+    // A pinned part in an iframe opens links as whole pages.
     if (parent === globalThis.window) go(address.pathname + address.search);
     else parent.location.assign(address.pathname + address.search);
   });

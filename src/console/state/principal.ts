@@ -8,13 +8,13 @@ export type Scope = PrincipalView['scopes'][number];
 /** Identity of the caller; null until the service has responded. */
 export const principal = signal<PrincipalView | null>(null);
 
-/** True if the key has a scope; other actions are not offered. */
+/** Returns true if the API key has a scope. Actions without the required scope are hidden. */
 export function may(scope: Scope): boolean {
   const scopes = principal.value?.scopes;
   return scopes !== undefined && (scopes.includes(scope) || scopes.includes('admin'));
 }
 
-/** Requests the identity of the caller, again after each change of the key. */
+/** Requests the identity of the caller, and again after each change of the key. */
 export function startPrincipal(): void {
   let isFirst = true;
   effect(() => {
@@ -25,11 +25,11 @@ export function startPrincipal(): void {
       (view) => {
         if (principal.peek() !== null && principal.peek()?.key_id !== view.key_id) forgetSeen();
         principal.value = view;
-        // Pages that were shown under another key ask again.
+        // The responses on the page may depend on the key.
         if (isOther) notifyChange();
       },
       () => {
-        principal.value = null; // The reason is shown where the answer is needed: on the key page, or above the page.
+        principal.value = null; // the key page or a banner shows the reason
       },
     );
   });

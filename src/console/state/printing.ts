@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals';
 import { options } from 'preact';
 
-/** True while the browser lays out the page for paper. */
+/** True while the browser prints the page. */
 export const isPrinting = signal(false);
 
 /** Width of the text on an A4 page with its margins, in pixels. */
 export const PRINT_WIDTH = 700;
 
-/** Components must update synchronously, because the browser lays out the page when the event ends. */
+/** Renders synchronously, because the browser lays out the page as soon as the print event ends. */
 function setPrinting(is: boolean): void {
   const usual = options.debounceRendering;
   options.debounceRendering = (render) => render();

@@ -2,14 +2,14 @@ import { monthsBefore } from '../words/dates.js';
 import { createStoredList } from './kept.js';
 import { go, parameter, addQuery } from './place.js';
 
-/** Returns the range of dates in the address; null for all dates. */
+/** Returns the date range in the address; null for all dates. */
 export function findChosenRange(): { readonly from: string; readonly to: string } | null {
   const from = parameter('from');
   const to = parameter('to');
   return from === null || to === null ? null : { from, to };
 }
 
-/** Selects a range; the way back leads to the one before. */
+/** Selects a date range and adds a history entry. */
 export function chooseRange(range: { readonly from: string; readonly to: string } | null): void {
   const before = findChosenRange();
   if (before?.from === range?.from && before?.to === range?.to) return;
@@ -26,7 +26,7 @@ const RANGES_MAX = 8;
 
 const { items, set } = createStoredList<DateRange>('divisor.ranges', RANGES_MAX);
 
-/** Ranges that were chosen in this browser, the newest last. */
+/** Date ranges selected in this browser, newest last. */
 export const earlierRanges = items;
 
 function noteRange(range: DateRange): void {

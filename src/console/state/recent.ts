@@ -1,6 +1,6 @@
 import { createStoredList } from './kept.js';
 
-/** A page that was seen. */
+/** A visited page. */
 interface Visit {
   readonly address: string;
   readonly text: string;
@@ -10,7 +10,7 @@ const RECENT_MAX = 30;
 
 const { items, set } = createStoredList<Visit>('divisor.visits', RECENT_MAX);
 
-/** Pages seen, the newest last. */
+/** Visited pages, newest last. */
 export const recent = items;
 
 export function noteVisit(visit: Visit): void {
@@ -19,7 +19,7 @@ export function noteVisit(visit: Visit): void {
 
 const INDEX_PAGE = /^\/console\/indices\/([^/]+)/;
 
-/** Returns the index among these whose pages were seen last; the first one if none was. */
+/** Returns the id with the most recently visited page. Default: the first id. */
 export function findLastVisit(ids: readonly string[]): string | undefined {
   const seen = items.peek().flatMap(({ address }) => INDEX_PAGE.exec(address)?.[1] ?? []);
   return seen.map(decodeURIComponent).findLast((id) => ids.includes(id)) ?? ids[0];

@@ -4,40 +4,40 @@ import type { OnRefusal } from './actions.js';
 import { world } from './resource.js';
 import type { Trouble } from './service.js';
 
-/** Refused request, with the place on the page where it was made. */
+/** A refused request and the component that sent it. */
 interface RefusedRequest {
   readonly place: object;
-  /** Subject of the request, for forms elsewhere that show its fields: `run CORE`. */
+  /** Subject of the request, such as `run CORE`, for forms elsewhere that show its fields. */
   readonly about: string;
   readonly trouble: Trouble;
 }
 
-/** Last request, if it was refused. The next one replaces it. */
+/** The last request if it was refused. The next request clears it. */
 const last = signal<RefusedRequest | null>(null);
 
-/** A busy service may answer after a change. */
+/** Clears the refusal of a busy service after a change, because the service may accept the request now. */
 effect(() => {
   void world.value;
   if (last.peek()?.trouble.retrySeconds != null) last.value = null;
 });
 
-/** Refusal of the last request about a subject; null if it was accepted. */
+/** Returns the refusal of the last request about a subject; null if there is none. */
 export const refusalAbout = (about: string): Trouble | null =>
   last.value?.about === about ? last.value.trouble : null;
 
-/** Clears the refusal, because the request changed. */
+/** Clears the refusal because the request was changed. */
 export function forgetRefusal(about: string): void {
   if (last.value?.about === about) last.value = null;
 }
 
 export interface Asking {
-  /** Refusal of the last request from this place. */
+  /** Refusal of the last request from this component. */
   readonly trouble: Trouble | null;
-  /** Sends a request about something. */
+  /** Sends a request about a subject. */
   ask<T>(about: string, request: (onRefusal: OnRefusal) => Promise<T>): Promise<T>;
 }
 
-/** A source of requests that shows why one was refused. */
+/** Returns a function that sends requests, and the refusal of the last request. */
 export function useAsking(): Asking {
   const [place] = useState({});
   return {
@@ -51,5 +51,5 @@ export function useAsking(): Asking {
   };
 }
 
-/** Subject of requests for runs: the form of their terms shows the refusals. */
+/** Returns the subject of run requests, under which the form of the terms shows refusals. */
 export const runOf = (id: string): string => `run ${id}`;

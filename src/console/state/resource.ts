@@ -3,7 +3,8 @@ import { useMemo } from 'preact/hooks';
 import { isReached, troubleOf, type Trouble } from './service.js';
 
 /**
- * Increases whenever displayed data may have changed: a job ended, a document was saved, the service became available.
+ * Counter that increases whenever displayed data may have changed, for example after a job ended, a document was saved
+ * or the service became available.
  */
 export const world = signal(0);
 
@@ -11,9 +12,9 @@ export function notifyChange(): void {
   world.value++;
 }
 
-/** State of a response of the service. */
+/** State of a request and its response. */
 export interface Resource<T> {
-  /** Last answer; undefined before the first. It is kept while a newer one is pending. */
+  /** Last response; undefined before the first. It is kept while a newer request is pending. */
   readonly data: T | undefined;
   readonly trouble: Trouble | null;
   readonly isLoading: boolean;
@@ -21,19 +22,19 @@ export interface Resource<T> {
 }
 
 export interface ResourceOptions {
-  /** True if the answer is requested again after changes. Default: true. */
+  /** True if the request is repeated after changes. Default: true. */
   readonly follows?: boolean;
-  /** True if the previous answer is kept until the new one arrives, for example after a change of dates. */
+  /** True if the previous response is kept until a new one arrives, for example after a change of dates. */
   readonly keeps?: boolean;
-  /** True if the request waits until others are answered, because the page is readable without it. */
+  /** True if the request waits for other requests, because the page is readable without it. */
   readonly isLater?: boolean;
 }
 
-/** Pending requests, except those that wait for others. */
+/** Number of pending requests, without those that wait for others. */
 const busy = signal(0);
-/** True if no request has been pending for a moment. */
+/** True if no request has been pending for `SETTLED_MS`. */
 const settled = signal(false);
-/** Time in which an answer may cause further requests of a page. */
+/** Time in milliseconds within which a response may cause further requests of a page. */
 const SETTLED_MS = 40;
 effect(() => {
   if (busy.value > 0) {
@@ -46,18 +47,21 @@ effect(() => {
   return () => clearTimeout(timer);
 });
 
-/** Answers requested before their page was loaded. */
+/** Responses requested while the page was still loading, by key. */
 const primed = new Map<string, Promise<unknown>>();
 
-/** Makes the first request of a page before the page is loaded. @param key of the request, as used by the page */
+/**
+ * Sends the first request of a page before the page is loaded.
+ * @param key key of the request, as the page uses it
+ */
 export function prime<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): void {
   if (primed.has(key)) return;
   const answer = ask(new AbortController().signal);
-  answer.catch(() => undefined); // The page takes the failure.
+  answer.catch(() => undefined); // the page handles the error
   primed.set(key, answer);
 }
 
-/** Earlier answers, so that a revisited page shows them immediately. */
+/** Earlier responses, so that a page visited again is shown immediately. */
 const seen = new Map<string, unknown>();
 const SEEN_MAX = 60;
 
@@ -68,15 +72,15 @@ function keep(key: string, data: unknown): void {
   if (seen.size > SEEN_MAX && oldest !== undefined) seen.delete(oldest);
 }
 
-/** Forgets what was seen: another key may see other things. */
+/** Discards the earlier responses after a change of the key, which may give access to other data. */
 export function forgetSeen(): void {
   seen.clear();
 }
 
 /**
- * Makes a request, and repeats it when the key or `world` changes, and when a service that could not answer may be
- * ready. An obsolete request is aborted.
- * @param key identifies the request; null makes none
+ * Sends a request, and repeats it when the key or `world` changes, and after a delay if the service could not answer
+ * yet. An obsolete request is aborted.
+ * @param key identifies the request; null sends none
  */
 export function useResource<T>(
   key: string | null,
@@ -103,7 +107,7 @@ export function useResource<T>(
       return undefined;
     }
     if (isLater && !seen.has(asked) && !settled.peek()) {
-      void settled.value; // Asked again once it is.
+      void settled.value; // sends the request again when `settled` changes
       return undefined;
     }
     const known = seen.get(asked) as T | undefined;
@@ -121,7 +125,7 @@ export function useResource<T>(
   };
 }
 
-/** Adds the automatic retry to the message of a failed read. Actions of a user are not retried. */
+/** Adds the announcement of the automatic retry to the message of a failed read request. */
 const askedAgain = (trouble: Trouble): Trouble =>
   trouble.code === null && trouble.retrySeconds !== null
     ? { ...trouble, message: `${trouble.message} The page retries automatically.` }
@@ -137,12 +141,15 @@ interface Answering<T> {
   again(): void;
 }
 
-/** @returns a function that aborts the request */
+/**
+ * Sends a request and stores its outcome in signals.
+ * @returns a function that aborts the request
+ */
 function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: Answering<T>): () => void {
   const given = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   isLoading.value = true;
-  const early = primed.get(key) as Promise<T> | undefined; // It answers the same request.
+  const early = primed.get(key) as Promise<T> | undefined; // the response has the key of this request
   primed.delete(key);
   const answered = early ?? ask(given.signal);
   if (!isLater) {
@@ -164,9 +171,9 @@ function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: A
       if (given.signal.aborted) return;
       isLoading.value = false;
       const told = askedAgain(troubleOf(thrown));
-      // Numbers of another request are not shown together with a refusal.
+      // Data of another request must not be shown together with the error of this request.
       if (told.retrySeconds === null && !seen.has(key)) data.value = undefined;
-      // An unreachable service is reported once, above the page. Loaded data is kept.
+      // An unreachable service is reported once, in a banner. Loaded data is kept.
       if (isReached.peek() || data.peek() === undefined) trouble.value = told;
       if (told.retrySeconds !== null) timer = setTimeout(again, told.retrySeconds * 1000);
     },

@@ -8,7 +8,7 @@ export type Definition =
   | { readonly index: IndexDocument; readonly strategy: null }
   | { readonly index: null; readonly strategy: StoredStrategy };
 
-/** Returns the definition of an index, or of the strategy that has its id. */
+/** Returns the definition of an index, or of the strategy with this id. */
 export async function definitionOf(id: string, signal: AbortSignal): Promise<Definition> {
   try {
     return { index: await service.value.call('getIndex', { params: { index_id: id }, signal }), strategy: null };
@@ -30,10 +30,10 @@ export const overviewKey = (id: string): string => `overview ${runKey(id)}`;
 export const overviewOf = (id: string, signal: AbortSignal) =>
   service.value.call('getOverview', { params: { index_id: id }, query: readShownRun(), signal });
 
-/** Parts of an index page that show no run. */
+/** Tabs of an index page that do not depend on a run. */
 const WITHOUT_RUN = ['versions', 'methodology'];
 
-/** Makes the first requests of an index page while its scripts are loaded. */
+/** Sends the first requests of an index page while its scripts are loading. */
 export function primeIndexPage(id: string): void {
   prime(definitionKey(id), (signal) => definitionOf(id, signal));
   if (!WITHOUT_RUN.includes(parameter('tab') ?? '')) prime(overviewKey(id), (signal) => overviewOf(id, signal));

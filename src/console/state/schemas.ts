@@ -1,10 +1,10 @@
 import { useResource, type Resource, type ResourceOptions } from './resource.js';
 import { service } from './service.js';
 
-/** A schema of the contract, as OpenAPI has it. */
+/** A schema of the contract in the form of OpenAPI. */
 export interface Schema {
   readonly $ref?: string;
-  /** A list for a value that may be null. */
+  /** Type, or a list of types for a value that may be null. */
   readonly type?: string | readonly string[] | undefined;
   readonly format?: string;
   readonly description?: string;
@@ -27,18 +27,18 @@ interface OpenApi {
   readonly components: { readonly schemas: Schemas };
 }
 
-/** Schemas of documents from the service, from which forms derive. */
+/** Reads the schemas of the contract, from which forms are generated. */
 export const useSchemas = (options: Pick<ResourceOptions, 'isLater'> = {}): Resource<Schemas> =>
   useResource(
     'schemas',
     async (signal) => {
       const document = await service.value.call('getOpenApi', { signal });
-      return (document as unknown as OpenApi).components.schemas; // An OpenAPI document has them.
+      return (document as unknown as OpenApi).components.schemas; // every OpenAPI document of the service has schemas
     },
     { follows: false, ...options },
   );
 
-/** Returns the schema behind references. */
+/** Follows the references of a schema. */
 export function resolve(schemas: Schemas, schema: Schema): Schema {
   const name = schema.$ref?.split('/').at(-1);
   const target = name === undefined ? undefined : schemas[name];

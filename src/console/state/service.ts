@@ -4,7 +4,7 @@ import { lookForSession, addToken } from './session.js';
 
 void lookForSession();
 
-/** Stored only while the tab is open. */
+/** Session storage key of the API key, which is kept while the tab is open. */
 const KEY_PLACE = 'divisor.key';
 
 const keyKept = signal(sessionStorage.getItem(KEY_PLACE) ?? undefined);
@@ -12,15 +12,15 @@ const keyKept = signal(sessionStorage.getItem(KEY_PLACE) ?? undefined);
 /** True if the last request reached the service. */
 export const isReached = signal(true);
 
-/** Message of a service that requires a key or rejects the given one. */
+/** Message of a service that requires an API key or rejects it; null if no key is needed. */
 export const keyWanted = signal<string | null>(null);
 
-/** Wraps fetch to record whether the service is reachable. */
+/** Wraps `fetch` and records whether the service was reached. */
 const trackReachability: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, addToken(init));
     isReached.value = true;
-    // The body of an aborted request is unreadable, so the state is unchanged.
+    // The body of an aborted request cannot be read; the state is then unchanged.
     if (response.status === 401)
       keyWanted.value = (await sentenceOf(response.clone())) ?? keyWanted.value ?? 'The service requires a key.';
     return response;
@@ -35,12 +35,12 @@ async function sentenceOf(response: Response): Promise<string | undefined> {
   return body?.error?.message;
 }
 
-/** Client of the service that served this page. */
+/** Client of the service from which this page was loaded. */
 export const service = computed(() =>
   createDivisorClient({ url: location.origin, key: keyKept.value, fetch: trackReachability }),
 );
 
-/** Tabs share state only with tabs that use the same key. */
+/** Channel name for tabs with the same API key, which share job states. */
 export const sharedName = computed(() => `divisor.jobs ${keyKept.value ?? ''}`);
 
 export const hasKey = computed(() => keyKept.value !== undefined);
@@ -56,7 +56,7 @@ export function forgetKey(): void {
   keyKept.value = undefined;
 }
 
-/** Error message for users. */
+/** An error that is shown to the user. */
 export interface Trouble {
   readonly message: string;
   readonly code: string | null;
@@ -64,17 +64,17 @@ export interface Trouble {
   readonly detail: DivisorError['detail'];
   readonly requestId: string | null;
   readonly status: number | null;
-  /** Seconds after which the same request may succeed; null if only a change helps. */
+  /** Seconds after which the same request may succeed; null if it would fail again. */
   readonly retrySeconds: number | null;
 }
 
-/** Default for a service that does not answer or does not state a time. */
+/** Default delay in seconds for a service that does not answer or does not state a delay. */
 const RETRY_SECONDS = 3;
 
 /** Returns true for errors of a service that is busy or starting. */
 const isPassing = ({ status }: DivisorError): boolean => status === 503 || status === 429;
 
-/** Messages of browsers about a script that they could not load. */
+/** Error messages of browsers about a script that could not be loaded. */
 const OF_SCRIPTS = /dynamically imported module|importing a module script/i;
 const SCRIPT_MISSING = 'This part of the console could not be loaded. Reload the page.';
 

@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals';
 
-/** Column layouts of tables, by column id. */
+/** Column layout of a table. Columns are identified by id. */
 export interface TableLayout {
-  /** Columns in their order, followed by the others in the order of the page. Default: the order of the page. */
+  /** Columns in display order; unlisted columns follow in the order of the page. Default: the order of the page. */
   readonly order: readonly string[];
   readonly hidden: readonly string[];
-  /** Columns that are shown in narrow tables too. */
+  /** Columns that are also shown in narrow tables. */
   readonly kept: readonly string[];
-  /** Columns that remain visible while the others scroll. */
+  /** Columns that stay visible while the other columns scroll. */
   readonly pinned: readonly string[];
-  /** Widths in pixels. */
+  /** Widths in pixels by column. */
   readonly widths: Readonly<Record<string, number>>;
   readonly group: string | null;
 }
@@ -17,7 +17,7 @@ export interface TableLayout {
 export const PLAIN: TableLayout = { order: [], hidden: [], kept: [], pinned: [], widths: {}, group: null };
 
 const LAYOUTS_PLACE = 'divisor.tables';
-/** Maximum number of tables whose layout is stored. The oldest is dropped. */
+/** Maximum number of stored layouts; the oldest layout is dropped. */
 const LAYOUTS_MAX = 60;
 
 const layouts = signal<Readonly<Record<string, TableLayout>>>(readKept());
@@ -25,16 +25,16 @@ const layouts = signal<Readonly<Record<string, TableLayout>>>(readKept());
 function readKept(): Record<string, TableLayout> {
   try {
     const all: unknown = JSON.parse(localStorage.getItem(LAYOUTS_PLACE) ?? '{}');
-    return typeof all === 'object' && all !== null ? (all as Record<string, TableLayout>) : {}; // Written below.
+    return typeof all === 'object' && all !== null ? (all as Record<string, TableLayout>) : {}; // written by `keepLayout`
   } catch {
     return {};
   }
 }
 
-/** Returns the arrangement of a table. */
+/** Returns the layout of a table. */
 export const layoutOf = (table: string): TableLayout => ({ ...PLAIN, ...layouts.value[table] });
 
-/** Remembers an arrangement in this browser. */
+/** Stores the layout of a table in this browser. */
 export function keepLayout(table: string, layout: TableLayout): void {
   const { [table]: _, ...others } = layouts.peek();
   const isPlain = JSON.stringify(layout) === JSON.stringify(PLAIN);

@@ -1,26 +1,32 @@
-/** One of the visible tabs of a browser, chosen by the browser: it leads until it is hidden or closed, then another one does. */
+/**
+ * Options of a group of tabs. The browser selects one visible tab as the leader; when it is hidden or closed, another
+ * tab becomes the leader.
+ */
 interface Sharing<M> {
-  /** Name shared by all tabs. */
+  /** Name shared by the tabs of the group. */
   readonly name: string;
-  /** Ends this tab's part. */
+  /** Signal that removes this tab from the group. */
   readonly ended: AbortSignal;
   /** Called with a message of another tab. */
   onMessage(message: M, tell: (message: M) => void): void;
-  /** Work of the leading tab, until it ends. */
+  /** Does the work of the leading tab; returns when the work has ended. */
   lead(tell: (message: M) => void): Promise<void>;
 }
 
-/** Returns true if tabs can share. Browsers allow locks only for local addresses and HTTPS. */
+/** Returns true if tabs can share work. Browsers provide locks only for local addresses and HTTPS. */
 export const canShare = (): boolean => 'locks' in navigator && typeof BroadcastChannel === 'function';
 
-/** Shares what only one tab may do. @returns when its part has ended */
+/**
+ * Joins a group of tabs in which only the leader does the work.
+ * @returns a promise that is resolved when this tab has left the group
+ */
 export async function shareAmongTabs<M>({ name, ended, onMessage, lead }: Sharing<M>, first: M): Promise<void> {
   const channel = new BroadcastChannel(name);
   const tell = (message: M) => {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin to be named
     if (!ended.aborted) channel.postMessage(message);
   };
-  // Tabs of one version send no other messages.
+  // All tabs run the same version and send only these messages.
   channel.addEventListener('message', ({ data }) => onMessage(data as M, tell));
   ended.addEventListener('abort', () => channel.close());
   tell(first);

@@ -14,7 +14,7 @@ dark.addEventListener('change', ({ matches }) => {
 const kept = localStorage.getItem(THEME_PLACE);
 export const theme = signal<Theme>(THEMES.find((known) => known === kept) ?? 'system');
 
-/** The theme in force; paper is white. */
+/** Current theme; the light theme is used for printing. */
 export const shade = computed(() => {
   if (isPrinting.value) return 'light';
   return theme.value === 'system' ? (systemIsDark.value ? 'dark' : 'light') : theme.value;

@@ -4,11 +4,11 @@ export interface Toast {
   readonly id: number;
   readonly kind: 'good' | 'bad' | 'info';
   readonly text: string;
-  /** Link of the note. */
+  /** Link shown after the text. */
   readonly link?: { readonly address: string; readonly text: string } | undefined;
 }
 
-/** Short notes that disappear automatically. */
+/** Short messages that disappear automatically. */
 export const toasts = signal<readonly Toast[]>([]);
 
 const SHOWN_MS = 8_000;

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 
-/** Step of the tour: a page, and the element that it explains. */
+/** A step of the tour: a page, and an explanation of it. */
 interface Step {
   readonly title: string;
   readonly text: string;
-  /** Returns the page of the step for the index of the tour. */
+  /** Returns the address of the step's page for the index of the tour. */
   address(index: string): string;
 }
 
@@ -43,7 +43,7 @@ interface Tour {
   readonly step: number;
 }
 
-/** The tour that is under way in this tab; null if none is. */
+/** The tour in this tab; null if no tour is active. */
 export const tour = signal<Tour | null>(null);
 
 export function startTour(index: string): void {

@@ -1,6 +1,6 @@
 import { createStoredList } from './kept.js';
 
-/** Address of the console with a name. */
+/** An address of the console, saved under a name. */
 export interface SavedView {
   readonly name: string;
   readonly address: string;
@@ -10,10 +10,10 @@ const VIEWS_MAX = 100;
 
 const { items, set } = createStoredList<SavedView>('divisor.views', VIEWS_MAX);
 
-/** Views that were saved in this browser. */
+/** Views saved in this browser. */
 export const savedViews = items;
 
-/** Saves an address, replacing one with the same name. */
+/** Saves a view. A saved view with the same name is replaced. */
 export const saveView = (view: SavedView): void =>
   set([...items.peek().filter(({ name }) => name !== view.name), view]);
 

@@ -11,12 +11,13 @@ const CASH: ReadonlySet<string> = new Set([
 ]);
 const SHARES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 
-/** Decimals of amounts and ratios, as data has them. */
+/** Maximum number of decimals of amounts and ratios, as in the data. */
 const DIGITS = 6;
 
 /**
- * Formats the value of a corporate action with its unit: `0.7008 a share`, `2 for 1`; others are ratios without a unit.
- * @param currency of cash, if known
+ * Formats the value of a corporate action with its unit, for example `0.7008 a share` or `2 for 1`. Other types have
+ * ratios without a unit.
+ * @param currency currency of a cash amount; null if unknown
  */
 export function actionValue(type: IndexAction['type'], value: number | null, currency: string | null = null): string {
   if (value === null) return figure(value);

@@ -1,10 +1,13 @@
-/** Addresses of pages that several pages lead to. */
+/** Returns the address of the page of an index. */
 
 export const indexAddress = (id: string): string => `/console/indices/${encodeURIComponent(id)}`;
 
 export const rebalanceAddress = (id: string, date: string): string => `${indexAddress(id)}/rebalances/${date}`;
 
-/** @param store one that is not the served one */
+/**
+ * Returns the address of the page of a security.
+ * @param store data store. Default: the served store
+ */
 export const nameAddress = (identifier: string, store?: string): string =>
   `/console/names/${encodeURIComponent(identifier)}${store === undefined ? '' : `?store=${encodeURIComponent(store)}`}`;
 
@@ -27,6 +30,6 @@ export const closuresAddress = (calendar: string): string =>
 
 export const approvalAddress = (id: number): string => `/console/approvals?approval=${id}`;
 
-/** Page of a register, or of one of its documents. */
+/** Returns the address of a register, or of one of its documents. */
 export const governanceAddress = (part: string, id?: string): string =>
   `/console/governance/${part}${id === undefined ? '' : `/${encodeURIComponent(id)}`}`;

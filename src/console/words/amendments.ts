@@ -1,4 +1,7 @@
-/** Changes of a definition with published closes: which of them can apply from a date, and the amendment that does so. */
+/**
+ * Changes of a definition with published closes: which of the changes can apply from a date, and the amendment that
+ * applies them.
+ */
 
 import {
   differences,
@@ -23,21 +26,24 @@ export const AMENDABLE: readonly string[] = [
   'rounding',
 ];
 
-/** Members of the treatment that no amendment changes, as in the contract. */
+/** Members of the treatment that an amendment cannot change, as in the contract. */
 export const FIXED_TREATMENT: readonly string[] = ['dividends', 'reinvestment'];
 
-/** Members that affect no close. */
+/** Members that do not affect closes. */
 const DESCRIPTIVE: readonly string[] = ['name', 'description', 'tags'];
 
-/** Changes of a definition by their effect on published closes. */
+/** Changes of a definition, split by their effect on published closes. */
 export interface SortedChanges {
   /** Changes that can apply from a date. */
   readonly amendable: readonly Difference[];
-  /** Changes that apply to the whole history only. */
+  /** Changes that can only apply to the whole history. */
   readonly fixed: readonly Difference[];
 }
 
-/** Sorts the changes that affect closes. @param through last published close */
+/**
+ * Splits the changes that affect closes.
+ * @param through last published close
+ */
 export function sortChanges(before: JsonObject, after: JsonObject, through: string): SortedChanges {
   const changes = differences(before, after).filter(
     ({ path: [member], ...values }) =>
@@ -50,11 +56,11 @@ export function sortChanges(before: JsonObject, after: JsonObject, through: stri
   return { amendable: changes.filter((change) => !isFixed(change)), fixed: changes.filter(isFixed) };
 }
 
-/** A stored definition has its defaults, which a form omits. */
+/** Returns true for an empty value. A stored definition contains defaults that a form omits. */
 const isEmpty = (value: Json | undefined): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 
-/** Returns true if only amendments after the published closes were added. */
+/** Returns true if the only change is the addition of amendments after the published closes. */
 function areLater(before: JsonObject, after: JsonObject, through: string): boolean {
   const [known, all] = [amendmentsOf(before), amendmentsOf(after)];
   const isKept = JSON.stringify(all.slice(0, known.length)) === JSON.stringify(known);
@@ -67,12 +73,14 @@ const amendmentsOf = ({ amendments }: JsonObject): readonly JsonObject[] =>
 interface Amended {
   /** The stored definition. */
   readonly before: JsonObject;
-  /** The edited one. */
+  /** The edited definition. */
   readonly after: JsonObject;
   readonly amendable: SortedChanges['amendable'];
 }
 
-/** Returns the definition before and after an amendment from a date: earlier amendments that are effective by then apply to both. */
+/**
+ * Returns the definition in force on a date, with the earlier amendments applied, before and after the new amendment.
+ */
 export function textsOn(
   date: string,
   { before, after, amendable }: Amended,
@@ -80,15 +88,15 @@ export function textsOn(
   const { amendments: _, ...first } = before;
   const inForce = amendmentsOf(before)
     .filter(({ effective_from: from }) => String(from) <= date)
-    .reduce<Json>((text, { changes }) => mergePatch(text, changes ?? {}), first) as JsonObject; // Patches of an object.
+    .reduce<Json>((text, { changes }) => mergePatch(text, changes ?? {}), first) as JsonObject; // a merge patch of an object returns an object
   const amended = amendable.reduce<Json>((text, { path }) => {
     const own = wholeLists(path, before, inForce);
     return addValue(text, own, valueAt(after, own));
-  }, inForce) as JsonObject; // Members of it are replaced.
+  }, inForce) as JsonObject; // replacing members of an object returns an object
   return { inForce, amended };
 }
 
-/** Ends a path at the first list that an earlier amendment has changed: its rows are other ones. */
+/** Cuts a path at the first list that an earlier amendment changed, because positions in this list differ. */
 function wholeLists(path: Path, before: JsonObject, inForce: JsonObject): Path {
   const at = path.findIndex(
     (step, k) =>
@@ -98,7 +106,7 @@ function wholeLists(path: Path, before: JsonObject, inForce: JsonObject): Path {
   return at === -1 ? path : path.slice(0, at);
 }
 
-/** Returns the stored definition with a further amendment, and with changes that affect no close. */
+/** Returns the stored definition with an added amendment, and with the changes that do not affect closes. */
 export function addAmendment(date: string, terms: JsonObject, changed: Amended): JsonObject {
   const { before, after } = changed;
   const { inForce, amended } = textsOn(date, changed);
@@ -113,7 +121,10 @@ export function addAmendment(date: string, terms: JsonObject, changed: Amended):
   };
 }
 
-/** Applies a merge patch. @source RFC 7396 */
+/**
+ * Applies a JSON merge patch.
+ * @source RFC 7396
+ */
 function mergePatch(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
   const merged: Record<string, Json | undefined> = isObject(target) ? { ...target } : {};
@@ -123,7 +134,10 @@ function mergePatch(target: Json | undefined, patch: Json): Json {
   return merged;
 }
 
-/** Returns the merge patch that leads from one object to another. @source RFC 7396 */
+/**
+ * Returns the JSON merge patch between two objects.
+ * @source RFC 7396
+ */
 export function patchBetween(before: JsonObject, after: JsonObject): JsonObject {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return Object.fromEntries(

@@ -2,7 +2,10 @@ import { formatAtMost, decimal, figure, NONE } from './numbers.js';
 
 const UNITS = ['', 'K', 'M', 'B', 'T'] as const;
 
-/** Returns an amount with three digits and its unit: `12.3B`. Browsers differ in the units of their compact notation. */
+/**
+ * Formats an amount with three digits and a suffix, for example `12.3B`. The compact notation of Intl is not used,
+ * because its suffixes differ between browsers.
+ */
 export function compact(value: number | null): string {
   if (value === null) return NONE;
   const rounded = Number(value.toPrecision(3));

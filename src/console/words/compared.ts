@@ -1,19 +1,19 @@
-/** Measures of several level series on the same dates. Returns are simple, from one session to the next. */
+/** Measures that compare level series on the same dates. Returns are simple returns between consecutive sessions. */
 
 type Levels = readonly (number | null)[];
 
-/** Sessions of a year: markets that trade on weekends have all days. */
+/** Returns the number of sessions per year: 365 for markets that trade on weekends, otherwise 252. */
 export const sessionsOfYear = (dates: readonly string[]): number =>
   dates.some((date) => new Date(date).getUTCDay() % 6 === 0) ? 365 : 252;
 
-/** Returns between neighbouring levels; null if one of them is missing. */
+/** Returns the simple returns between consecutive levels; null if a level is missing. */
 export const returnsOf = (levels: Levels): readonly (number | null)[] =>
   levels.slice(1).map((level, t) => {
     const before = levels[t] ?? null;
     return level === null || before === null ? null : level / before - 1;
   });
 
-/** Level against the highest one before, minus 1. */
+/** Returns the drawdowns: each level divided by the highest level so far, minus 1. */
 export function drawdownsOf(levels: Levels): readonly (number | null)[] {
   let peak = 0;
   return levels.map((level) => {
@@ -24,8 +24,8 @@ export function drawdownsOf(levels: Levels): readonly (number | null)[] {
 }
 
 /**
- * Returns the return of each calendar year, from the last level of the previous year; in the first year from its first
- * level.
+ * Returns the return of each calendar year, measured from the last level of the previous year. The first year is
+ * measured from its first level.
  */
 export function calendarYears(dates: readonly string[], levels: Levels): ReadonlyMap<string, number> {
   const years = new Map<string, number>();
@@ -41,17 +41,17 @@ export function calendarYears(dates: readonly string[], levels: Levels): Readonl
       year = own;
     }
     last = level;
-    years.set(own, level / base! - 1); // Set with the first level of a year.
+    years.set(own, level / base! - 1); // `base` is set at the first level
   });
   return years;
 }
 
 const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Sample covariance. */
+/** Computes the sample covariance. */
 function covariance(a: readonly number[], b: readonly number[]): number {
   const [meanA, meanB] = [meanOf(a), meanOf(b)];
-  // It has the length of `a`.
+  // `b` has the length of `a`
   return a.reduce((sum, value, t) => sum + (value - meanA) * (b[t]! - meanB), 0) / (a.length - 1);
 }
 
@@ -63,7 +63,7 @@ export interface Relative {
   readonly downCapture: number | null;
 }
 
-/** Computes returns of one series relative to another, on their common sessions. */
+/** Computes the measures of one series relative to another, on the sessions with returns of both. */
 export function relativeTo(own: Levels, reference: Levels, sessions: number): Relative {
   return relativeOf(returnsOf(own), returnsOf(reference), sessions);
 }
@@ -73,7 +73,7 @@ function relativeOf(own: Levels, reference: Levels, sessions: number): Relative 
   if (a.length < 2)
     return { correlation: null, beta: null, trackingErrorAnnual: null, upCapture: null, downCapture: null };
   const [own2, both, reference2] = [covariance(a, a), covariance(a, b), covariance(b, b)];
-  const differences = a.map((value, t) => value - b[t]!); // It has the length of `a`.
+  const differences = a.map((value, t) => value - b[t]!); // `b` has the length of `a`
   return {
     correlation: own2 > 0 && reference2 > 0 ? both / Math.sqrt(own2 * reference2) : null,
     beta: reference2 > 0 ? both / reference2 : null,
@@ -91,7 +91,10 @@ function pairValues(a: readonly (number | null)[], b: readonly (number | null)[]
   return [both.map(([value]) => value), both.map(([, other]) => other)];
 }
 
-/** Computes the geometric mean return over that of the reference, on sessions with one sign of the reference return. */
+/**
+ * Computes the capture ratio: the geometric mean return divided by that of the reference, on the sessions with one sign
+ * of the reference return.
+ */
 function capture(
   own: readonly number[],
   reference: readonly number[],
@@ -107,7 +110,8 @@ function capture(
 export type RollingMeasure = 'volatility' | 'correlation' | 'beta';
 
 /**
- * Computes a measure over the last sessions at each date; null before there are enough. @cost the window at each date
+ * Computes a measure over the last sessions at each date; null before there are enough returns.
+ * @cost the window length for each date
  */
 export function computeRolling(
   measure: RollingMeasure,
@@ -130,7 +134,7 @@ interface Rolled {
   readonly sessions: number;
 }
 
-/** Weight that two portfolios have in common: the sum of the smaller weight of each security. */
+/** Returns the common weight of two portfolios: the sum over all securities of the smaller weight. */
 export function overlapOf(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): number {
   let sum = 0;
   for (const [name, weight] of a) sum += Math.max(0, Math.min(weight, b.get(name) ?? 0));

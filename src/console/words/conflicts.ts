@@ -1,28 +1,28 @@
 import { differences, pathText, valueAt, addValue, type Json, type JsonObject, type Path } from './paths.js';
 
-/** Field in which two editors of one document differ. */
+/** A field in which two versions of a document differ. */
 export interface ChangedField {
   readonly path: Path;
-  /** The original value; undefined if it was absent. */
+  /** Original value; undefined if the field was absent. */
   readonly before: Json | undefined;
   readonly mine: Json | undefined;
   readonly theirs: Json | undefined;
   readonly by: 'you' | 'them' | 'both';
 }
 
-/** Side whose value a field has. */
+/** Version whose value is used for a field. */
 export type Side = 'mine' | 'theirs';
 
 interface Versions {
-  /** The common original. */
+  /** Common original of both versions. */
   readonly base: JsonObject;
   readonly mine: JsonObject;
   readonly theirs: JsonObject;
 }
 
 /**
- * Returns the fields in which two versions differ, in the order of the document. If one changed a part of a field that
- * the other changed, the whole field is returned.
+ * Returns the fields in which two versions differ, in document order. If one version changed a part of a field that the
+ * other version changed as a whole, the whole field is returned.
  */
 export function listChangedFields({ base, mine, theirs }: Versions): readonly ChangedField[] {
   const own = pathsOf(base, mine);
@@ -44,11 +44,14 @@ const pathsOf = (before: JsonObject, after: JsonObject): readonly Path[] =>
 
 const isWithin = (path: Path, outer: Path): boolean => outer.every((step, i) => step === path[i]);
 
-/** Returns the side whose value a field takes: the chosen one, or the only one that changed it; null if both did. */
+/**
+ * Returns the version whose value a field takes: the selected version, or the only version that changed the field.
+ * Returns null if both changed it and none is selected.
+ */
 export const sideOf = ({ path, by }: ChangedField, chosen: ReadonlyMap<string, Side>): Side | null =>
   chosen.get(pathText(path)) ?? (by === 'both' ? null : by === 'you' ? 'mine' : 'theirs');
 
-/** Returns their version with my value of the chosen fields; null while a choice is missing. */
+/** Returns their version with my values in the selected fields; null while a selection is missing. */
 export function resolve(
   theirs: JsonObject,
   fields: readonly ChangedField[],
@@ -57,5 +60,5 @@ export function resolve(
   if (fields.some((field) => sideOf(field, chosen) === null)) return null;
   return fields
     .filter((field) => sideOf(field, chosen) === 'mine')
-    .reduce<JsonObject>((all, { path, mine }) => addValue(all, path, mine) as JsonObject, theirs); // Stays an object.
+    .reduce<JsonObject>((all, { path, mine }) => addValue(all, path, mine) as JsonObject, theirs); // replacing a member of an object returns an object
 }

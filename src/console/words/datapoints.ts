@@ -1,6 +1,6 @@
 import { count, figure, formatMoney, percent } from './numbers.js';
 
-/** Money in the currency of the index, regardless of the currency of a security. */
+/** Datapoints in the currency of the index, even for securities in another currency. */
 const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
 const FRACTIONS: ReadonlySet<string> = new Set([
   'VOLATILITY',
@@ -13,9 +13,9 @@ const FRACTIONS: ReadonlySet<string> = new Set([
 const SHARES: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 /**
- * Formats a value of a datapoint in its unit, if known: `12.5 USD`, `20.00%`, `1,000 shares`.
- * @param said its description, which begins with its name: `VOLATILITY over 252 sessions`
- * @param currency of the index, if known
+ * Formats a value of a datapoint in its unit if the unit is known, for example `12.5 USD`, `20.00%` or `1,000 shares`.
+ * @param said description of the datapoint, which starts with its name: `VOLATILITY over 252 sessions`
+ * @param currency currency of the index; null if unknown
  */
 export function datapointText(
   said: string,

@@ -1,8 +1,14 @@
-/** Dates are written as in the API: YYYY-MM-DD; times with hours, minutes and zone, in the reader's time zone. */
+/**
+ * Formats of dates and times. Dates are written as in the API (YYYY-MM-DD); times have hours, minutes and zone, in the
+ * time zone of the browser.
+ */
 
 const MS_PER_DAY = 86_400_000;
 
-/** Returns a timestamp as a date and a time here, with its zone: `2024-03-15 16:30 +01:00`, `2024-03-15 15:30 UTC`. */
+/**
+ * Formats a timestamp as local date and time with the zone, for example `2024-03-15 16:30 +01:00` or `2024-03-15 15:30
+ * UTC`.
+ */
 export function moment(timestamp: string | null): string {
   if (timestamp === null) return '–';
   const time = new Date(timestamp);
@@ -10,13 +16,13 @@ export function moment(timestamp: string | null): string {
   return `${date} ${two(time.getHours())}:${two(time.getMinutes())} ${zoneText(-time.getTimezoneOffset())}`;
 }
 
-/** Returns a moment as a figure: its date, and its time as the note. */
+/** Returns a timestamp as a figure, with the date as its value and the time as its note. */
 export function momentFigure(timestamp: string): { readonly value: string; readonly note: string } {
   const [value = '', ...time] = moment(timestamp).split(' ');
   return { value, note: time.join(' ') };
 }
 
-/** Returns the time of day of a timestamp here: `16:30:05`. */
+/** Formats the local time of a timestamp, for example `16:30:05`. */
 export function clock(timestamp: string): string {
   const time = new Date(timestamp);
   return [time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':');
@@ -24,14 +30,17 @@ export function clock(timestamp: string): string {
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
-/** @param minutes east of Greenwich */
+/**
+ * Formats a time zone offset.
+ * @param minutes minutes east of Greenwich
+ */
 export function zoneText(minutes: number): string {
   if (minutes === 0) return 'UTC';
   const size = Math.abs(minutes);
   return `${minutes < 0 ? '\u2212' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
 }
 
-/** Formats a duration: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
+/** Formats a duration, for example `0.4 s`, `12 s`, `3 min 20 s` or `2 h 5 min`. */
 export function duration(seconds: number): string {
   if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
@@ -41,7 +50,7 @@ export function duration(seconds: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }
 
-/** Seconds between two timestamps; to now without the second. */
+/** Returns the seconds between two timestamps. Default for the second timestamp: now. */
 export const secondsBetween = (from: string, to: string | null): number =>
   ((to === null ? Date.now() : Date.parse(to)) - Date.parse(from)) / 1000;
 
@@ -49,15 +58,15 @@ export const secondsBetween = (from: string, to: string | null): number =>
 export const isDate = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text) === true;
 
-/** Days since 1970 of a date YYYY-MM-DD. */
+/** Returns the days from 1970-01-01 to a date YYYY-MM-DD. */
 export const dayNumber = (date: string): number => Date.parse(date.slice(0, 10)) / MS_PER_DAY;
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 
-/** Returns the weekday of a date YYYY-MM-DD, in three letters. */
+/** Returns the weekday of a date YYYY-MM-DD as three letters. */
 export const weekday = (date: string): string => WEEKDAYS[new Date(date).getUTCDay()] ?? '';
 
-/** Returns the date a number of months before another one, limited to the last day of the month. */
+/** Returns the date a number of months before another date. The day is limited to the last day of the month. */
 export function monthsBefore(date: string, months: number): string {
   const [year = 0, month = 1, day = 1] = date.split('-').map(Number);
   const first = new Date(Date.UTC(year, month - 1 - months, 1));

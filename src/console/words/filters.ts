@@ -1,8 +1,8 @@
-/** Filters as typed: words, or for numbers a comparison such as `> 5`, `2..4` or `<= 3%`. */
+/** Column filters as typed: words, or for numbers a comparison such as `> 5`, `2..4` or `<= 3%`. */
 
 type Value = number | string | null;
 
-/** Parses a condition on the values of a column; returns undefined for other text. */
+/** Parses the filter of a column; returns undefined for text that is not a filter. */
 export function parseFilter(
   typed: string,
   ofNumbers: boolean,
@@ -13,7 +13,7 @@ export function parseFilter(
   return ofNumbers ? numeric(text, isPercent) : words(text);
 }
 
-/** Returns a filter for texts that contain every word, and none of the words after a minus. */
+/** Returns a filter for texts that contain all words, and none of the words prefixed by a minus. */
 function words(text: string): (value: Value) => boolean {
   const all = text.toLowerCase().split(/\s+/);
   const unwanted = all.filter((word) => word.length > 1 && word.startsWith('-')).map((word) => word.slice(1));
@@ -38,10 +38,10 @@ function numeric(text: string, isPercent: boolean): ((value: Value) => boolean) 
   const limit = numberOf(match === null ? text : match[2]!, isPercent);
   if (limit === undefined) return undefined;
   const test = TESTS[match?.[1] ?? '='];
-  return (value) => typeof value === 'number' && test!(value, limit); // The expression names the tests.
+  return (value) => typeof value === 'number' && test!(value, limit); // the pattern matches only operators in TESTS
 }
 
-/** Maximum relative difference between a displayed value and its number, caused by rounding. */
+/** Maximum relative difference between a number and its displayed, rounded value. */
 const ROUNDING = 5e-5;
 
 const TESTS: Readonly<Record<string, (value: number, limit: number) => boolean>> = {

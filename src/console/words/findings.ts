@@ -1,7 +1,7 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { isUnsaid, pathWords } from './labels.js';
 
-/** Returns true if a finding reports a missing value, which is not a mistake before the field was edited. */
+/** Returns true if a finding reports a missing value, which is not yet an error in a field that was not edited. */
 export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
   code === 'REQUIRED' || code === 'MISSING_PARAMETER';
 
@@ -9,11 +9,12 @@ export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
 export const isSameFinding = (a: Finding, b: Finding): boolean =>
   a.code === b.code && a.path === b.path && a.message === b.message;
 
-/** Maximum number of suggested names. */
+/** Maximum number of suggestions. */
 const SUGGESTED_MAX = 3;
 
 /**
- * Returns accepted names nearest to an unknown one: in another case, with the same words, or with a few other letters.
+ * Returns the accepted names that are closest to an unknown name: names in another case, with the same words, or with a
+ * small edit distance.
  */
 export function listNearest(typed: string, accepted: readonly string[]): readonly string[] {
   const text = simplify(typed);
@@ -28,7 +29,7 @@ export function listNearest(typed: string, accepted: readonly string[]): readonl
 
 const simplify = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 
-/** Letters to insert, delete or replace; less than one where one text is part of the other. */
+/** Returns the edit distance of two texts; less than one if one text contains the other. */
 function distanceOf(a: string, b: string): number {
   if (a === b) return 0;
   if (a.length > 2 && (a.includes(b) || b.includes(a))) return 0.5;
@@ -36,13 +37,13 @@ function distanceOf(a: string, b: string): number {
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++)
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + Number(a[i - 1] !== b[j - 1]))); // Within both rows.
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + Number(a[i - 1] !== b[j - 1]))); // `j` is within both rows
     row = next;
   }
   return row[b.length]!;
 }
 
-/** Changes datapoints in an expression to the case of the store; functions and quoted texts are unchanged. */
+/** Changes the datapoint names in an expression to the case of the store. Functions and quoted texts are unchanged. */
 export function toStoreCase(text: string, datapoints: readonly string[]): string {
   const byLower = new Map(datapoints.map((name) => [name.toLowerCase(), name]));
   return text.replaceAll(/"[^"]*"|'[^']*'|[A-Za-z_]\w*/g, (word, at: number) =>
@@ -50,7 +51,7 @@ export function toStoreCase(text: string, datapoints: readonly string[]): string
   );
 }
 
-/** Returns true if a word that ends here names a function or an argument. */
+/** Returns true if the word that ends at a position is the name of a function or argument. */
 function isCalled(text: string, end: number): boolean {
   let at = end;
   while (text[at] === ' ') at += 1;
@@ -58,8 +59,9 @@ function isCalled(text: string, end: number): boolean {
 }
 
 /**
- * Message of a finding at its field: the label replaces the path at its beginning.
- * `pipeline.weighting.cap is 1.5` at the field Cap reads `Cap is 1.5`; of a part of the field, `Shocks, SECTOR:Energy must be a number`.
+ * Returns the message of a finding for its field, with the path at the start replaced by the label:
+ * `pipeline.weighting.cap is 1.5` becomes `Cap is 1.5` for the field Cap. A finding about a part of the field names the
+ * part: `Shocks, SECTOR:Energy must be a number`.
  */
 export function messageAt({ message, path }: Pick<Finding, 'message' | 'path'>, name: string, label: string): string {
   if (path === '' || !message.startsWith(`${path} `)) return message;
@@ -68,13 +70,13 @@ export function messageAt({ message, path }: Pick<Finding, 'message' | 'path'>, 
   return `${label}${part}${message.slice(path.length)}`;
 }
 
-/** Path in a document or request; paths in data have rows of files, securities and columns. */
+/** Pattern of a path in a document or request. A path in data contains file names, rows, securities and columns. */
 const isOfDocument = /^[a-z_]+(?:\.[a-z_]+|\[\d+\])*$/;
 
 /**
- * Message of a finding in a list: words replace the path at its beginning. `pipeline.weighting.cap is 1.5` reads
- * `Weighting, Cap is 1.5`.
- * @param field that shows the finding; its label replaces its member
+ * Returns the message of a finding for a list, with the path at the start replaced by words: `pipeline.weighting.cap is
+ * 1.5` becomes `Weighting, Cap is 1.5`.
+ * @param field field that shows the finding; its label replaces the member name
  */
 export function plainMessage(
   { message, path }: Pick<Finding, 'message' | 'path'>,
@@ -89,5 +91,5 @@ export function plainMessage(
   const parts = [named.slice(0, at), named.slice(at + 1)].map((part) =>
     part.every(isUnsaid) ? [] : [pathWords(part, undefined)],
   );
-  return [...parts[0]!, field.label, ...parts[1]!].join(', ') + message.slice(path.length); // There are two.
+  return [...parts[0]!, field.label, ...parts[1]!].join(', ') + message.slice(path.length); // there are two parts
 }

@@ -1,7 +1,7 @@
 import { isObject, type Json } from './paths.js';
 import { plainText } from './scalars.js';
 
-/** Returns the text of an expression: as it was typed, or that which a tree carries. */
+/** Returns the text of an expression: the text as it was typed, or the text stored with a tree. */
 export function formulaText(value: Json | undefined): string {
   if (!isObject(value)) return plainText(value);
   const { text, node, name, ...others } = value;
@@ -15,14 +15,15 @@ export interface Completion {
   readonly help: string;
 }
 
-/** Completions that are offered at a time. */
+/** Maximum number of completions shown. */
 const MOST = 8;
 
-/** Matches the word at the end of a text. Names are shorter than this. */
+/** Pattern of the word at the end of a text. Names have at most 64 characters. */
 const LAST_WORD = /[\p{L}_][\p{L}\p{N}_]{0,63}$/u;
 
 /**
- * Returns completions of the word at the end of an expression: names of datapoints, and functions with their bracket.
+ * Returns completions of the word at the end of an expression: datapoint names, and function names with an opening
+ * bracket.
  */
 export function completionsOf(
   text: string,
@@ -39,5 +40,5 @@ export function completionsOf(
   ].slice(0, MOST);
 }
 
-/** Returns a text with its last word completed. */
+/** Replaces the last word of a text by its completion. */
 export const completeFormula = (text: string, insert: string): string => text.replace(LAST_WORD, () => insert);

@@ -1,10 +1,10 @@
-/** `value`: meaning; the next. */
+/** Pattern of a choice and its meaning in a help text: `value`: meaning. */
 const MEANING = /`([^`]+)`:? ([^;]+?)(?:;|\.?$)/g;
 
 /**
- * Returns the help of the selected choice from a text that lists all choices: the words before the list, and its
- * meaning.
- * @returns the unchanged help if it contains no such list
+ * Extracts the help of the selected choice from a help text with a list of choices: the text before the list and the
+ * meaning of the choice.
+ * @returns the unchanged help text if it contains no such list
  */
 export function helpOfChoice(help: string, chosen: string | undefined): string {
   if (chosen === undefined) return help;
@@ -18,7 +18,7 @@ export function helpOfChoice(help: string, chosen: string | undefined): string {
     : `${help.slice(0, list)}\`${chosen}\`: ${meaning}.`;
 }
 
-/** Returns help of the API as help of a form, in which an empty field is null, and a condition is chosen by yes. */
+/** Adapts a help text of the API to a form, where null is an empty field and true is the choice yes. */
 export const formHelp = (help: string): string =>
   help
     .replaceAll(/\bNull: /g, 'Empty: ')

@@ -1,7 +1,7 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
 import { isObject, type Json } from './paths.js';
 
-/** Kinds of jobs, in words. */
+/** Labels of the kinds of jobs. */
 export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   backtest: 'Backtest',
   optimise: 'Optimisation',
@@ -26,7 +26,7 @@ export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
 
 export const jobIdent = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string => jobId.slice(jobId.indexOf(':') + 1);
 
-/** Subject of the request, if it is not the id itself. */
+/** Returns the subject of a job, if its id does not name it. */
 export function jobSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
   if (kind === 'risk' || kind === 'validate') return '';
   const asked = request as Json;
@@ -36,11 +36,11 @@ export function jobSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'
     .join(', ');
 }
 
-/** `Backtest CORE-40`. */
+/** Returns the title of a job, for example `Backtest CORE-40`. */
 export const jobTitle = (job: Pick<JobStatus, 'job_id' | 'kind' | 'request'>): string =>
   `${KINDS[job.kind]} ${jobSubject(job) || jobIdent(job)}`;
 
-/** Returns the page on which the result of a job is seen. */
+/** Returns the address of the page with the result of a job. */
 export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
   const ident = encodeURIComponent(jobIdent(job));
   switch (job.kind) {
@@ -82,10 +82,10 @@ export const STATUS_KINDS = {
   cancelled: 'plain',
 } as const satisfies Record<JobStatus['status'], string>;
 
-/** Minimum progress from which a remaining time is estimated. */
+/** Minimum progress, as a fraction, for an estimate of the remaining time. */
 const ESTIMATED_MIN = 0.05;
 
-/** Estimates the remaining seconds of a running job at its current pace; null if that is not possible yet. */
+/** Estimates the remaining seconds of a running job from its progress so far; null if there is too little progress. */
 export function remainingSeconds(
   { status, progress, started_at: started }: Pick<JobStatus, 'status' | 'progress' | 'started_at'>,
   nowMs: number,

@@ -1,6 +1,9 @@
 import { isObject, valueAt, type JsonObject, type Path } from './paths.js';
 
-/** `date_format` reads `Date format`, `index_id` `Index`, `aum` `AUM`. */
+/**
+ * Formats the name of a member: `date_format` becomes `Date format`, `index_id` becomes `Index`, and `aum` becomes
+ * `AUM`.
+ */
 export function labelOf(name: string): string {
   const words = name
     .replace(/_(?:id|bps)$/, '')
@@ -9,13 +12,12 @@ export function labelOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Returns true for a step of a path that has no words. */
+/** Returns true for a path step that labels omit. */
 export const isUnsaid = (step: string | number): boolean => step === 'pipeline' || step === 'params';
 
 /**
- * Formats a path: `Selection, top-n, Count` for `pipeline.selection[1].params.count`. Rows without a name are counted
- * from 1.
- * @param document whose rows are named; if it is unknown, they are counted
+ * Formats a path: `pipeline.selection[1].params.count` becomes `Selection, top-n, Count`.
+ * @param document document that provides the names of rows; rows without a name are counted from 1
  */
 export function pathWords(path: Path, document: JsonObject | undefined): string {
   const steps = path.flatMap((step, at) => {
@@ -27,23 +29,32 @@ export function pathWords(path: Path, document: JsonObject | undefined): string 
   return steps.length === 0 ? 'All of it' : steps.join(', ');
 }
 
-/** Members whose texts are choices of the contract. */
+/** Members whose text values are choices of the contract. */
 const CHOSEN: ReadonlySet<string | number | undefined> = new Set(['rebalance', 'treatment']);
 
-/** Formats a text of a document: a choice or a type reads as words (`BufferedTopN` as `Buffered top N`), others are unchanged. */
+/**
+ * Formats a text value of a document. A choice or type is written as words (`BufferedTopN` becomes `Buffered top N`);
+ * other texts are unchanged.
+ */
 export function choiceWords(path: Path, text: string): string {
   if (path.at(-1) === 'type')
     return text.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').replaceAll(/ [A-Z](?=[a-z])/g, (word) => word.toLowerCase());
   return CHOSEN.has(path.at(-2)) ? text.replaceAll('_', ' ') : text;
 }
 
-/** Returns the steps of a JSON pointer. @source RFC 6901 */
+/**
+ * Parses a JSON pointer.
+ * @source RFC 6901
+ */
 export const pathOfPointer = (pointer: string): Path =>
   pointer
     .split('/')
     .slice(1)
     .map((step) => (/^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~')));
 
-/** Returns a factor as a label: `MARKET` reads `Market`, `BOOK_TO_PRICE` `Book to price`; a sector is unchanged. */
+/**
+ * Formats the name of a factor: `MARKET` becomes `Market`, and `BOOK_TO_PRICE` becomes `Book to price`. The name of a
+ * sector is unchanged.
+ */
 export const factorLabel = (factor: string): string =>
   /^[A-Z][A-Z_]+$/.test(factor) ? labelOf(factor.toLowerCase()) : factor;

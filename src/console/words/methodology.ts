@@ -1,6 +1,6 @@
 import { labelOf } from './labels.js';
 
-/** Headings of the sections of a methodology, in their order. */
+/** Headings of the sections of a methodology, in order. */
 export const SECTION_TITLES = {
   index: 'The index',
   universe: 'Universe',
@@ -14,7 +14,7 @@ export const SECTION_TITLES = {
   amendments: 'Amendments',
 } as const;
 
-/** Part of a sentence; of a column or code it has both the words and the code. */
+/** Part of a sentence. A column name or code has its words in `text` and the original in `code`. */
 export interface SentencePart {
   readonly text: string;
   readonly code?: string;
@@ -27,8 +27,9 @@ export interface PlainSentence {
 }
 
 /**
- * Returns a sentence of a methodology in words: `MARKET_CAP` reads `market cap`, and `XNYS` the name of the exchange.
- * @param fields columns and datapoints that may occur in it
+ * Replaces column names and codes in a sentence by words: `MARKET_CAP` becomes `market cap`, and `XNYS` the name of the
+ * exchange.
+ * @param fields names of columns and datapoints that are replaced
  */
 export function plainSentence(
   sentence: string,

@@ -1,9 +1,6 @@
-/**
- * Formats the numbers of the service for the console: grouped by commas, with a true minus sign, and a dash for missing
- * values.
- */
+/** Number formats of the console: digits grouped by commas, a true minus sign, and a dash for missing values. */
 
-/** Text shown for null. */
+/** Text of a missing value. */
 export const NONE = '–';
 
 const MINUS = '\u2212';
@@ -26,42 +23,44 @@ function fixed(value: number, digits: number, isSigned = false, least = digits):
   return format.format(value).replace('-', MINUS);
 }
 
-/** A number with the decimals it has, up to a limit: `1.25`. */
+/** Formats a number with at most the given number of decimals, for example `1.25`. */
 export const formatAtMost = (value: number, digits: number): string => fixed(value, digits, false, 0);
 
-/** Returns a fraction as percent: 0.0523 is `5.23%`. */
+/** Formats a fraction as a percentage: 0.0523 becomes `5.23%`. */
 export const percent = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 100, digits)}%`;
 
-/** Returns a percentage with its sign: `+5.23%`. */
+/** Formats a fraction as a percentage with its sign, for example `+5.23%`. */
 export const change = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 100, digits, true)}%`;
 
-/** Rounding of sums of doubles, below any figure on a page. */
+/** Absolute value below which a residual is attributed to rounding of doubles. */
 const ROUNDING = 1e-9;
 
-/** Returns a residual: rounding errors as 0. */
+/** Formats a residual; a rounding error is formatted as 0. */
 export const residualText = (value: number): string => (Math.abs(value) < ROUNDING ? '0' : figure(value));
 
-/** Returns a fraction as basis points: 0.000523 is `5.23 bps`. */
+/** Formats a fraction in basis points: 0.000523 becomes `5.23 bps`. */
 export const bps = (value: Maybe): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 1e4, 2)} bps`;
 
-/** Formats trading costs, a fraction, in basis points; zero as a word, because runs without costs are common. */
+/**
+ * Formats trading costs, a fraction, in basis points. Zero is written as `none`, because runs without costs are common.
+ */
 export const costText = (value: Maybe): string => (value === 0 ? 'none' : bps(value));
 
-/** Returns a ratio, a level, a price: `1,234.50`. */
+/** Formats a ratio, level or price, for example `1,234.50`. */
 export const decimal = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : fixed(value, digits);
 
-/** Returns a written amount with its currency, where both are known: `12.50 USD`. */
+/** Appends the currency to a formatted amount, if both are known. */
 export const formatMoney = (written: string, currency: string | null): string =>
   currency === null || written === NONE ? written : `${written} ${currency}`;
 
-/** A count of things: `1,234`. */
+/** Formats a count, for example `1,234`. */
 export const count = (value: Maybe): string => (value === null || value === undefined ? NONE : fixed(value, 0));
 
-/** Significant digits for a number of unknown size. */
+/** Formats a number of unknown magnitude with significant digits. */
 export function figure(value: Maybe): string {
   if (value === null || value === undefined) return NONE;
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return fixed(value, 0);
@@ -78,26 +77,26 @@ export function bytes(value: Maybe): string {
   return `${fixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
 }
 
-/** Returns a text with its mebibytes in the largest unit: `70121 MiB` reads `68.5 GiB`. */
+/** Converts mebibytes in a text to the largest suitable unit: `70121 MiB` becomes `68.5 GiB`. */
 export const formatLargeUnits = (text: string): string =>
   text.replaceAll(/(?<!\d)(\d{1,15}) MiB/g, (own, size: string) =>
     Number(size) < 1024 ? own : `${fixed(Number(size) / 1024, 1)} GiB`,
   );
 
-/** Formats a limit in the unit at the end of its name. */
+/** Formats a limit in the unit given by the suffix of its name. */
 export function limitText(name: string, value: number): string {
   if (name.endsWith('_BYTES')) return bytes(value);
   if (name.endsWith('_SECONDS')) return `${count(value)} s`;
   return name.endsWith('_DAYS') ? `${count(value)} days` : count(value);
 }
 
-/** Half of the last digit of a percentage: smaller values are written as 0. */
+/** Half of the last displayed digit of a percentage; smaller values are displayed as 0. */
 const WRITTEN_MIN = 5e-5;
 
-/** Class of a number by its sign, for its colour; the sign is written too. */
+/** Returns the CSS class for the colour of a number by its sign. The text contains the sign as well. */
 export const signClass = (value: Maybe): string =>
   value === null || value === undefined || Math.abs(value) < WRITTEN_MIN ? '' : value > 0 ? 'up' : 'down';
 
-/** Formats a count with its noun: `1 name`, `3 names`. */
+/** Formats a count with its noun, for example `1 name` or `3 names`. */
 export const countValues = (value: number, one: string, several = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : several}`;

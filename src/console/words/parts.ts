@@ -1,4 +1,4 @@
-/** Parts of pages with tabs, in their order: the first one is open by default. */
+/** Tabs of pages, in order. The first tab is open by default. */
 
 export const INDEX_PARTS = [
   { id: 'performance', text: 'Performance' },

@@ -3,8 +3,8 @@ export type Pair = readonly [name: string, value: string];
 
 /**
  * Parses two columns of a table copied from a spreadsheet: one row per line, with a tab, semicolon or spaces between
- * the cells. Further cells are ignored, and a first line without a number is a heading.
- * @returns empty for a text that is not a table, such as a single name
+ * cells. Further cells are ignored; a first line without a number is treated as a header.
+ * @returns an empty list for a text that is not a table, such as a single name
  */
 export function parsePastedPairs(text: string): readonly Pair[] {
   const rows = text

@@ -1,10 +1,10 @@
-/** Places in a document of JSON. */
+/** JSON documents and paths in them. */
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
 export type JsonObject = { readonly [name: string]: Json | undefined };
 export type Path = readonly (string | number)[];
 
-/** `pipeline.selection[0].params.count`, as findings name it. */
+/** Formats a path as in findings, for example `pipeline.selection[0].params.count`. */
 export function pathText(path: Path): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`;
@@ -25,7 +25,10 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the document with a value at a path; undefined deletes the member. Missing objects on the path are created. */
+/**
+ * Returns the document with a value set at a path; undefined deletes the member. Missing objects on the path are
+ * created.
+ */
 export function addValue(document: Json | undefined, path: Path, value: Json | undefined): Json {
   const [step, ...rest] = path;
   if (step === undefined) return value ?? null;
@@ -37,7 +40,7 @@ export function addValue(document: Json | undefined, path: Path, value: Json | u
   }
   const { [step]: before, ...others } = isObject(document) ? document : {};
   if (rest.length === 0 && value === undefined) return others;
-  // A member keeps its position, so that the displayed JSON does not jump.
+  // An existing member keeps its position, so that the displayed JSON is stable.
   return isObject(document) && step in document
     ? Object.fromEntries(
         Object.entries(document).map(([name, own]) => [name, name === step ? addValue(before, rest, value) : own]),
@@ -45,7 +48,7 @@ export function addValue(document: Json | undefined, path: Path, value: Json | u
     : { ...others, [step]: addValue(before, rest, value) };
 }
 
-/** Returns a list with an item at another place. */
+/** Returns a list with an item moved to another position. */
 export function moveItem<T>(list: readonly T[], from: number, to: number): readonly T[] {
   const item = list[from];
   if (item === undefined || to < 0 || to >= list.length) return list;
@@ -59,13 +62,11 @@ export interface Difference {
   readonly after: Json | undefined;
 }
 
-/** Returns true if two items of lists are the same row, regardless of its parameters. */
+/** Returns true if two list items are the same row, ignoring their parameters. */
 const isSameRow = (before: Json | undefined, after: Json | undefined): boolean =>
   !isObject(before) || !isObject(after) || (before['type'] === after['type'] && before['id'] === after['id']);
 
-/**
- * Returns the paths at which two documents differ. Lists of different length or with different rows differ as a whole.
- */
+/** Returns the paths at which two documents differ. Lists with different lengths or rows are reported as a whole. */
 export function differences(before: Json | undefined, after: Json | undefined, path: Path = []): readonly Difference[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   if (isObject(before) && isObject(after)) {

@@ -1,11 +1,11 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 
-/** Location of a data finding, from its path. */
+/** Location of a data finding, parsed from its path. */
 export interface Place {
   readonly table: string;
-  /** File or sheet of the table, if several contain it; empty otherwise. */
+  /** File or sheet of the table, if the table has several; empty otherwise. */
   readonly file: string;
-  /** Row of a file, or name and date of a bar. */
+  /** Row of a file, or identifier and date of a price bar. */
   readonly row: string;
   readonly column: string;
 }
@@ -13,8 +13,8 @@ export interface Place {
 const ENDINGS: ReadonlySet<string> = new Set(['csv', 'gz', 'parquet', 'txt', 'xlsx']);
 
 /**
- * Splits a location such as `market[row 2].CLOSE`, `market/XYZ.csv[row 2].CLOSE`, `market/XYZ.csv.CLOSE` or `market[XYZ
- * 2024-03-15].CLOSE`. Text of another form is the table.
+ * Parses a location such as `market[row 2].CLOSE`, `market/XYZ.csv[row 2].CLOSE`, `market/XYZ.csv.CLOSE` or `market[XYZ
+ * 2024-03-15].CLOSE`. Other text is returned as the table.
  */
 export function placeOf(path: string): Place {
   const open = path.indexOf('[');
@@ -29,7 +29,7 @@ export function placeOf(path: string): Place {
   return { table, file, row: row.startsWith('row ') ? row.slice('row '.length) : row, column: after.slice(1) };
 }
 
-/** Returns a place without a row: a table, a file of it, a column. */
+/** Parses a location without a row: table, file and column. */
 function headOf(path: string): Omit<Place, 'row'> {
   const [table, rest] = partsAt(path, path.indexOf('/'));
   if (rest === '') {
@@ -40,17 +40,17 @@ function headOf(path: string): Omit<Place, 'row'> {
   return ENDINGS.has(last.toLowerCase()) ? { table, file: rest, column: '' } : { table, file, column: last };
 }
 
-/** Splits a text at a position; the whole text is before it if there is no mark. */
+/** Splits a text at a position. Without a position (negative), the second part is empty. */
 const partsAt = (text: string, at: number): readonly [string, string] =>
   at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 
-/** Chosen file with its table; null if it contains all tables. */
+/** A selected file and its table; the table is null if the file contains all tables. */
 interface Chosen {
   readonly name: string;
   readonly table: string | null;
 }
 
-/** Returns the file of a finding: by its name, otherwise by its table; undefined if that is not unique. */
+/** Returns the file of a finding by its name, otherwise by its table; undefined if the file is not unique. */
 export function fileOf<F extends Chosen>(
   { path, file }: Pick<Finding, 'path' | 'file'>,
   files: readonly F[],

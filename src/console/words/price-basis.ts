@@ -1,4 +1,4 @@
-/** Labels of the adjustments of closes. */
+/** Labels of the price adjustments. */
 export const PRICE_BASIS: Readonly<Record<string, string>> = {
   none: 'as traded',
   splits: 'adjusted for splits',

@@ -1,17 +1,17 @@
 import { isDate } from './dates.js';
 
-/** Closes that can be published. */
+/** Dates of a run and its log, which determine what can be published. */
 export interface Publishable {
-  /** First and last date of the run. */
+  /** First date of the run; the next field is its last date. */
   readonly start: string;
   readonly end: string;
   /** Last published date; null if there is none. */
   readonly last: string | null;
-  /** True if published closes are published again. */
+  /** True if published closes are to be restated. */
   readonly isRestated: boolean;
 }
 
-/** Error of the last date to publish; null if it is valid or omitted. */
+/** Returns the error of the last date to publish; null if the date is valid or omitted. */
 export function throughProblem(
   through: string | undefined,
   { start, end, last, isRestated }: Publishable,
@@ -24,7 +24,10 @@ export function throughProblem(
   return null;
 }
 
-/** Dates of a run that are published for the first time. @param dates ascending */
+/**
+ * Returns the dates of a run that would be published for the first time.
+ * @param dates in ascending order
+ */
 export function listFirstTimes(
   dates: readonly string[],
   through: string | undefined,
@@ -33,7 +36,7 @@ export function listFirstTimes(
   return dates.filter((date) => (last === null || date > last) && (through === undefined || date <= through));
 }
 
-/** Returns the entry in force of the last published date; a restatement of an earlier one may follow it in the log. */
+/** Returns the current entry of the last published date. Restatements of earlier dates may follow it in the log. */
 export function latestClose<E extends { readonly date: string }>(entries: readonly E[]): E | undefined {
   const [first, ...others] = entries;
   return first && others.reduce((latest, entry) => (entry.date >= latest.date ? entry : latest), first);

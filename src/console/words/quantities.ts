@@ -1,20 +1,20 @@
 import { formatAtMost, figure } from './numbers.js';
 
-/** Numbers as people type them: `5%` for a fraction, `5m` for money, `5k` for counts. */
+/** Numbers as users type them: `5%` for a fraction, `5m` for money, `5k` for counts. */
 
-/** Powers of ten of the letters behind a number. */
+/** Powers of ten of the suffixes. */
 const LETTERS: Readonly<Record<string, number>> = { k: 3, m: 6, bn: 9 };
 
 /** Returns true if a unit is a fraction, which may be typed as a percentage. */
 export const isFraction = (unit: string | null | undefined): boolean => unit?.startsWith('fraction') === true;
 
-/** Returns true for units that have percentages: a fraction, or an unknown unit. */
+/** Returns true if values with the unit may be typed as percentages: fractions, and values of unknown unit. */
 const takesPercent = (unit: string | null | undefined): boolean =>
   unit === null || unit === undefined || isFraction(unit);
 
 /**
- * Parses a number with a suffix, applied by moving the decimal point: `0.7%` is exactly 0.007.
- * @returns undefined for an invalid number, and for a suffix that the unit does not allow
+ * Parses a number with a suffix. The suffix moves the decimal point, so that `0.7%` is exactly 0.007.
+ * @returns undefined for an invalid number or a suffix that the unit does not allow
  */
 export function parseQuantity(typed: string, unit: string | null | undefined): number | undefined {
   const text = typed.trim();
@@ -22,7 +22,7 @@ export function parseQuantity(typed: string, unit: string | null | undefined): n
   if (text !== '' && Number.isFinite(plain)) return plain;
   const [, digits, suffix = ''] = /^([+-]?[\d.,]+)\s*(%|k|m|bn)?$/i.exec(text.replace('\u2212', '-')) ?? [];
   if (digits === undefined) return undefined;
-  // Commas are accepted only between thousands: 0,05 is invalid.
+  // Commas are accepted only as thousands separators; 0,05 is invalid.
   if (digits.includes(',') && !/^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(digits)) return undefined;
   if (suffix === '%' ? !takesPercent(unit) : suffix !== '' && isFraction(unit)) return undefined;
   const power = suffix === '%' ? -2 : (LETTERS[suffix.toLowerCase()] ?? 0);
@@ -30,12 +30,15 @@ export function parseQuantity(typed: string, unit: string | null | undefined): n
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** Decimals of a percentage that is no round number of hundredths. */
+/** Maximum number of decimals of a percentage. */
 const PERCENT_DIGITS = 4;
-/** Decimals of other numbers. */
+/** Maximum number of decimals of other numbers. */
 const DIGITS = 6;
 
-/** Returns a number with its unit: 0.05 of a fraction is `5%`, 0.01234 is `1.234%`; `10 bps`. */
+/**
+ * Formats a number with its unit: for a fraction, 0.05 becomes `5%` and 0.01234 becomes `1.234%`; other units are
+ * appended (`10 bps`).
+ */
 export function quantityText(value: number, unit: string | null | undefined): string {
   if (isFraction(unit)) return `${formatAtMost(value * 100, PERCENT_DIGITS)}%`;
   const isTiny = value !== 0 && Math.abs(value) < 10 ** -DIGITS;

@@ -9,9 +9,12 @@ const RETURNS: Readonly<Record<Variant, string>> = {
   raw: 'unadjusted levels',
 };
 
-/** `price return`: what is reinvested of the dividends in a series. */
+/** Returns the label of a return variant, for example `price return`. */
 export const returnText = (variant: Variant): string => RETURNS[variant];
 
-/** Formats `EQ, price return`; only the name if the return is unknown. */
+/**
+ * Formats a name with its return variant, for example `EQ, price return`. Returns only the name if the variant is
+ * unknown.
+ */
 export const addReturn = (name: string, variant: Variant | null | undefined): string =>
   variant === null || variant === undefined ? name : `${name}, ${returnText(variant)}`;

@@ -1,15 +1,15 @@
 import { count } from './numbers.js';
 import { isObject, type Json } from './paths.js';
 
-/** Schemas of the contract used here, by name. */
+/** The parts of the contract schemas that are read here, by schema name. */
 type Described = Readonly<
   Record<string, { readonly properties?: Readonly<Record<string, { readonly description?: string }>> }>
 >;
 
 /**
- * Describes the returns from which the risk of solved weights is estimated.
- * @param model the id of a stored model, settings, or nothing
- * @returns null while the contract is unknown
+ * Describes the returns from which the risk of optimised weights is estimated.
+ * @param model id of a stored model, settings of a model, or undefined
+ * @returns null while the contract is not loaded
  */
 export function riskWindow(model: Json | undefined, schemas: Described | undefined): string | null {
   if (typeof model === 'string') return `Risk of the stored model ${model}.`;

@@ -1,21 +1,21 @@
 import type { Json } from './paths.js';
 import { parseQuantity } from './quantities.js';
 
-/** Single-line values: a number, true or false, or a text. */
+/** Values on a single line: a number, true or false, or a text. */
 
-/** Returns a value as it is typed; an object as JSON. */
+/** Formats a value as it would be typed; an object is formatted as JSON. */
 export function plainText(value: Json | undefined): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** Returns a scalar as text; a string that would be read as another type is quoted: `"10"`. */
+/** Formats a scalar. A string that would be parsed as another type is quoted, for example `"10"`. */
 export const scalarText = (value: Json | undefined): string =>
   typeof value === 'string' && scalarOf(value) !== value ? JSON.stringify(value) : plainText(value);
 
 /**
- * Parses numbers as people type them, and `true` and `false`. Anything else is a text, in quotes if it looks like one
- * of these.
+ * Parses numbers as users type them, `true` and `false`. Other input is a text, which is quoted if it looks like a
+ * number, `true` or `false`.
  */
 export function scalarOf(typed: string): Json {
   const text = typed.trim();
@@ -28,6 +28,6 @@ function unquote(text: string): string | undefined {
     const read: unknown = text.startsWith('"') ? JSON.parse(text) : undefined;
     return typeof read === 'string' ? read : undefined;
   } catch {
-    return undefined; // It is not a complete quoted text.
+    return undefined; // not a complete quoted text
   }
 }

@@ -1,19 +1,19 @@
-/** An item with its own address in the console, or an action. */
+/** A search result: an address of the console, or an action. */
 export interface Target {
-  /** Address of the item; for an action, its name. */
+  /** Address, or for an action a unique name. */
   readonly address: string;
   readonly text: string;
-  /** Kind of the item. */
+  /** Kind of the target, shown next to its text. */
   readonly kind: string;
-  /** Other words by which it is found. */
+  /** Alternative words by which the target is found. */
   readonly words?: string;
-  /** Done instead of going to the address. */
+  /** Action that is run in place of opening the address. */
   readonly act?: () => unknown;
 }
 
 /**
- * Returns targets whose text, kind or other words match every typed word, in any order: as a substring, or letter by letter with
- * others between. Texts that begin with the typed text come first.
+ * Returns the targets that match all typed words in any order, as a substring, or by letters in order with gaps.
+ * Targets that start with the typed text come first.
  */
 export function findTargets(targets: readonly Target[], typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();
@@ -23,10 +23,10 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
     const whole = `${lower} ${kind} ${more}`.toLowerCase();
     const own = lower.split(/[\s_-]+/);
     if (!words.every((word) => whole.includes(word))) return words.every((word) => hasLetters(whole, word)) ? 4 : NONE;
-    // With several words, `core run` matches "Run CORE" rather than "CORE Runs".
+    // Given several words, `core run` matches "Run CORE" better than "CORE Runs".
     if (words.length > 1 && words.every((word) => own.includes(word) || lower === word)) return 0;
     if (lower.startsWith(text)) return 1;
-    return own.some((word) => word.startsWith(words[0]!)) ? 2 : 3; // A text has at least one word.
+    return own.some((word) => word.startsWith(words[0]!)) ? 2 : 3; // every text has at least one word
   };
   return targets
     .map((target, order) => ({ target, order, place: placeOf(target) }))
@@ -36,10 +36,10 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
 }
 
 const NONE = 9;
-/** Fewer letters are in most texts. */
+/** Minimum number of letters for a match with gaps; most texts contain any shorter sequence. */
 const LETTERS_MIN = 3;
 
-/** Returns true if a word of the text begins with the first letter and contains the others in order. */
+/** Returns true if a word of the text starts with the first letter and the other letters follow in order. */
 function hasLetters(text: string, letters: string): boolean {
   if (letters.length < LETTERS_MIN) return false;
   return text.split(/[\s_-]+/).some((word) => {

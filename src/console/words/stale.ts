@@ -1,11 +1,14 @@
 import type { StaleState } from '#clients/typescript/divisor.js';
 
-/** Beginning of a reason about the data or the engine. */
+/** Start of a reason about the data or the engine. */
 const OTHER = /^The (?:store|run was made) /;
 
-/** Returns what changed since a run: `calendar changed`. Its page has the full sentences. */
+/**
+ * Returns a short text about the changes since a run, for example `calendar changed`. The page of the run has the full
+ * reasons.
+ */
 export function staleWord({ definition, data, engine, reasons }: StaleState): string {
-  // Changes of a calendar are part of the definition.
+  // A change of a calendar is a change of the definition.
   const ofDefinition = reasons.filter((reason) => !OTHER.test(reason));
   const ofCalendar = ofDefinition.filter((reason) => reason.startsWith('The calendar '));
   const parts = [

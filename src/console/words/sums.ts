@@ -1,4 +1,4 @@
-/** Sums of values in each calendar year up to a date. */
+/** Returns the cumulative sums of values within each calendar year. */
 export function sumsByYear(dates: readonly string[], values: readonly (number | null)[]): number[] {
   let sum = 0;
   return dates.map((date, t) => {

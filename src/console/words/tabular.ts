@@ -6,7 +6,10 @@ const FORMULA_STARTS: ReadonlySet<string> = new Set(['=', '+', '-', '@', '\uff0b
 
 export type CellValue = number | string | null;
 
-/** Rows with their header as spreadsheets paste them: cells between tabs, numbers with every digit, texts that are no formulas. */
+/**
+ * Formats rows with a header as tab-separated text for a spreadsheet. Numbers have all digits; texts cannot start a
+ * formula.
+ */
 export const tabSeparated = (header: readonly string[], rows: readonly (readonly CellValue[])[]): string =>
   [header, ...rows].map((row) => row.map(cellText).join('\t')).join('\n');
 
@@ -17,7 +20,7 @@ function cellText(value: CellValue): string {
   return FORMULA_STARTS.has(text[0] ?? '') ? `'${text}` : text;
 }
 
-/** Rows of a CSV file of the service as spreadsheets paste them. Reads each character once. */
+/** Converts a CSV file of the service to tab-separated text for a spreadsheet. Each character is read once. */
 export function csvToTabs(csv: string): string {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -28,7 +31,7 @@ export function csvToTabs(csv: string): string {
     if (csv[at] === ',') {
       at += 1;
       if (at < csv.length) continue;
-      row.push(''); // A last line that ends with a comma.
+      row.push(''); // the last line ends with a comma
     }
     rows.push(row);
     row = [];
@@ -39,7 +42,7 @@ export function csvToTabs(csv: string): string {
 
 interface Cell {
   readonly text: string;
-  /** The position behind the cell: a comma, a line break or the end of the file. */
+  /** Position after the cell: of a comma, a line break or the end of the file. */
   readonly end: number;
 }
 

@@ -5,7 +5,7 @@ import { SeriesPayload } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
 
-/** Series of a run with performance figures. */
+/** Series of a run for which performance figures are available. */
 export const MEASURED = ['portfolio', 'index'] as const;
 
 export const PerformanceView = defineObject(() => ({

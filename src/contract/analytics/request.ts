@@ -4,11 +4,11 @@ import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { BenchmarkName, BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 
-/** Returns an optional field with its default; a strategy may have another value. */
+/** Returns the description and default of a term as an optional field. A strategy may set another value. */
 const createGiven = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
 const terms = BacktestFields.shape;
 
-/** Missing fields have the values of the strategy; for an index, the defaults. */
+/** Terms of a requested run. Omitted terms have the values of the strategy, or the defaults for an index. */
 export const BacktestRequest = defineObject(() => ({
   benchmark: z
     .union([BenchmarkRef, BenchmarkName])
@@ -34,5 +34,5 @@ export const BacktestRequest = defineObject(() => ({
   description:
     'Default of an omitted field: with `if_stale` the value of the stored run, otherwise that of the strategy if one is run, otherwise the default of the field.',
 });
-/** Request of a run that may already be stored. */
+/** Request of a run after `if_stale` and `as_known_on` have been processed. */
 export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale' | 'as_known_on'>;

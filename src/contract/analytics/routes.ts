@@ -29,9 +29,9 @@ const window = {
   end: IsoDate.optional().meta({ description: 'Last day. Default: the last of the run.' }),
 };
 const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
-/** Errors of a view that needs prices while the store of its run is not the active one. */
+/** Errors of a view that needs prices while the store of the run is not active. */
 const priceErrors = [...runErrors, 'STORE_MISMATCH'] as const;
-/** Errors when the benchmark is computed from its definition, in addition to those of its risk. */
+/** Errors of a benchmark that is computed from its definition. */
 const benchmarkErrors = [...compositionErrors, 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'] as const;
 const tag = 'analytics';
 

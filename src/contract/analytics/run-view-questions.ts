@@ -16,7 +16,7 @@ export type ViewRoute = Route & { readonly view: RunViewTerms };
 
 type Output<S> = S extends z.ZodType ? z.output<S> : object;
 
-/** Parameters that identify the run or are replaced by the value of a need. */
+/** Parameters that identify the run or are replaced by a looked-up value. */
 type LookedUp = 'index_id' | 'run_id' | 'benchmark';
 
 type QuestionOf<R> = R extends ViewRoute
@@ -27,5 +27,5 @@ type QuestionOf<R> = R extends ViewRoute
     }
   : never;
 
-/** A question for each route: its view, the needs that are looked up, and the parameters that reach the view. */
+/** Question of a view route: the name of the view, the values to look up, and the parameters passed to the view. */
 export type RunViewQuestion = QuestionOf<ViewRoutes<Routes>[keyof ViewRoutes<Routes>]>;

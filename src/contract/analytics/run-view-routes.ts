@@ -34,12 +34,12 @@ const common = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
 /** Maximum number of groups in a response about exposures. */
 const GROUPS_MAX = 100;
 
-/** Maximum number of datapoints in such a response; each is read on every date. */
+/** Maximum number of datapoints in a response about exposures; each datapoint is read on every date. */
 const FIELDS_MAX = 10;
 
 const ruleHelp = LIMIT_RULE_NAMES.map((name) => `${name}: ${LIMIT_RULES[name].help}`).join(' ');
 
-/** Returns the tables of a file, one per line. */
+/** Formats the tables of a file as a list, one table per line. */
 function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
   return Object.entries(tables)
     .map(
@@ -49,7 +49,10 @@ function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
     .join('\n');
 }
 
-/** @param usual table of the file if the request names none */
+/**
+ * Returns the description of the query parameter `table`.
+ * @param usual table of the file if the request names none
+ */
 const ofFiles = (usual: string) => ({
   description: `Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: \`${usual}\`.`,
 });

@@ -49,7 +49,7 @@ export const RunSummaryCollection = defineObject(() => ({
   ...skippedFields,
 })).meta({ id: 'RunSummaryCollection' });
 export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
-/** The part of a row that requires only the stored run. */
+/** Members of a summary row that depend only on the stored run. */
 export type RunFigures = Omit<
   Stateless<z.infer<typeof RunSummaryRow>>,
   'name' | 'run_at' | 'next_rebalance' | 'coming_rebalance'

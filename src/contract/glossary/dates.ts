@@ -1,4 +1,4 @@
-/** Dates and their owners. */
+/** Descriptions of date fields. */
 export const DATES_WORDS: Readonly<Record<string, string>> = {
   date: 'The date.',
   start: 'First date.',

@@ -1,6 +1,6 @@
-/** Names, definitions, and requests about them. */
+/** Descriptions of fields of documents, definitions and requests about them. */
 export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
-  // Names and documents
+  // Fields of documents.
   id: 'Id: 1 to 64 letters, digits, dashes and underscores.',
   name: 'Display name.',
   description: 'Free text.',
@@ -41,7 +41,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   'BenchmarkRef.kind': '`index`: a stored definition. `identifier`: a security of the market or a series.',
   price_column: 'Column of the market; ignored if kind is `index`.',
 
-  // Definitions
+  // Fields of definitions.
   calendar: 'Exchange MIC from /indices/calendars.',
   currency: 'ISO 4217 code.',
   universe: 'Universe of the selection.',
@@ -81,7 +81,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   comparison: 'Comparison of the datapoint with the value.',
   amount: 'Index points.',
 
-  // Catalogue
+  // Fields of the catalogue.
   category: 'Catalogue of the class.',
   help: 'Description in one or two sentences.',
   parameters: 'Its parameters in form order.',
@@ -95,7 +95,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   choices: 'Accepted values; null: any value of the type.',
   ref: 'Schema of the value.',
 
-  // Previews and what-if
+  // Fields of previews and what-if comparisons.
   in_universe: 'True if the security could be selected on the decision date.',
   included:
     'True if the index holds the security at the close of as_of; constituents may also change between rebalances.',
@@ -115,7 +115,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   added: 'Securities that only the changed definition holds.',
   removed: 'Securities that only the base holds.',
   changed: 'Securities that both hold at different weights.',
-  // Methodology templates
+  // Fields of methodology templates.
   templates: 'The methodologies that ship with the service.',
   title: 'Title.',
   source: 'Public document that the template follows.',

@@ -1,6 +1,6 @@
-/** Derivatives, simulations and sweeps. */
+/** Descriptions of fields of derivatives, simulations and sweeps. */
 export const PRICING_WORDS: Readonly<Record<string, string>> = {
-  // Derivatives
+  // Fields of derivatives.
   spot: 'Level of the underlying.',
   days: 'Calendar days.',
   year_fraction: 'days / 365.',
@@ -32,7 +32,7 @@ export const PRICING_WORDS: Readonly<Record<string, string>> = {
   'TrsPriceResponse.periods': 'Current and future periods.',
   discount_factor: 'At the end of the period.',
 
-  // Simulations and sweeps
+  // Fields of simulations and sweeps.
   method: 'Method of drawing returns.',
   horizon: 'Sessions ahead.',
   paths: 'Number of paths.',

@@ -1,6 +1,6 @@
-/** Series, runs, weights and risk. */
+/** Descriptions of fields of series, runs, weights and risk. */
 export const RUNS_WORDS: Readonly<Record<string, string>> = {
-  // Series and tables
+  // Fields of series and tables.
   index: 'Labels of the rows.',
   'SavedIndex.index': 'The stored document.',
   'BacktestResultSummary.index': 'Books of the index: target and optimised.',
@@ -10,7 +10,7 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   data: 'Rows of cells.',
   'SeriesPayload.name': 'Content of the series.',
 
-  // Runs
+  // Fields of runs.
   level: 'The level, 100 at the start.',
   levels: 'The levels.',
   index_level: 'The tracked index rebased to 100 on the same dates.',
@@ -67,7 +67,7 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   engine_version: 'Version of the engine that computed it.',
   backtest_record_deleted: 'True if a stored record was deleted too.',
 
-  // Weights and risk
+  // Fields of weights and risk.
   concentration: 'Concentration of the weights.',
   constituents: 'Securities with a weight above 0.',
   effective_assets:

@@ -1,6 +1,6 @@
-/** Data, findings, health and reports. */
+/** Descriptions of fields of data, findings, health and reports. */
 export const SERVICE_WORDS: Readonly<Record<string, string>> = {
-  // Findings and errors
+  // Fields of findings and errors.
   severity: 'Errors prevent a save; warnings do not.',
   code: 'Stable code to branch on.',
   message: 'Message in one sentence.',
@@ -24,7 +24,7 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   invalid: 'JSON that does not satisfy the schema of the document.',
   unsupported: 'Written in a newer format version than this engine can read.',
 
-  // Data
+  // Fields of data.
   dataset: 'Name of the table.',
   datasets: 'Coverage by table.',
   'ImportResult.identifiers': 'Distinct identifiers.',
@@ -56,7 +56,7 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   heading: 'One of the headings of Keep a Changelog.',
   coverage: 'Days for which the calendar has sessions.',
 
-  // Health and proofs
+  // Fields of health checks and proofs.
   checks: 'Checks with their results.',
   ok: 'True if the check passes.',
   'Health.limits': 'Every limit that applies to clients, by name.',
@@ -75,7 +75,7 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   stored_engine_version: 'Engine of the stored run.',
   replayed_engine_version: 'Running engine.',
 
-  // Reports
+  // Fields of reports.
   page: 'Size, orientation and margin of the pages.',
   size: 'Paper size.',
   orientation: 'Portrait or landscape.',

@@ -1,4 +1,4 @@
-/** Watched limits, orders of a rebalance, scenarios, dividend points. */
+/** Descriptions of fields of monitored limits, rebalance orders, scenarios and dividend points. */
 export const STUDIES_WORDS: Readonly<Record<string, string>> = {
   'AnnouncedDividend.status': 'State of the action; null if the store has none.',
   'AnnouncedDividends.dividends_total': 'Number of announced dividends.',

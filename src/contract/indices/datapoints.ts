@@ -15,7 +15,7 @@ const expression = z.union([
   z.record(z.string(), z.unknown()).meta({ description: 'Nodes: an ExpressionNode.' }),
 ]);
 
-/** Maximum number of securities whose values an editor shows. */
+/** Maximum number of securities with values in an evaluation. */
 export const VALUES_MAX = 3;
 
 export const DatapointRequest = defineObject(() => ({
@@ -68,7 +68,7 @@ export type DatapointEvaluation = z.output<typeof DatapointEvaluation>;
 
 const forms = [...new Set(FUNCTIONS.map(({ form }) => form))] as [string, ...string[]];
 
-/** One function of expressions. */
+/** A function that expressions may call. */
 export const FunctionSpec = defineObject(() => ({
   name: z.string(),
   form: z.enum(forms).meta({

@@ -96,7 +96,7 @@ export const OverlayTypes = defineObject(() => ({
 })).meta({ id: 'OverlayTypes' });
 export type OverlayTypes = z.infer<typeof OverlayTypes>;
 
-/** Returns the row of a rule class, only for the documentation: the service words the findings itself. */
+/** Returns the row schema of a rule class for the documentation. The service validates rules with its own messages. */
 const ruleOf = ({ type, help, params }: (typeof SELECTION_CLASSES)[number]) =>
   RuleSpec.extend({
     type: z.literal(type),

@@ -153,5 +153,5 @@ export const PreviewResponse = defineObject(() => ({
   }),
   findings: z.array(Finding).meta({ description: 'Warnings, for example about selected securities without a weight.' }),
 })).meta({ id: 'PreviewResponse' });
-/** Preview as computed; the response adds the version. */
+/** A computed preview; the response adds the version. */
 export type PreviewResponse = Omit<z.infer<typeof PreviewResponse>, 'index_version'>;

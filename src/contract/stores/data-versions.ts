@@ -5,7 +5,7 @@ import { Id } from '#domain/schema/shape.js';
 import { skippedFields } from '../common.js';
 import { routes } from '../route.js';
 
-/** Rows that differ between two versions of the data. */
+/** Numbers of rows that differ between two versions of the data. */
 export const rowCounts = {
   rows_added: z.int().min(0).meta({ description: 'Number of new rows.' }),
   rows_changed: z.int().min(0).meta({ description: 'Number of changed rows.' }),

@@ -1,18 +1,21 @@
 import type { Day } from '../time/days.js';
 import { computeCompoundReturn, computeLinkingCoefficient, isReconciled } from './linking.js';
 
-/** Periods of a window, n of them, over H securities. */
+/** Input of a return attribution: the n periods of a window over H securities. */
 export interface AttributionInput {
   readonly securityCount: number;
-  /** Portfolio returns of the periods, costs included, [n]. */
+  /** Portfolio return of each period after costs, [n]. */
   readonly returns: Float64Array;
   /** Days on which the periods end, [n]. */
   readonly days: ArrayLike<Day>;
   /** Weights at the start of a period, [H]. Valid until the next period is read. */
   weightsBefore(period: number): Float64Array;
-  /** Contributions of a period before linking, which sum to its return, [H]. Valid until the next period is read. */
+  /**
+   * Contribution of each security to the period return before linking, [H]; the contributions sum to the period return.
+   * Valid until the next period is read.
+   */
   contributionsOf(period: number): Float64Array;
-  /** Costs of a period as a fraction of the value at its start. */
+  /** Costs of a period as a fraction of the portfolio value at the start of the period. */
   costOf(period: number): number;
   readonly hasCosts: boolean;
 }
@@ -20,25 +23,25 @@ export interface AttributionInput {
 export interface Attribution {
   /** Linked contributions, [H]. */
   readonly contributions: Float64Array;
-  /** Mean weight at the start of the periods, [H]. */
+  /** Mean weight of each security at the start of the periods, [H]. */
   readonly averageWeights: Float64Array;
   readonly totalReturn: number;
   readonly residual: number;
   readonly reconciles: boolean;
-  /** Direct effect of costs, at most 0; null without costs. */
+  /** Direct effect of costs on the return, at most 0; null without costs. */
   readonly costDrag: number | null;
 }
 
-/** Contributions of periods that are being linked. */
+/** Accumulator that links the contributions of consecutive periods. */
 export interface ContributionLink {
   readonly totalReturn: number;
   /** Linked contributions of the periods added so far, [H]. */
   readonly contributions: Float64Array;
-  /** Returns the weight of a period in the total return. */
+  /** Returns the factor by which the contributions of a period enter the total return. */
   coefficientOf(period: number): number;
   /** Adds the contributions of a period, [H]. */
   add(period: number, parts: Float64Array): void;
-  /** Returns the part of the total return that no period explains. */
+  /** Returns the total return less the sum of the linked contributions. */
   residual(): number;
 }
 
@@ -69,7 +72,7 @@ export function createContributionLink({
 }
 
 /**
- * Links the contributions of periods, and adds weights, costs and residual.
+ * Links the contributions of all periods and returns average weights, costs and residual with them.
  * @throws Refusal TOTAL_LOSS if a period lost everything
  * @cost O(n H)
  */

@@ -1,7 +1,7 @@
 import type { Day } from '../time/days.js';
 import { computeActiveLinkingCoefficient, computeCompoundReturn } from './linking.js';
 
-/** Groups of holdings over one period, K of them. */
+/** Weights and contributions of K groups of holdings over one period. */
 export interface GroupedPeriod {
   /** Weights at the start, [K]; cash is a separate group. Valid until the next call. */
   readonly weights: Float64Array;
@@ -19,7 +19,7 @@ export interface BrinsonInput {
 
 /** Active return of a window by group and effect; all parts sum to the active return. */
 export interface BrinsonEffects {
-  /** [K] each, linked over the periods. */
+  /** Effects by group, [K] each, linked over the periods. */
   readonly allocation: Float64Array;
   readonly selection: Float64Array;
   readonly interaction: Float64Array;
@@ -34,8 +34,8 @@ export interface BrinsonEffects {
 /**
  * Computes allocation, selection and interaction of every group, period by period, linked over the periods. In a period
  * allocation = (w - b)(R_b,k - R_b), selection = b (R_k - R_b,k), and interaction is the rest of the group's active
- * return. If a group has no weight on one side, or its long and short positions cancel, that side takes the return of
- * the other: the group is then reported by allocation or interaction only.
+ * return. If a group has no weight on one side, or its long and short positions cancel, the group return of the other
+ * side is used: the group then has only an allocation or interaction effect.
  * @throws Refusal TOTAL_LOSS if a period lost everything
  * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999
  * @cost O(n K)
@@ -50,7 +50,7 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
   const averageWeights = new Float64Array(groups);
   const benchmarkAverageWeights = new Float64Array(groups);
   const returns = { portfolio: new Float64Array(periods), benchmark: new Float64Array(periods) };
-  // The link coefficients need the returns of the whole window: a first pass sums them.
+  // The link coefficients depend on the returns of the whole window: a first pass sums them.
   for (let period = 0; period < periods; period++) {
     returns.portfolio[period] = total(portfolio(period).contributions);
     returns.benchmark[period] = total(benchmark(period).contributions);
@@ -94,8 +94,8 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
 }
 
 /**
- * Net weights of a group below this are rounding differences if its long and short positions cancel: the group then has
- * contributions but no return.
+ * Smallest net weight of a group that is not a rounding difference. Below it the long and short positions cancel, and
+ * the group has contributions but no return.
  */
 const WEIGHT_MIN = 1e-9;
 

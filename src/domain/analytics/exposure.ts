@@ -4,13 +4,13 @@ export interface ExposurePayload {
   readonly long: number;
   /** Sum of the short weights, at most 0. */
   readonly short: number;
-  /** Long less short: the sum of the magnitudes. */
+  /** Gross exposure: the sum of the weights' magnitudes. */
   readonly gross: number;
-  /** Long plus short: the sum of the weights. */
+  /** Net exposure: the sum of the weights. */
   readonly net: number;
 }
 
-/** Returns the exposure of weights that include a short position, times a scale; undefined if there is none. */
+/** Returns the exposure of the weights times `scale`; undefined if no position is short. */
 export function computeShortExposure(weights: Iterable<number>, scale = 1): ExposurePayload | undefined {
   const exposure = measureExposure(weights, scale);
   return exposure.short < 0 ? exposure : undefined;

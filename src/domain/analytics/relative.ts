@@ -9,7 +9,7 @@ export interface DatedSeries {
   readonly values: Float64Array;
 }
 
-/** Performance against a benchmark on the dates both series have. */
+/** Performance against a benchmark on the shared dates. */
 export interface RelativeMetrics {
   readonly days: Int32Array;
   /** Benchmark rebased to 100 on the shared dates. */

@@ -2,9 +2,9 @@ import { raiseToPower } from '#kernels/power.js';
 import { LIMITS } from '../refusals/limits.js';
 import { computeDeviation, subtractSeries, computeDrawdown, computeMean, computeReturns } from './series.js';
 
-/** Distribution of the returns of a level. Ratios are null if their denominator is 0. */
+/** Distribution of the returns of a level series. A ratio is null if its denominator is 0. */
 export interface ReturnStatistics {
-  /** Annualised root mean square of the negative returns, others counted as 0. */
+  /** Annualised root mean square of the returns, with positive returns counted as 0. */
   readonly downside_volatility: number;
   readonly sortino_ratio: number | null;
   /** Mean loss of the worst 5 % of the sessions, positive for a loss. */
@@ -18,7 +18,11 @@ export interface ReturnStatistics {
 
 const WORST = 0.05;
 
-/** @param level at least two values. @param periods sessions of a year */
+/**
+ * Computes the return statistics of a level series.
+ * @param level at least two values.
+ * @param periods sessions of a year
+ */
 export function computeReturnStatistics(
   level: Float64Array,
   periods: number = LIMITS.PERIODS_PER_YEAR,
@@ -54,17 +58,21 @@ export interface BenchmarkStatistics {
   readonly excess_return: number;
   /** Annualised standard deviation of the active returns. */
   readonly tracking_error: number;
-  /** Annualised mean of the active returns over their annualised standard deviation. */
+  /** Information ratio: annualised mean of the active returns over their annualised standard deviation. */
   readonly information_ratio: number | null;
   /**
-   * Geometric mean return over that of the benchmark, on sessions with a positive benchmark return and with a negative
-   * one.
+   * Upside and downside capture: geometric mean return over the benchmark's, on the sessions with a positive benchmark
+   * return (upside) or a negative one (downside).
    */
   readonly up_capture: number | null;
   readonly down_capture: number | null;
 }
 
-/** @param level and benchmark [n], n at least 2. @param periods sessions of a year */
+/**
+ * Computes statistics of a level series relative to a benchmark.
+ * @param level and benchmark [n], n at least 2.
+ * @param periods sessions of a year
+ */
 export function computeBenchmarkStatistics(
   level: Float64Array,
   benchmark: Float64Array,
@@ -100,7 +108,7 @@ function capture(own: Float64Array, other: Float64Array, isCounted: (value: numb
   return count === 0 ? null : (raiseToPower(growth, 1 / count) - 1) / (raiseToPower(reference, 1 / count) - 1);
 }
 
-/** Fall from a high until the level recovers. Values are positions of dates. */
+/** Fall from a high until the level recovers. Peak, trough and recovery are indices of dates. */
 export interface Drawdown {
   readonly peak: number;
   readonly trough: number;
@@ -110,7 +118,7 @@ export interface Drawdown {
   readonly depth: number;
 }
 
-/** Returns the deepest drawdowns, deepest first; equal ones in order of time. */
+/** Returns the deepest drawdowns, deepest first; drawdowns of equal depth are in chronological order. */
 export function listDrawdowns(level: Float64Array, most: number): Drawdown[] {
   const depth = computeDrawdown(level);
   const results: Drawdown[] = [];

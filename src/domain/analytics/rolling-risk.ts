@@ -4,14 +4,14 @@ import { LIMITS } from '../refusals/limits.js';
 
 /** Rolling risk of a run: a value for each date with enough earlier returns, [n] each. */
 export interface RollingRisk {
-  /** Position in the levels of the first value; the others follow without a gap. */
+  /** Index of the first value in the levels; later values follow without a gap. */
   readonly from: number;
   readonly volatility: Float64Array;
   readonly indexVolatility: Float64Array;
   readonly trackingError: Float64Array;
   /** Beta of the run to the index; 0 if the index is constant. */
   readonly beta: Float64Array;
-  /** Correlation; 0 if one of them is constant. */
+  /** Correlation of the run with the index; 0 if either of them is constant. */
   readonly correlation: Float64Array;
 }
 
@@ -25,7 +25,7 @@ export type RiskMemory = { readonly window: number } | { readonly halfLife: numb
 export const RISK_REFERENCES = ['index', 'benchmark'] as const;
 export type RiskReference = (typeof RISK_REFERENCES)[number];
 
-/** Run, index, and the active return of the run. */
+/** Number of series: run, index, and active return of the run. */
 const SERIES = 3;
 
 /** Variance below which an index counts as constant. */
@@ -74,7 +74,10 @@ function emptyRisk(from: number, count: number): RollingRisk {
   };
 }
 
-/** @param covariance of run, index and their difference, [3 x 3] */
+/**
+ * Writes the risk measures at index `k`.
+ * @param covariance covariances of run, index and their difference, [3 x 3]
+ */
 function measure(risk: RollingRisk, k: number, covariance: Float64Array, periods: number): void {
   const annualise = (variance: number): number => Math.sqrt(Math.max(0, variance) * periods);
   const own = covariance[0]!;

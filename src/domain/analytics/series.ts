@@ -55,12 +55,12 @@ export function computeMean(values: Float64Array): number {
   return values.length === 0 ? 0 : sum / values.length;
 }
 
-/** Sample standard deviation with ddof 1; 0 with fewer than two values. */
+/** Returns the sample standard deviation (ddof 1); 0 with fewer than two values. */
 export function computeDeviation(values: Float64Array): number {
   return Math.sqrt(computeCovariance(values, values));
 }
 
-/** Sample covariance with ddof 1; 0 with fewer than two values. */
+/** Returns the sample covariance (ddof 1); 0 with fewer than two values. */
 export function computeCovariance(a: Float64Array, b: Float64Array): number {
   if (a.length < 2) return 0;
   const meanA = computeMean(a);
@@ -80,7 +80,7 @@ export interface BacktestMetrics {
   readonly volatility: number;
 }
 
-/** Volatility below which ratios to it are rounding noise. */
+/** Volatility below which a ratio of return to volatility is rounding noise. */
 const VOLATILITY_MIN = 1e-15;
 
 /**

@@ -4,40 +4,42 @@ import { findLastAtMost } from '../numbers/search.js';
 import { computeActiveReturns, type DatedSeries } from './relative.js';
 import { computeDeviation } from './series.js';
 
-/** Tracking errors forecast at a rebalance and realised until the next. */
+/** Tracking error forecast at a rebalance, and realised until the next rebalance. */
 export interface ForecastPeriod {
   /** Session at whose close the rebalance took effect. */
   readonly day: Day;
-  /** Annualised. */
+  /** Forecast tracking error, annualised. */
   readonly forecast: number;
-  /** Annualised; null with fewer than two returns. */
+  /** Realised tracking error, annualised; null with fewer than two returns. */
   readonly realised: number | null;
   readonly observations: number;
 }
 
-/** Realised and forecast tracking error, over the returns with a forecast. */
+/** Realised and forecast tracking error over the returns with a forecast. */
 export interface TrackingForecast {
   /** Root mean square of the forecasts in force, annualised. */
   readonly forecast: number;
-  /** Annualised. */
+  /** Realised tracking error, annualised. */
   readonly realised: number;
-  /** Standard deviation of active returns, each over its forecast; null if a forecast is 0. */
+  /**
+   * Bias statistic: standard deviation of the active returns, each divided by its forecast; null if a forecast is 0.
+   */
   readonly bias: number | null;
-  /** Interval that contains the bias in 95 of 100 cases if forecasts are right and returns normal. */
+  /** Interval that contains the bias statistic in 95 of 100 cases if the forecasts are right and returns are normal. */
   readonly biasBand: readonly [low: number, high: number];
   readonly observations: number;
   readonly periods: readonly ForecastPeriod[];
 }
 
-/** Rebalance with the tracking error forecast at its decision, undefined without a risk model. */
+/** Rebalance with the tracking error forecast at its decision; undefined without a risk model. */
 export interface ForecastRebalance {
   readonly day: Day;
   readonly trackingError: number | undefined;
 }
 
 /**
- * Compares realised with forecast tracking error of a run to its parent. A return belongs to the rebalance in force at
- * the previous close.
+ * Compares the realised with the forecast tracking error of a run to its parent index. A return belongs to the
+ * rebalance in force at the previous close.
  * @param rebalances ascending.
  * @returns null with fewer than two returns that have a forecast
  * @source Barra, Handbook: bias statistic with the band 1 -+ sqrt(2 / observations)

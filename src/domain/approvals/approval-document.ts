@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { ApprovalFacts } from './approval-facts.js';
 
-/** Changes that may need a second person, each with the scope of those who request and approve it. */
+/**
+ * Changes that may require the approval of a second person, each with the scope of those who request and approve it.
+ */
 export const APPROVAL_ACTIONS = {
   publish: { help: 'Publishing closes.', scope: 'publish' },
   restate: {
@@ -23,16 +25,19 @@ export const PERSONS_MAX = 5;
 
 /** Rule that states who must approve an action. */
 export interface ApprovalRule {
-  /** Persons, with the one who requests it. */
+  /** Number of persons who must agree, including the requester. */
   readonly persons: number;
-  /** Names or ids of keys, or subjects, that may approve; null for everybody with the scope. */
+  /** Names or ids of keys, or subjects, that may approve; null: everybody with the scope. */
   readonly approvers: readonly string[] | null;
 }
 
 /** Rules by action; all other actions require no approval. */
 export type ApprovalRules = { readonly [A in ApprovalAction]?: ApprovalRule | undefined };
 
-/** `approved`: every person has agreed, and the action has not been performed. `used`: it has been performed. */
+/**
+ * States of a request. `approved`: every person has agreed, and the action has not been performed. `used`: the action
+ * has been performed.
+ */
 export const APPROVAL_STATES = ['pending', 'approved', 'used', 'rejected', 'withdrawn', 'expired'] as const;
 export type ApprovalState = (typeof APPROVAL_STATES)[number];
 
@@ -52,7 +57,7 @@ const RequestingDay = defineObject(() => ({
   date: z.string().meta({ description: 'Session.' }),
 })).meta({ id: 'RequestingDay' });
 
-/** A request for the approval of other people, and its outcome. */
+/** Request for the approval of other people, and its outcome. */
 export const Approval = defineObject(() => ({
   approval_id: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
   action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change that is requested.' }),
@@ -78,7 +83,7 @@ export const Approval = defineObject(() => ({
 })).meta({ id: 'Approval', description: 'A request for the agreement of a second person.' });
 export type Approval = z.infer<typeof Approval>;
 
-/** Approvals that are pending, or approved and not used. */
+/** Approvals that are pending, or approved and not yet used. */
 export const OpenApprovals = defineObject(() => ({
   open: z.array(z.strictObject({ approval_id: z.int(), digest: z.string() })),
 }));

@@ -113,7 +113,7 @@ const WaiveFacts = defineObject(() => ({
   total: z.int().min(0).meta({ description: 'Number of findings.' }),
 })).meta({ id: 'WaiveFacts', description: 'Findings of a check that are accepted.' });
 
-/** Facts of a request for the persons who decide, by the kind of change. */
+/** Facts that the approvers of a request see, by the kind of change. */
 export const ApprovalFacts = z.discriminatedUnion('kind', [
   PublishFacts,
   RestateFacts,

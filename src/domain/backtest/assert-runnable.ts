@@ -13,9 +13,9 @@ import { describeUnknownField } from '../refusals/unknown-field.js';
 import { parseValidDay, type Day } from '../time/days.js';
 
 /**
- * Refuses a plan that the market cannot run, with every check that needs no run.
+ * Checks a plan against the market before the run and refuses a plan that cannot run.
  * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT,
- *   FX_MISSING, NUMERIC_FAILURE
+ * FX_MISSING, NUMERIC_FAILURE
  */
 export function assertRunnable(
   plan: BacktestPlan,
@@ -52,7 +52,7 @@ export function assertRunnable(
   assertSeriesBenchmark(series, document, { market, calendar, range: { start, end: range.end } });
 }
 
-/** Returns the day before which an index does not begin: an overlay waits for its sources. */
+/** Returns the earliest day on which an index can begin: an overlay begins no earlier than its underlying indices. */
 function earliestBegin(document: IndexDocument, documents: BacktestPlan['documents']): Day {
   const beneath = isOverlayDocument(document) ? listSources(document) : [];
   return Math.max(parseValidDay(document.base_date), ...beneath.map((id) => earliestBegin(documents[id]!, documents)));

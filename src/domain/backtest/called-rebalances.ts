@@ -2,8 +2,8 @@ import type { CalledRebalance } from '../schedule/index-schedule.js';
 import type { Compositions } from '../books/compositions.js';
 
 /**
- * Returns the rebalances that breaches triggered in a run, ascending, including the pending one. For an overlay,
- * returns those of its underlying indices.
+ * Returns the rebalances triggered by breaches in a run, in ascending order, including a pending one. For an overlay,
+ * returns the triggered rebalances of its underlying indices.
  */
 export function listCalledRebalances(index: Compositions): CalledRebalance[] {
   const byEffective = new Map(calledIn(index).map((one) => [one.effective, one]));

@@ -1,4 +1,4 @@
-/** Low bits that rounding may remove, so that sums of a few differences are exact. */
+/** Number of low mantissa bits that are rounded away, so that sums of a few differences are exact. */
 const SPARE_BITS = 4;
 const MANTISSA_BITS = 53;
 

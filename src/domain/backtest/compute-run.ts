@@ -24,7 +24,7 @@ import type { ComputedRun, ComputeInput } from './run.js';
 import { followIndex, hasOwnRebalances, isPlain, decideOwnTerms, createStrategyTargets } from './strategy-targets.js';
 
 /**
- * Computes a plan up to levels and metrics.
+ * Computes the levels and metrics of a plan.
  * @throws Refusal as `runBacktest` does, except for its benchmark
  */
 export function computeRun(input: ComputeInput): ComputedRun {
@@ -71,7 +71,9 @@ export function computeRun(input: ComputeInput): ComputedRun {
   };
 }
 
-/** Returns the index of a run. Reuses the index of the previous run if possible, otherwise simulates it. */
+/**
+ * Returns the simulated index of a run: the index of the previous run if it is the same, otherwise a new simulation.
+ */
 function indexOf(
   { composer, before, memory, pricesApart = false, levelsOnly: isSparse = false, roomForWeights }: ComputeInput,
   { compositions, ...span }: Pick<IndexSpan, 'from' | 'to' | 'coverage'> & { readonly compositions: Compositions },
@@ -95,7 +97,7 @@ function composerUntil(input: ComputeInput, until: Day): Composer {
   });
 }
 
-/** Returns the market as known at decisions, if the request asks for it. */
+/** Returns the market as known at each decision if the request asks for point-in-time data, otherwise undefined. */
 function findKnownCompositions({ plan: { request, documents }, known }: ComputeInput): KnownMarkets | undefined {
   if (request.as_known === undefined) return undefined;
   assertScheduled(documents);
@@ -110,7 +112,10 @@ interface PortfolioSpan extends Pick<ComputeInput, 'plan' | 'report'> {
   readonly own: readonly Composition[] | null;
 }
 
-/** Computes the portfolio: the book of the index if it only holds the index, otherwise a separate book. */
+/**
+ * Computes the portfolio: follows the index book if the portfolio only holds the index, otherwise simulates a separate
+ * book.
+ */
 function computePortfolio(index: IndexRun, { plan, from, to, own, report }: PortfolioSpan): Book {
   const { compositions, book } = index;
   const { request, strategy } = plan;
@@ -168,15 +173,15 @@ function findFirstSessionOfRun(composer: Composer, { indexId, start, first, to }
 }
 
 interface IndexSpan {
-  /** First session of the portfolio that follows the index. */
+  /** First session of a portfolio that follows the index. */
   readonly from?: number;
   readonly to: number;
   readonly coverage: CalendarCoverage | null;
   readonly memory?: Memory | undefined;
   readonly pricesApart?: boolean;
-  /** Keeps only some rows of weights: see `BookInput`. */
+  /** True to keep only some rows of weights; see `BookInput`. */
   readonly isSparse?: boolean;
-  /** Memory for the weights if they are not written into a file. */
+  /** Allocates memory for the weights if they are not written into a file. */
   readonly roomForWeights?: ((cells: number) => Float64Array) | undefined;
 }
 

@@ -1,14 +1,14 @@
 import { compareVersions, parseVersion } from '#base/text/version.js';
 
 /**
- * First engine version whose runs have the same bits as runs of this version. Set it to the next release when the bits
- * change: earlier runs are then reported as stale.
+ * First engine version with results bit-identical to those of this version. Set it to the next release when results
+ * change: runs of earlier versions are then reported as stale.
  */
 export const SAME_BITS_SINCE = '0.5.0';
 
 /**
- * Returns true if a run of another version may have other bits: the version is earlier than `SAME_BITS_SINCE`, or later
- * than this one.
+ * Returns true if the results of a stored run may not be bit-identical to those of this version: its version is earlier
+ * than `SAME_BITS_SINCE`, or later than the current one.
  */
 export function hasOtherBits(stored: string, current: string, since: string = SAME_BITS_SINCE): boolean {
   if (stored === current) return false;

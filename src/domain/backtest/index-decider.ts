@@ -7,12 +7,15 @@ import type { DeciderFactory } from '../books/compositions.js';
 import { createIndexWeights } from '../books/index-weights.js';
 
 /**
- * Creates deciders of stored definitions: by their rules, or by optimising the index from which they derive.
- * @param engine Multiplies matrices.
- * @param sharing Data that decisions share.
+ * Creates deciders of stored definitions: rule-based, or by optimisation against the parent of a derived index.
+ * @param engine engine of matrix products.
+ * @param sharing data that decisions share.
  */
 export function createIndexDeciders(engine: Engine, sharing?: DecisionSharing): DeciderFactory {
-  /** @throws Refusal VALIDATION_FAILED if the market lacks a datapoint of the rules */
+  /**
+   * Returns the decider of a definition.
+   * @throws Refusal VALIDATION_FAILED if the market lacks a datapoint of the rules
+   */
   return (document, composer) => {
     if (isDerivedDocument(document)) return createDerivedDecider({ document, composer, engine });
     if (!isRuleDocument(document)) throw new Error(`the index ${document.id} has neither a pipeline nor a derivation`);

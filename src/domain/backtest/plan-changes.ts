@@ -4,7 +4,7 @@ import type { IndexDocument } from '../documents/index-document.js';
 import { listReferences } from '../checks/validate-reference.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 
-/** Plan with its request. */
+/** Plan with the original request. */
 export interface AskedPlan {
   readonly plan: BacktestPlan;
   /** Request as a client sent it; absent if it was not stored. */
@@ -13,7 +13,7 @@ export interface AskedPlan {
 
 /**
  * Describes the differences between the definitions of two plans with the same id, one sentence each; empty if only the
- * request differs. A benchmark that only one request names belongs to the request.
+ * requests differ. A benchmark that only one plan has counts as a difference of the requests.
  */
 export function listDefinitionChanges(before: AskedPlan, now: AskedPlan): string[] {
   return [
@@ -60,7 +60,7 @@ function calendarChanges({ documents: before }: BacktestPlan, { documents: now }
   });
 }
 
-/** Dates of changes that only one of two lists has. Reasons and hours have no effect on a run. */
+/** Returns the dates of changes that only one of two lists has. Reasons and hours have no effect on a run. */
 function listChangedDays(before: readonly SessionChange[], now: readonly SessionChange[]): string[] {
   const effectOf = ({ date, session }: SessionChange) => `${date} ${session}`;
   const [was, is] = [new Set(before.map(effectOf)), new Set(now.map(effectOf))];
@@ -71,7 +71,7 @@ function listChangedDays(before: readonly SessionChange[], now: readonly Session
   return [...new Set(changed.map(({ date }) => date))].toSorted();
 }
 
-/** Describes stored risk models of both plans that were estimated again. */
+/** Describes stored risk models of both plans that were re-estimated. */
 function modelChanges({ models: before = {} }: BacktestPlan, { models: now = {} }: BacktestPlan): string[] {
   return Object.keys(before)
     .toSorted()
@@ -80,7 +80,7 @@ function modelChanges({ models: before = {} }: BacktestPlan, { models: now = {} 
     );
 }
 
-/** Returns the ids of the tracked index and of every index that it refers to. */
+/** Returns the ids of the tracked index and of every index on which it depends. */
 function reachOf({ indexId, documents }: BacktestPlan): string[] {
   const reached: string[] = [];
   const reach = (id: string): void => {
@@ -93,7 +93,7 @@ function reachOf({ indexId, documents }: BacktestPlan): string[] {
   return reached;
 }
 
-/** Returns the differences in the terms of a strategy, from its plan or from the request. */
+/** Returns the differences in the terms of a strategy, which come from its plan or from the request. */
 function strategyChanges(before: AskedPlan, now: AskedPlan): string[] {
   const { runId, strategy: was } = before.plan;
   const { strategy: is } = now.plan;

@@ -17,8 +17,8 @@ function exchangesIn(market: MarketData): ReadonlySet<string> {
 }
 
 /**
- * Returns a plan for comparison with another one. Of the recorded changes of calendars, it keeps only the calendars,
- * dates and sessions that a run on the market uses. Default: all.
+ * Returns a plan for comparison with another plan, with only those recorded calendar changes (calendars, dates,
+ * sessions) that a run on the market uses. Default: all recorded changes.
  */
 export function selectPlanClosures(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
   const followed = new Set([

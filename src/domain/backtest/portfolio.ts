@@ -9,8 +9,8 @@ import { createIndexTerms } from '../books/index-run.js';
 import type { Run } from './run.js';
 
 /**
- * Holdings at closes as columns, by date then slot; units, value and weight of a short position are negative. Units are
- * on the share basis of the date, prices in the index currency.
+ * Holdings at closes in columnar form, sorted by date, then slot. Units, value and weight of a short position are
+ * negative. Units are on the share basis of the date, prices in the index currency.
  */
 export interface Positions {
   readonly count: number;
@@ -63,14 +63,14 @@ export function selectLatestPositions(
   return positions;
 }
 
-/** Trades with the market and the terms that price them. */
+/** Trades with the market and the terms of their prices. */
 export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'> {
   readonly index: { readonly compositions: Pick<Compositions, 'treatment' | 'document' | 'outside'> };
 }
 
 /**
- * Returns the price of each trade of a run, from trade number `first`. A security that left is priced at its proceeds,
- * including cash of the session.
+ * Returns the price of each trade of a run, from trade index `first` on. A security that left is priced at its
+ * proceeds, including cash of the session.
  */
 export function listTradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
@@ -85,7 +85,7 @@ export function listTradePrices({ portfolio, index, document, trades }: TradedRu
     const slot = trades.slot[i]!;
     while (events[e]!.at < at) e++;
     const left = trades.isFree[i] === 1 ? weightThatLeft(events[e]!, slot) : 0;
-    // For sales, the sides are reversed.
+    // A trade that closes a position that left the book is priced at the proceeds.
     price[i - first] = !(left * trades.notional[i]! < 0)
       ? priceOf(from + at, columns[slot]!)
       : priceOfLeaver(terms, { session: from + at, column: columns[slot]! }, left < 0);
@@ -93,7 +93,7 @@ export function listTradePrices({ portfolio, index, document, trades }: TradedRu
   return price;
 }
 
-/** Returns the weight that a security had when it left the book or converted into another one; 0 if it did neither. */
+/** Returns the weight with which a security left the book or converted into another security; 0 if it did neither. */
 function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number {
   const exit = exits.find((move) => move.slot === slot);
   return (conversions.find((conversion) => conversion.slot === slot)?.weight ?? 0) - (exit?.change ?? 0);

@@ -4,7 +4,7 @@ import type { IndexDocument } from '../documents/index-document.js';
 import type { StrategyDocument } from '../documents/strategy-document.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 
-/** Returns the terms of a run. Terms of the request take precedence, then terms of the strategy, then defaults. */
+/** Returns the terms of a run. Request terms take precedence over strategy terms, and strategy terms over defaults. */
 export function resolveRequest(
   given: { readonly [K in keyof ResolvedRequest]?: ResolvedRequest[K] | undefined },
   strategy?: StrategyDocument,
@@ -20,7 +20,10 @@ export function resolveRequest(
   return BacktestFields.parse({ ...own, ...request });
 }
 
-/** @throws Refusal if the benchmark of an index is the index itself */
+/**
+ * Refuses an index as its own benchmark.
+ * @throws Refusal if the benchmark of an index is the index itself
+ */
 export function assertForeign({ id }: IndexDocument, { benchmark }: ResolvedRequest): void {
   if (benchmark?.kind !== 'index' || benchmark.id !== id) return;
   throw refuseWithFindings('request', [

@@ -31,8 +31,8 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): V
     const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
     const other = twin === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
     if (other && other.overlay === undefined) ends[variant] = shortenBookEnd(other);
-    else if (other) overlays[variant] = toStoredIndex(other) as StoredOverlay; // This is the book of an overlay.
-    known.set(variant, twin ?? levelOf(other!)); // one of the two is present
+    else if (other) overlays[variant] = toStoredIndex(other) as StoredOverlay; // the book of an overlay is stored as an overlay
+    known.set(variant, twin ?? levelOf(other!)); // either the twin or the simulation is present
   }
   const levelIn = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
   return {
@@ -41,7 +41,7 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): V
   };
 }
 
-/** Returns findings of separately composed underlying indices, in the order in which an overlay lists them. */
+/** Returns the findings of separately composed underlying indices, in the order of the overlay's sources. */
 function decisionsBeneath({ findings, overlay }: Compositions): readonly (readonly Finding[])[] {
   return overlay?.sources.flatMap(decisionsBeneath) ?? [findings];
 }

@@ -13,7 +13,10 @@ interface RunIndex {
   readonly sm: SessionMarket;
 }
 
-/** Returns assumptions of a run that its request and definition do not state. @param days sessions of the run */
+/**
+ * Returns the assumptions of a run that neither its request nor its definition states.
+ * @param days sessions of the run
+ */
 export function runAssumptions(
   { plan, market }: { readonly plan: BacktestPlan; readonly market: MarketData },
   { document, treatment, sm }: RunIndex,

@@ -16,8 +16,8 @@ import { computeRun, runIndex } from './compute-run.js';
 import type { Run, RunInput } from './run.js';
 
 /**
- * Runs a backtest: the index from its definition, the portfolio that follows it, and their benchmarks. Deterministic:
- * the same market and plan give the same bits.
+ * Runs a backtest: simulates the index from its definition, the portfolio that follows it, and their benchmarks. The
+ * run is deterministic: results for one market and plan are bit-identical.
  * @throws Refusal of every kind that a definition, a range or a market can cause
  */
 export function runBacktest(input: RunInput): Run {
@@ -81,7 +81,7 @@ export function runBacktest(input: RunInput): Run {
   };
 }
 
-/** Simulates the index without its caps; null if it has none. */
+/** Simulates the index without caps; null if the index has none. */
 function simulateUncapped(compositions: Compositions, to: number): Book | null {
   return isCapped(compositions) ? simulateIndexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
 }

@@ -37,24 +37,21 @@ export function groupFindings({ decisions, solves, index, portfolio }: FindingsI
   };
 }
 
-/**
- * Sorts findings of decisions by the dates of their rebalances, because a rebalance that is decided earlier may take
- * effect later.
- */
+/** Sorts decision findings by rebalance date, because a rebalance that is decided earlier may take effect later. */
 export function sortByRebalance(decisions: readonly Finding[]): readonly Finding[] {
   return decisions.toSorted((a, b) => compareText(a.first_date ?? '', b.first_date ?? ''));
 }
 
 interface ReportedInput {
-  /** Findings on the market, reported first. */
+  /** Findings on market assumptions, reported first. */
   readonly assumptions: readonly Finding[];
-  /** First rebalance of the run, in force at its start, YYYY-MM-DD. Findings of earlier rebalances are omitted. */
+  /** Date of the rebalance in force at the start of the run, YYYY-MM-DD. Findings of earlier rebalances are omitted. */
   readonly since: string;
 }
 
 /**
- * Returns the findings to report: duplicates removed, findings that recur at rebalances merged, limited to a maximum
- * number.
+ * Returns the findings to report: without duplicates, with recurring rebalance findings merged, and limited to
+ * `FINDINGS_MAX`.
  */
 export function selectReportedFindings(
   { decisions, solves, indexExits, portfolioExits, rights }: FindingGroups,
@@ -84,7 +81,7 @@ const RECURRING: ReadonlySet<FindingCode> = new Set([
   'LIMIT_NOT_KEPT',
 ]);
 
-/** Merges findings of rebalances with one recurring code and place, at the position of the first. */
+/** Merges recurring rebalance findings with equal code, path and row, at the position of the first one. */
 function recurringAsOne(findings: readonly Finding[]): Finding[] {
   const groups = new Map<string, Finding[]>();
   findings.forEach((finding, k) => {
@@ -95,7 +92,10 @@ function recurringAsOne(findings: readonly Finding[]): Finding[] {
   return [...groups.values()].map(asOne);
 }
 
-/** Findings of underlying indices of an overlay are listed index by index, with ascending dates in each. */
+/**
+ * Merges the findings of one group. Findings on underlying indices of an overlay are listed by index, with ascending
+ * dates per index.
+ */
 function asOne(group: readonly Finding[]): Finding {
   const first = group.reduce((least, finding) => (finding.first_date! < least.first_date! ? finding : least));
   if (group.length === 1) return first;
@@ -104,14 +104,14 @@ function asOne(group: readonly Finding[]): Finding {
   return { ...first, message, count: group.length, last_date: last };
 }
 
-/** Maximum number of securities listed that have no price bar. */
+/** Maximum number of securities without a price bar in the places of a finding, and in its message. */
 const NAMES_MAX = 20;
 const NAMES_LISTED_MAX = 3;
 
 /**
- * Warns if securities that a portfolio holds at its last close have no price bar on that session, although their
- * exchange was open and no corporate action ended them. The level then uses earlier prices. A later run may not have
- * this finding.
+ * Warns if a portfolio holds securities without a price bar at the last close, although their exchange was open and no
+ * corporate action ended them. The level then uses earlier prices. The finding may disappear once the data are
+ * complete.
  */
 export function reportPartialLastSession({ sm, from, length, columns, weights }: Book): Finding[] {
   const last = from + length - 1;
@@ -135,7 +135,7 @@ export function reportPartialLastSession({ sm, from, length, columns, weights }:
   ];
 }
 
-/** Finds rights issues without a subscription price of securities that the book held. */
+/** Finds rights issues without a subscription price for securities that the book held. */
 function findUnadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
   const results: Gap[] = [];
   if (sm.market.adjustment === 'total') return results;

@@ -18,7 +18,7 @@ import type { ReturnVariant } from '../market/market-data.js';
 import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** Figures and series of a run for its result and overview. */
+/** Figures and series of a run for the result and overview views. */
 export interface RunSummary extends Pick<
   Run,
   'plan' | 'days' | 'level' | 'indexLevel' | 'metrics' | 'totalCosts' | 'findings' | 'rebalancesWithin'
@@ -26,25 +26,27 @@ export interface RunSummary extends Pick<
   readonly returns: Float64Array;
   readonly drawdown: Float64Array;
   readonly annualReturns: readonly (readonly [year: number, value: number])[];
-  /** Return variant of its index, matching the prices of the market. */
+  /** Return variant of the index, which matches the prices of the market. */
   readonly variant: ReturnVariant;
   readonly benchmark: Pick<BenchmarkRun, 'reference' | 'variant' | 'relative'> | null;
-  /** Comparison with the parent of a derived index; null for other indices, and if they share fewer than two dates. */
+  /**
+   * Comparison with the parent of a derived index; null for other indices, and if the two share fewer than two dates.
+   */
   readonly parent: ParentRun | null;
   /** Identifiers to which the columns of the gaps refer. */
   readonly identifiers: readonly string[];
   readonly gaps: RecordedGaps;
   readonly pricing: RecordedPricing;
-  /** Number of rebalances, including the one in force at the start. */
+  /** Number of rebalances, including the one in force at the start of the run. */
   readonly rebalancesTotal: number;
   readonly lastRebalance: { readonly date: Day; readonly weights: Float64Array };
 }
 
-/** Run and parent of its index. */
+/** Run relative to the parent of the derived index. */
 export interface ParentRun {
   readonly indexId: string;
   readonly relative: RelativeMetrics;
-  /** Null without a forecast. */
+  /** Comparison of forecast and realised tracking error; null without a forecast. */
   readonly forecast: TrackingForecast | null;
 }
 
@@ -52,7 +54,10 @@ interface RunBeside extends Pick<RunSummary, 'plan' | 'days' | 'level'> {
   readonly rebalances: readonly StoredRebalance[];
 }
 
-/** @param parent levels of the parent on the dates of its book */
+/**
+ * Compares a run with the parent of its derived index.
+ * @param parent levels of the parent on the dates of the parent's book
+ */
 export function compareWithParent({ plan, days, level, rebalances }: RunBeside, parent: DatedSeries): ParentRun | null {
   const indexId = plan.documents[plan.indexId]!.derivation!.source_index_id;
   const own = { days, values: level };
@@ -64,7 +69,11 @@ export function compareWithParent({ plan, days, level, rebalances }: RunBeside, 
   return relative && { indexId, relative, forecast: computeTrackingForecast(own, parent, forecasts) };
 }
 
-/** Returns the summary of a stored run. @param plan plan of the run @throws Refusal DOCUMENT_UNREADABLE */
+/**
+ * Returns the summary of a stored run.
+ * @param plan plan of the run
+ * @throws Refusal DOCUMENT_UNREADABLE
+ */
 export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummary {
   const { header } = columns;
   const parts = recordParts(columns);
@@ -101,13 +110,13 @@ export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummar
   };
 }
 
-/** Figures of a run that are checked before it is stored. */
+/** Figures of a run that are checked before the run is stored. */
 interface Measured extends Pick<RunSummary, 'days' | 'level' | 'indexLevel' | 'metrics'> {
   readonly relative: RelativeMetrics | null;
 }
 
 /**
- * Checks the figures for values that a result cannot represent.
+ * Checks that a result can represent all figures.
  * @throws Refusal NUMERIC_FAILURE after a total loss inside the run, or if a figure is not finite
  */
 export function assertMeasured({ metrics, relative, ...series }: Measured): void {
@@ -118,7 +127,7 @@ export function assertMeasured({ metrics, relative, ...series }: Measured): void
 }
 
 /**
- * Checks for a total loss inside a run. A return from level 0 is undefined, so no figure can be computed.
+ * Checks that a run has no total loss before its last date: the next return from level 0 is undefined.
  * @throws Refusal NUMERIC_FAILURE
  */
 export function assertReturns({ days, level, indexLevel }: Pick<RunSummary, 'days' | 'level' | 'indexLevel'>): void {

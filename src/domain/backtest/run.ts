@@ -18,67 +18,69 @@ import type { StaleCount, StaleFills } from '../books/stale-fills.js';
 import type { Trades } from '../books/trades.js';
 import type { RequestedRange } from '../books/window.js';
 
-/** Complete result of a backtest, on typed arrays: T dates of the run. */
+/** Complete result of a backtest as typed arrays; T is the number of run dates. */
 export interface Run {
   readonly plan: BacktestPlan;
   readonly document: IndexDocument;
   /** Dates of the run, [T]. */
   readonly days: Int32Array;
-  /** Portfolio rebased to 100, [T]. */
+  /** Portfolio level, rebased to 100, [T]. */
   readonly level: Float64Array;
-  /** Tracked index rebased to 100, [T]. */
+  /** Level of the tracked index, rebased to 100, [T]. */
   readonly indexLevel: Float64Array;
   readonly metrics: BacktestMetrics;
   readonly totalCosts: number;
   readonly portfolio: Book;
   readonly trades: Trades;
   readonly index: IndexRun;
-  /** Parent of a derived index. */
+  /** Run of the parent of a derived index. */
   readonly parent: IndexRun | null;
   readonly benchmark: BenchmarkRun | null;
-  /** Every index composed for the run: its own, and those that its universe, derivation and benchmark reach. */
+  /**
+   * Every index composed for the run: the tracked index, and every index that its universe, derivation and benchmark
+   * refer to.
+   */
   readonly reached: readonly Compositions[];
-  /** Compositions that took effect in the run, preceded by the one in force at its start. */
+  /** Compositions that took effect in the run, preceded by the composition in force at its start. */
   readonly rebalances: readonly Composition[];
-  /** Number of them that took effect in the run. */
+  /** Number of rebalances that took effect in the run. */
   readonly rebalancesWithin: number;
   readonly gaps: readonly Gap[];
-  /** Trades of the portfolio at carried prices, by the session of each of its rebalances. */
+  /** Trades of the portfolio at carried prices, by rebalance session. */
   readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly findings: readonly Finding[];
   /**
-   * Level of the index by return variant, on the dates of the index book; null if the prices of the market have another
-   * basis.
+   * Index level by return variant, on the dates of the index book; null if the market prices do not allow the variant.
    */
   readonly variants: Readonly<Record<ReturnVariant, VariantLevel | null>>;
-  /** Level of the index on its weights before capping, on the dates of the index book; null without a cap. */
+  /** Index level without the cap, on the dates of the index book; null if the index has no cap. */
   readonly uncapped: Float64Array | null;
-  /** End state from which it is resumed, in addition to the ends of its books. */
+  /** State for an extension of the run, in addition to the end states of its books. */
   readonly remains: RunRemains;
 }
 
-/** Index in one return variant, [B] each. */
+/** Index in one return variant on the dates of the index book, [B] each. */
 export interface VariantLevel {
   readonly level: Float64Array;
   readonly divisor: Float64Array;
 }
 
-/** End state of a run that its results do not contain. */
+/** End state of a run that is not part of its results. */
 export interface RunRemains {
-  /** Ends of the books that were simulated only for their levels. */
+  /** End states of the books that were simulated only for their levels. */
   readonly variants: Readonly<Partial<Record<ReturnVariant, BriefEnd>>>;
-  /** Books of the underlying indices in those return variants; only for an overlay. */
+  /** Books of the overlay in the other return variants; only for an overlay. */
   readonly overlays?: Readonly<Partial<Record<ReturnVariant, StoredOverlay>>>;
   readonly uncapped: BriefEnd | null;
   readonly findings: FindingGroups;
-  /** Findings of the decisions on underlying indices, by index; only for an overlay. */
+  /** Findings of the decisions on underlying indices, one list per index; only for an overlay. */
   readonly decisionsBeneath?: readonly (readonly Finding[])[];
   readonly stale: StaleCount;
-  /** State of the solves for the constraint set of a strategy; null if it has none. */
+  /** Optimiser state for the constraint set of a strategy; null if it has none. */
   readonly solves: DecisionMemory | null;
 }
 
-/** Findings of a run by source, in the order in which they are reported. */
+/** Findings of a run by source, in reporting order. */
 export interface FindingGroups {
   readonly decisions: readonly Finding[];
   readonly solves: readonly Finding[];
@@ -94,41 +96,41 @@ export interface RunInput {
   /** Stored risk models of the plan; absent if there are none. */
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
-  /** Market as known at decisions, for a request that asks for it. */
+  /** Market as known at each decision, for a request for point-in-time data. */
   readonly known?: KnownMarkets | undefined;
-  /** Memory for the weights with space around them for the columns of the run: see `runToColumns`. */
+  /** Allocator of memory for the weights, with space around them for the columns of the run; see `runToColumns`. */
   readonly memory?: Memory;
-  /** True if the memory around the weights is meant for columns without large prices: see `runToFiles`. */
+  /** True if the memory around the weights is sized for columns without large prices; see `runToFiles`. */
   readonly pricesApart?: boolean;
-  /** Multiplies matrices for the constraint set of a strategy. Default: plain loops. */
+  /** Engine of matrix products for the constraint set of a strategy. Default: plain loops. */
   readonly engine?: Engine;
-  /** Reports progress, 0 to 1; throws to stop the run. */
+  /** Reports progress from 0 to 1; throws to cancel the run. */
   readonly report: (fraction: number, message: string) => void;
 }
 
-/** Part of a run that its metrics need: index, portfolio and their history. */
+/** Part of a run from which metrics are computed: index and portfolio with their history. */
 export interface ComputedRun extends Pick<
   Run,
   'document' | 'days' | 'level' | 'indexLevel' | 'portfolio' | 'index' | 'rebalances' | 'metrics' | 'totalCosts'
 > {
   readonly composer: Composer;
   readonly range: RequestedRange;
-  /** Warnings of the solves for the constraint set of a strategy. */
+  /** Warnings of the optimisations for the constraint set of a strategy. */
   readonly warnings: readonly Finding[];
-  /** State after the solves. */
+  /** Optimiser state after the last optimisation. */
   readonly solves: DecisionMemory | null;
-  /** First and last session. */
+  /** First and last session of the run. */
   readonly from: number;
   readonly to: number;
 }
 
 export interface ComputeInput extends RunInput {
-  /** Composer of another run with the same documents, end and market. Its compositions are reused. */
+  /** Composer of another run with equal documents, end and market; its compositions are reused. */
   readonly composer?: Composer;
-  /** Run of the same composer. Its index is reused if it spans the same sessions. */
+  /** Earlier run of this composer; its index is reused if it spans the same sessions. */
   readonly before?: Pick<ComputedRun, 'composer' | 'index' | 'from' | 'to'>;
-  /** True if only a portfolio that holds the index reads the weights. Never true for a strategy. */
+  /** True if the weights are needed only by a portfolio that holds the index. Never true for a strategy. */
   readonly levelsOnly?: boolean;
-  /** Returns zeroed memory for the weights if `levelsOnly` is true. */
+  /** Allocates zeroed memory for the weights if `levelsOnly` is true. */
   readonly roomForWeights?: (cells: number) => Float64Array;
 }

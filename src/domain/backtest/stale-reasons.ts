@@ -1,31 +1,31 @@
-/** Differences between a stored run and a new run of the same request. */
+/** Kinds of differences between a stored run and a new run of its request. */
 export interface StaleState {
   /** True if the index, or a document that it refers to, changed since the run. */
   readonly definition: boolean;
   /** True if the data changed since the run. */
   readonly data: boolean;
-  /** True if the engine has another version that may produce other bits. */
+  /** True if this engine version may produce other results. */
   readonly engine: boolean;
-  /** Store of the run, if another store is in use now; otherwise null. */
+  /** Name of the run's store if another store is in use now; otherwise null. */
   readonly reasons: readonly string[];
-  /** Store of the run, if another one is in use; otherwise null. */
+  /** Name of the run's store; null if that store is in use. */
   readonly store_id: string | null;
 }
 
-/** State of a run that every view reports. */
+/** State of a run that every view of it reports. */
 export interface RunState {
-  /** Version of the index or strategy at the run; null for runs before versions were introduced. */
+  /** Version of the index or strategy at the time of the run; null for runs before versions were introduced. */
   readonly index_version: number | null;
   readonly stale: StaleState | null;
 }
 
-/** Reasons by kind. */
+/** Reasons for staleness by kind. */
 export interface StaleReasons extends Readonly<Record<'definition' | 'data' | 'engine', readonly string[]>> {
-  /** Store of the run, if another one is in use. */
+  /** Name of the run's store; null if that store is in use. */
   readonly otherStore: string | null;
 }
 
-/** Combines reasons into a state; null if there are none. */
+/** Combines the reasons into a staleness state; null if there are none. */
 export function combineStaleReasons({ definition, data, engine, otherStore }: StaleReasons): StaleState | null {
   const reasons = [...definition, ...data, ...engine];
   if (reasons.length === 0) return null;

@@ -8,8 +8,8 @@ import type { BacktestPlan, StrategyTerms } from '../documents/backtest-plan.js'
 import type { ComputedRun } from './run.js';
 
 /**
- * Returns targets of a portfolio that follows an index: holdings and pending securities of the index at the first
- * close, then its rebalances.
+ * Returns the targets of a portfolio that follows an index: holdings and pending securities of the index at the
+ * portfolio's first close, then the index rebalances.
  */
 export function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
   const request = findRequestedShares(book, from);
@@ -17,7 +17,7 @@ export function followIndex({ book, compositions }: IndexRun, from: number): Tar
   return [first, ...compositions.list.filter(({ session }) => session > from)];
 }
 
-/** Returns share counts of the holdings of a book at the first close of the portfolio that follows it. */
+/** Returns the share counts of an index book's holdings at the first close of a portfolio that follows it. */
 function countsAt({ pending }: Book, columns: Int32Array): Pick<Targets, 'counts'> {
   const held = pending?.counts;
   if (held === undefined) return {};
@@ -32,7 +32,8 @@ export function isPlain({ rebalance, drift_tolerance: tolerance, exposure, const
 }
 
 /**
- * Returns true if a strategy decides its weights or rebalance dates itself. Its shares then do not follow share counts.
+ * Returns true if a strategy has its own rebalance dates or weights. Its holdings then do not follow share-count
+ * changes.
  */
 export function hasOwnRebalances(strategy: StrategyTerms | undefined): boolean {
   return strategy !== undefined && (strategy.rebalance !== null || strategy.constraints !== undefined);
@@ -52,8 +53,8 @@ interface OwnTerms extends Pick<ComputedRun, 'warnings' | 'solves'> {
 }
 
 /**
- * Returns the rebalances that a strategy decides itself, by its cadence or by solving its weights; null if it follows
- * the index.
+ * Returns the separate rebalances of a strategy, from its cadence or from optimised weights; null if it follows the
+ * index.
  */
 export function decideOwnTerms(
   index: IndexRun,
@@ -80,11 +81,11 @@ export function decideOwnTerms(
 
 interface StrategyRebalances {
   readonly from: number;
-  /** Rebalances that the strategy decides itself; null if it follows the index. */
+  /** Separate rebalances of the strategy; null if it follows the index. */
   readonly own: readonly Composition[] | null;
 }
 
-/** Returns targets of a strategy: the holdings of the index at each of its rebalances, times the invested fraction. */
+/** Returns the targets of a strategy: index holdings at each strategy rebalance, times the invested fraction. */
 export function createStrategyTargets(
   index: IndexRun,
   { exposure }: StrategyTerms,

@@ -4,7 +4,7 @@ import { applyStoreDefaults } from '../documents/stale-sessions.js';
 import type { Composer } from './compositions.js';
 import { listUniverseMembers, findUniverse } from './find-universe.js';
 
-/** Returns a composer in which an index follows one version of its definition, as its decider sees it. */
+/** Returns a composer for one version of an index definition, as the decider of that version uses it. */
 export function createAmendedComposer(
   composer: Composer,
   { position, document }: IndexText,

@@ -8,13 +8,15 @@ import { findPendingChange, addReplacements } from './pending-changes.js';
 export interface AsIfEffective {
   readonly indexId: string;
   readonly session: number;
-  /** Compositions before the session, ascending. */
+  /** Compositions before `session`, ascending. */
   readonly before: readonly Composition[];
-  /** Announced rebalances of one session, which is this session or a later one. */
+  /** Announced rebalances with one effective session, at or after `session`. */
   readonly next: readonly NextRebalance[];
 }
 
-/** Returns the compositions that result from announced rebalances, as if they took effect at the close of a session. */
+/**
+ * Returns the compositions of an index with announced rebalances, as if these took effect at the close of `session`.
+ */
 export function composeAsIfEffective(
   composer: Composer,
   { indexId, session, before, next }: AsIfEffective,
@@ -33,23 +35,23 @@ export function composeAsIfEffective(
   return { list, findings };
 }
 
-/** Index whose last composition takes effect at a close, immediately or at an announced later date. */
+/** Index with an announced composition, effective at this or a later close. */
 export interface AnnouncedIndex {
   readonly effective: Day;
-  /** Compositions up to the session; the last one is the announced composition. */
+  /** Compositions up to the session; the last one is announced. */
   readonly compositions: Compositions;
 }
 
-/** State without an announcement in force. Contains the next rebalance if the calendar has one. */
+/** Index without a pending announcement, with the next rebalance if the calendar has one. */
 export interface NotAnnounced {
   readonly effective: null;
   readonly next: NextRebalance | undefined;
 }
 
 /**
- * Returns the announced composition of an index on a session, between the close of the announcement and the close on
- * which it takes effect. Index shares are those of the session.
- * @param composer has no data after the session
+ * Returns the announced composition of an index on a session from the close of the announcement to the effective close.
+ * Index shares are computed at the prices of the session.
+ * @param composer composer without data after the session
  */
 export function findAnnouncedIndex(
   composer: Composer,
@@ -69,7 +71,7 @@ export function findAnnouncedIndex(
   return { effective: next[0]!.date, compositions: { ...compositions, list: pending.list } };
 }
 
-/** Returns the next rebalances: the rebalances of the schedule, or the one that a breach triggered. */
+/** Returns the next rebalances: those of the schedule, or the one triggered by a breach. */
 function nextOf(composer: Composer, { document, sm, called }: Compositions, day: Day): readonly NextRebalance[] {
   const scheduled = findNextRebalances(composer.document(document.id), sm, day + 1);
   const [first] = scheduled;

@@ -16,16 +16,16 @@ import type { Day } from '../time/days.js';
 import { findSeriesCurrency, refuseNotAboveZero, refuseMissingRate } from './series-benchmark.js';
 import { limitToCoverage, type CalendarCoverage } from './window.js';
 
-/** External benchmark over a run. */
+/** External benchmark of a run. */
 export interface BenchmarkRun {
   readonly reference: NonNullable<ResolvedRequest['benchmark']>;
   readonly variant: MeasuredVariant;
   readonly relative: RelativeMetrics;
-  /** The whole level series: index points for an index, 100 on its first date for an identifier. */
+  /** Whole level series: index points for an index, 100 on the first date for an identifier. */
   readonly level: DatedSeries;
-  /** State of a plain level series on the last date; null for an index. */
+  /** State of a plain level series on the last date, for an extension; null for an index. */
   readonly end: SeriesEnd | null;
-  /** Null for a plain level series. */
+  /** Index with its book; null for a plain level series. */
   readonly index: {
     readonly compositions: Compositions;
     readonly book: Book;
@@ -33,18 +33,18 @@ export interface BenchmarkRun {
   } | null;
 }
 
-/** State from which later dates of a plain level series are computed. */
+/** State from which an extension computes later levels of a plain level series. */
 export interface SeriesEnd {
-  /** Value of a unit since the first date, NaN before it. */
+  /** Value of one unit bought on the first date; NaN before that date. */
   readonly level: number;
-  /** Value from which the first date is rebased; NaN before it. */
+  /** Value that corresponds to level 100; NaN before the first date. */
   readonly first: number;
 }
 
 export interface BenchmarkInput {
   readonly composer: Composer;
   readonly reference: NonNullable<ResolvedRequest['benchmark']>;
-  /** The tracked index. */
+  /** Compositions of the tracked index. */
   readonly compositions: Compositions;
   /** Level of the portfolio on the dates of the run. */
   readonly level: DatedSeries;
@@ -54,7 +54,10 @@ export interface BenchmarkInput {
   readonly range: { readonly start: Day; readonly end: Day };
 }
 
-/** @throws Refusal BENCHMARK_NOT_FOUND, NO_COMMON_DATES, and every refusal of a benchmark index run */
+/**
+ * Computes the external benchmark of a run.
+ * @throws Refusal BENCHMARK_NOT_FOUND, NO_COMMON_DATES, and every refusal of a benchmark index run
+ */
 export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   const { reference, composer, level, range } = input;
   if (reference.kind === 'identifier') return identifierBenchmark(input);
@@ -74,7 +77,10 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   };
 }
 
-/** `CLOSE` grows by the return variant of the index; other columns are used unchanged. */
+/**
+ * Returns an identifier as benchmark: a `CLOSE` series grows in the return variant of the index; other columns are used
+ * unchanged.
+ */
 function identifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
   const { series, end, variant } = createSeriesBenchmark(compositions, reference, {
     from,
@@ -90,7 +96,10 @@ interface SeriesSpan {
   readonly begin: SeriesEnd;
 }
 
-/** Returns a plain level series over a span, rebased to 100 on its first date. @throws Refusal BENCHMARK_NOT_FOUND */
+/**
+ * Returns a plain level series over a span, rebased to 100 on its first date.
+ * @throws Refusal BENCHMARK_NOT_FOUND
+ */
 export function createSeriesBenchmark(
   index: Pick<Compositions, 'sm' | 'treatment' | 'document'>,
   reference: NonNullable<ResolvedRequest['benchmark']>,
@@ -130,11 +139,11 @@ export function createSeriesBenchmark(
 }
 
 interface Levels {
-  /** Levels from a session on; NaN on sessions without a value. */
+  /** Levels from session `from` on; NaN on sessions without a value. */
   readonly levels: Float64Array;
   readonly level: number;
   readonly from: number;
-  /** Value from which the first date is rebased; NaN if that date is among the levels. */
+  /** Value on the first date, which is rebased to 100; NaN if the levels include the first date. */
   readonly first: number;
   readonly variant: BenchmarkRun['variant'];
 }
@@ -150,7 +159,7 @@ function rebase(sm: SessionMarket, { levels, level, from, first: given, variant 
 }
 
 /**
- * Returns a series of the store in the currency of an index, NaN on sessions without a value, [to - from + 1].
+ * Returns a stored series in the currency of an index, NaN on sessions without a value, [to - from + 1].
  * @throws Refusal FX_MISSING; NUMERIC_FAILURE for a value of 0 or less, from which no growth can be computed
  */
 function externalLevels(
@@ -181,8 +190,8 @@ interface Span {
 }
 
 /**
- * Computes the value of one unit of a security on each session of a span, NaN on sessions without a price bar, [to -
- * from + 1], and its value at the end.
+ * Returns the value of one unit of a security on each session of a span, [to - from + 1], NaN on sessions without a
+ * price bar, and the value at the end of the span.
  */
 function growLevels(
   sm: SessionMarket,

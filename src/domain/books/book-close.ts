@@ -22,10 +22,7 @@ import { tradeUnpriced } from './trade-unpriced.js';
 
 const NOTHING: PendingSecurities = { children: [], renamed: [] };
 
-/**
- * Processes a close: securities leave or convert into others, target weights take effect, and waiting orders are
- * filled.
- */
+/** Processes a close: removes securities that leave or convert, applies target weights, and fills waiting orders. */
 export function closeSession(state: BookState, session: number, targets: Targets | undefined): void {
   const { input, columns, weights, value, cash } = state;
   const at = session - input.from;
@@ -75,7 +72,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
   });
 }
 
-/** Returns the held securities that convert into others at this close, by column. */
+/** Returns the held securities that convert into other securities at this close, by column. */
 function conversionsOn(state: BookState, session: number): Map<number, number> {
   const { sm, today, treatment } = state;
   const conversions = new Map<number, number>();
@@ -120,7 +117,7 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
 
 interface Converted {
   readonly converted: Conversion[];
-  /** Weights that mergers pay out in cash. */
+  /** Weights that mergers pay in cash. */
   readonly paid: WeightMove[];
 }
 
@@ -148,14 +145,14 @@ function convertNames(state: BookState, conversions: ReadonlyMap<number, number>
 }
 
 interface Leaving {
-  /** Columns that leave. */
+  /** Columns of the securities that leave. */
   readonly leaving: readonly number[];
   readonly paid: readonly WeightMove[];
 }
 
 /**
- * Removes securities at their price. In a long-only book market value leaves with them and the divisor falls. In a book
- * with short positions the exposure of each side is kept and no market value leaves.
+ * Removes securities at their prices. In a long-only book their market value leaves the book and the divisor falls. A
+ * book with short positions keeps the exposure of each side, and no market value leaves.
  */
 function releaseNames(state: BookState, { leaving, paid }: Leaving, session: number): WeightMove[] {
   const { input, slotOf, weights, cash, divisor } = state;
@@ -191,13 +188,13 @@ export function sumExitsBySide(exits: readonly WeightMove[]): Sides {
 
 interface Proceeds {
   readonly exits: readonly WeightMove[];
-  /** Slots that will be sold and of which nothing more is bought. */
+  /** Slots that are sold at this close, to which nothing is added. */
   readonly selling: ReadonlySet<number>;
 }
 
 /**
- * Distributes the proceeds (or the cost) of securities that left over the remaining holdings of their side, and pays
- * for the trades.
+ * Distributes the proceeds (or the cost) of securities that left over the remaining holdings of each side, and pays for
+ * the trades.
  */
 function spreadProceeds(state: BookState, session: number, { exits, selling }: Proceeds): void {
   const { input, weights, cash, value, held, count } = state;
@@ -228,14 +225,14 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
   value[at]! *= retained;
 }
 
-/** Returns the slots that are held or targeted, ascending. */
+/** Returns the slots with a holding or a target, ascending. */
 function computeTradedSlots({ asked, before, slots }: BookState): Int32Array {
   let count = 0;
   for (let slot = 0; slot < slots.length; slot++) if (asked[slot] !== 0 || before[slot] !== 0) slots[count++] = slot;
   return slots.subarray(0, count);
 }
 
-/** Trades to target weights at the close. Holdings that cannot be traded are kept. */
+/** Trades to target weights at the close; keeps holdings that cannot be traded. */
 function takeTargets(state: BookState, targets: Targets, session: number): void {
   const { input, sm, rates, columns, slotOf, weights, cash, value } = state;
   const at = session - input.from;
@@ -285,7 +282,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
 }
 
-/** Holds fixed numbers of shares. The change in value against the previous holdings changes the divisor. */
+/** Replaces the holdings by fixed numbers of shares. The divisor absorbs the change in value. */
 function holdBasket(state: BookState, at: number, basket: number): void {
   const { reinvested, divisor } = state;
   if (reinvested === null) return;
@@ -294,7 +291,7 @@ function holdBasket(state: BookState, at: number, basket: number): void {
   divisor[at] = (state.basketUnit * basket) / level;
 }
 
-/** Sets every slot to its target and removes all other holdings. */
+/** Sets every slot to its target weight and removes all other holdings. */
 function holdAsked(
   state: BookState,
   slots: Int32Array,

@@ -28,8 +28,8 @@ import type { CountFactors } from './security-counts.js';
 import { countFactors } from './share-changes.js';
 
 /**
- * Moves the book from the previous close to this close: growth, proceeds of securities that leave, and spun-off
- * securities.
+ * Moves the book from the previous close to this close: applies growth, proceeds of securities that leave, and
+ * spin-offs.
  */
 export function driftTo(state: BookState, session: number): void {
   const { treatment } = state.input;
@@ -81,11 +81,11 @@ function scaleRow({ weights, columns, input, held, count }: BookState, session: 
   for (let k = 0; k < count; k++) weights[row + held[k]!]! *= factor;
 }
 
-/** Replaces the cash that the value index has on a session by the cash on the terms of the book. */
+/** Replaces the cash in the value index on a session by the cash on the terms of the book. */
 function adjustCash(state: BookState, session: number): void {
   const { sm, effects: own } = state;
   const inIndex = state.inIndex!;
-  // Both tables are sorted by column, so they are read in parallel.
+  // both tables are sorted by column, so one pass reads both
   let a = own.starts[session]!;
   let b = inIndex.starts[session]!;
   const endA = own.starts[session + 1]!;
@@ -103,12 +103,12 @@ function adjustCash(state: BookState, session: number): void {
   }
 }
 
-/** Returns true if a position pays dividends on separate terms: a short position under a withholding tax. */
+/** Returns true if a position has separate dividend terms: a short position under a withholding tax. */
 function isApart({ ofShorts, effects, units }: BookState, place: number): boolean {
   return ofShorts !== effects && units[place]! < 0;
 }
 
-/** Replaces cash in the value index on a session by the dividends that short positions pay in full. */
+/** Replaces the cash in the value index on a session by the full dividends of short positions. */
 function adjustShorts(state: BookState, session: number): void {
   const { sm, effects, inIndex, ofShorts } = state;
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
@@ -124,13 +124,13 @@ function adjustShorts(state: BookState, session: number): void {
 
 interface Through {
   readonly spunOff: readonly Child[];
-  /** Columns whose value is zero after this close. */
+  /** Columns whose value becomes zero at this close. */
   readonly written: readonly number[];
 }
 
 /**
- * Grows the holdings of a session one security at a time, through all corporate actions. The row then contains values
- * since the start of the holding period.
+ * Grows the holdings of a session one by one through all corporate actions. The weights row then contains values
+ * relative to the start of the holding period.
  */
 function growThroughEvents(state: BookState, session: number, { spunOff, written }: Through): number {
   const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
@@ -152,7 +152,7 @@ function growThroughEvents(state: BookState, session: number, { spunOff, written
 
 /**
  * Returns the constituents that are written off at this close: those without a price for longer than the treatment
- * allows, and suspended ones that a review removes.
+ * allows, and suspended constituents that a review removes.
  */
 function writtenOff(state: BookState, session: number): number[] {
   const { sm, treatment, targetsOn, columns, held, count } = state;
@@ -170,7 +170,7 @@ function writtenOff(state: BookState, session: number): number[] {
 
 interface Worth {
   readonly column: number;
-  /** Money per share. */
+  /** Price per share in money. */
   readonly proceeds: number;
 }
 
@@ -188,8 +188,8 @@ function valueAt(state: BookState, session: number, { column, proceeds }: Worth)
 }
 
 /**
- * Values a held security whose ticker changed. Until it has a price bar again, it takes the price of its new ticker
- * once that has one.
+ * Values held securities whose ticker changed. A security without a new price bar is valued at the price of its new
+ * ticker, once the new ticker has a price.
  */
 function noteRenamed(state: BookState, session: number): void {
   const { sm, treatment } = state;
@@ -218,7 +218,7 @@ function factorAt(factors: CountFactors | null, place: number): number {
   return at < 0 ? 1 : factors!.values[at]!;
 }
 
-/** Returns the spun-off securities that holders of the previous close receive. */
+/** Returns the spun-off securities that the holdings of the previous close receive. */
 function spunOffOn(state: BookState, session: number, ofCounts: CountFactors | null): Child[] {
   const { sm, rates, slotOf, effects, units, index, today } = state;
   return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): Child[] => {
@@ -232,7 +232,7 @@ function spunOffOn(state: BookState, session: number, ofCounts: CountFactors | n
   });
 }
 
-/** Adds spun-off securities at zero value; they have a value from their first price bar on. */
+/** Adds spun-off securities with value zero; their value begins with their first price bar. */
 function enterChildren(state: BookState, session: number, spunOff: readonly Child[]): void {
   const { sm, rates, weights, treatment, effects } = state;
   const dropped: number[] = [];
@@ -256,8 +256,8 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
 }
 
 /**
- * Returns the factor on the divisor for money that left or entered at this close without a price change and is
- * reinvested in its security.
+ * Returns the factor on the divisor for money that left or entered a security at this close without a price change
+ * (dividends, subscriptions) and is reinvested in that security.
  */
 function reinvest(state: BookState, session: number): number {
   const { sm, effects: own, ofShorts, slotOf, weights, units, index, path } = state;

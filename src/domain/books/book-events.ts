@@ -12,17 +12,20 @@ import type { SessionMarket } from '../market/session-market.js';
 export interface SessionEvents {
   /** Securities that leave at the close. */
   readonly exits: ReadonlyMap<number, Exit>;
-  /** Securities that convert into another at the close, with the other security; `exits` has the value of a share. */
+  /**
+   * Securities that convert into another security at the close, with the column of that security; `exits` contains the
+   * value of a share.
+   */
   readonly conversions: ReadonlyMap<number, number>;
-  /** Spun-off securities. */
+  /** Spin-offs of the session. */
   readonly spinOffs: readonly SpinOff[];
 }
 
-/** Security that ends. */
+/** Corporate action that ends a security. */
 export interface Exit {
   readonly type: 'DELISTING' | 'ACQUISITION' | 'MERGER';
   readonly action: CorporateAction;
-  /** Proceeds per share, in shares and cash; undefined if the last close applies. */
+  /** Proceeds per share, in shares and cash; undefined if the last close is used. */
   readonly proceeds: number | undefined;
   /** Fraction of merger proceeds paid in cash. The rest is paid in shares of the acquirer. */
   readonly cashShare: number;
@@ -31,11 +34,11 @@ export interface Exit {
 export interface SpinOff {
   readonly parent: number;
   readonly child: number;
-  /** Units of the spun-off security per unit of the parent on the new share basis. */
+  /** Units of the spun-off security per unit of the parent, on the new share basis. */
   readonly units: number;
 }
 
-/** Terms of corporate actions; books with equal terms have equal effects. */
+/** Terms of corporate actions. Books with equal terms have equal effects. */
 export interface EventTerms {
   readonly sm: SessionMarket;
   readonly treatment: DatedTreatment;
@@ -94,12 +97,18 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
   return exits.size === 0 && spinOffs.length === 0 ? undefined : { exits, conversions, spinOffs };
 }
 
-/** Returns true if an acquisition states the payment and a delisting on the same session does not. */
+/**
+ * Returns true if an acquisition prevails over a delisting on the same session: the acquisition states a payment, or
+ * the delisting states none.
+ */
 function paysMore(before: Exit | undefined, { type, value }: CorporateAction): boolean {
   return before?.type === 'ACQUISITION' && type === 'DELISTING' && (before.action.value > 0 || !(value > 0));
 }
 
-/** Returns the shares and cash that a merger pays per share; the last close if the shares have no price. */
+/**
+ * Returns the price in shares and cash that a merger pays per share; the last close if the acquirer's shares have no
+ * price.
+ */
 function considerationOf(
   terms: EventTerms,
   session: number,
@@ -115,7 +124,7 @@ function considerationOf(
     : { proceeds: shares + cash, cashShare: cash / (shares + cash) };
 }
 
-/** Returns the proceeds of a share; undefined if the last close applies. */
+/** Returns the proceeds of a share; undefined if the last close is used. */
 export function computeProceeds(
   value: number,
   isDelisting: boolean,
@@ -129,18 +138,18 @@ export function computeProceeds(
 interface ExitInput extends EventTerms {
   readonly session: number;
   readonly column: number;
-  /** Money per share on the share basis of the session. */
+  /** Price per share in money, on the share basis of the session. */
   readonly proceeds: number;
 }
 
-/** Returns the factor on the growth to the close that values a share at its proceeds instead. */
+/** Returns the factor on the growth to the close that replaces the close by the proceeds. */
 export function computeExitFactor({ sm, growth, session, column, proceeds }: ExitInput): number {
   const close = sm.carriedClose(session, column);
   const cash = findEffect(createEffectTable(sm, growth), session, column)?.cash ?? 0;
   return (proceeds + cash) / (close + cash);
 }
 
-/** Returns the price of one security in the currency of another. */
+/** Returns the price of one security in the quotation currency of another. */
 export function convertPrice(
   { sm, rates }: EventTerms,
   session: number,

@@ -5,7 +5,7 @@ import { Refusal } from '../refusals/refusal.js';
 import type { Gap, Targets } from './book.js';
 import { isHeldColumn, type BookState } from './book-state.js';
 
-/** Records missing price bars of securities that are held at the start of the session or targeted on it. */
+/** Records the missing price bars of securities that are held at the start of a session or targeted on it. */
 export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
   const { sm, gaps, absences, treatment, missing: earlier } = state;
   state.missing = NONE;
@@ -33,7 +33,7 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
 
 const NONE: readonly number[] = [];
 
-/** Maximum number of sessions without a price bar for which securities are listed: see `listAbsences`. */
+/** Maximum length in sessions of an absence whose securities are listed: see `listAbsences`. */
 const LISTED_SESSIONS_MAX = 60;
 
 function absentHeld(state: BookState, session: number): number[] {
@@ -46,13 +46,13 @@ function absentHeld(state: BookState, session: number): number[] {
 
 interface LongAbsent {
   readonly missing: number[];
-  /** Securities without a price bar on the previous session. */
+  /** Securities that had no price bar on the previous session either. */
   readonly earlier: readonly number[];
 }
 
 /**
- * Adds holdings without a price bar that are no longer listed. They had no price bar on the previous session either,
- * unless they have been held only since then.
+ * Adds holdings whose absence is too long to be listed. Such a holding had no price bar on the previous session either,
+ * unless it was bought since then.
  */
 function addLongAbsent(state: BookState, session: number, { missing, earlier }: LongAbsent): void {
   const { sm, columns, held, count } = state;

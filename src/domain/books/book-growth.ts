@@ -5,8 +5,8 @@ import type { BookState } from './book-state.js';
 import { countSessionsAhead } from './share-changes.js';
 
 /**
- * Computes the value of the book since the start of the holding period. Sums later sessions in the same pass while the
- * units are expected to stay unchanged, so that the holdings are read only once.
+ * Returns the book value relative to the start of the holding period. Later sessions on which the units probably stay
+ * unchanged are summed in the same pass, so that the holdings are read only once.
  */
 export function computeBookValue(state: BookState, session: number): number {
   const { index, sm, heldColumns, units, count, isOneRun, ahead, panel } = state;
@@ -23,16 +23,16 @@ export function computeBookValue(state: BookState, session: number): number {
   return ahead.values[0]!;
 }
 
-/** Changes the units of a position within a holding period. */
+/** Multiplies the units of a position within a holding period. */
 export function changeUnits({ units, panel, ahead, periods }: BookState, place: number, factor: number): void {
   units[place]! *= factor;
   if (panel?.has(ahead, periods)) panel.setUnits(place, units[place]!);
-  ahead.to = ahead.from; // The precomputed sums used the old units.
+  ahead.to = ahead.from; // invalidates the precomputed sums, which used the old units
 }
 
 /**
- * Returns the first session on which the units of a holding may change. An unforeseen event at a close may change them
- * earlier.
+ * Returns the first session on which units of a holding are known to change. An unforeseen event at a close may change
+ * them earlier.
  */
 function staysSameUntil(state: BookState, session: number): number {
   const { input, sm, targetsOn, inIndex, ofShorts, effects } = state;

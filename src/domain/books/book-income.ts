@@ -9,9 +9,9 @@ import { findSlot, type BookState } from './book-state.js';
 import type { CountFactors } from './security-counts.js';
 
 /**
- * Adjusts previous closes before growth is computed: first changes of share counts, then special dividends, rights
- * issues and splits that leave index shares unchanged.
- * @param ofCounts factors, by position, of share counts that changed after the previous close
+ * Adjusts the previous close before growth is computed: first share-count changes, then special dividends, rights
+ * issues and splits that keep index shares.
+ * @param ofCounts factors, by position, of share-count changes after the previous close
  * @returns market value after the adjustment over market value before it, which is the factor on the divisor
  */
 export function openSession(state: BookState, session: number, ofCounts: CountFactors | null = null): number {
@@ -40,7 +40,7 @@ export function openSession(state: BookState, session: number, ofCounts: CountFa
   return opened * counted;
 }
 
-/** Rounds the factors of share counts, and their records, so that they produce the index shares that the book stores. */
+/** Rounds the share-count factors and their records, so that they produce the stored index shares. */
 export function roundShareFactors(state: BookState, session: number, factors: CountFactors | null): void {
   if (factors === null || state.input.rounding === undefined) return;
   const { places, values, count } = factors;
@@ -56,7 +56,7 @@ export function roundShareFactors(state: BookState, session: number, factors: Co
 }
 
 /**
- * Multiplies index shares by the change of their share counts.
+ * Multiplies index shares by the factors of share-count changes.
  * @returns market value after the change over market value before it
  */
 function changeShares(state: BookState, session: number, { places, values, count }: CountFactors): number {
@@ -80,20 +80,20 @@ function changeShares(state: BookState, session: number, { places, values, count
   return counted;
 }
 
-/** Computes the value of a holding since the holding period began. */
+/** Returns the value of a position relative to the start of the holding period. */
 function valueAt({ sm, units, index, heldColumns }: BookState, session: number, place: number): number {
   return units[place]! * index[readPanelRow(sm, session) + heldColumns[place]!]!;
 }
 
 interface Opening {
-  /** Factors by position. */
+  /** Adjustment factors by position. */
   readonly factors: ReadonlyMap<number, number>;
   readonly opened: number;
-  /** Total value since the holding period began, the base of both. */
+  /** Total value at the previous close, relative to the start of the holding period. */
   readonly before: number;
 }
 
-/** Records the weights that an adjustment of closes moves: the payment of one security is spread over all. */
+/** Records the weight transfers of an adjustment of closes: the payment of one security is spread over all holdings. */
 function recordMoves(state: BookState, session: number, { factors, opened, before }: Opening): void {
   if (state.input.isBrief || state.input.isSparse) return;
   for (let k = 0; k < state.count; k++) {
@@ -118,7 +118,7 @@ function record({ transfers, input }: BookState, session: number, { slot, divide
 }
 
 /**
- * Reinvests the ordinary dividends of a session in all holdings at its close; neither index shares nor the divisor
+ * Reinvests the ordinary dividends of a session in all holdings at the close; neither index shares nor the divisor
  * change.
  * @param before growth from the start of the holding period to the previous close
  */
@@ -136,7 +136,7 @@ export function reinvestDividends(state: BookState, session: number, before: num
     const worth = valueAt(state, session, place);
     const perShare = worth / findCarriedAtEffect(state.sm, effects, e);
     if (!(Math.abs(perShare) < Infinity) || !(path > 0)) continue;
-    // A short position pays dividends in full.
+    // short positions pay dividends in full
     const received = worth < 0 ? ordinary[e]! : net[e]!;
     yields.total += (perShare * ordinary[e]!) / path;
     yields.net += (perShare * received) / path;

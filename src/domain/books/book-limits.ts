@@ -4,8 +4,8 @@ import type { BookInput } from './book.js';
 import type { BookState } from './book-state.js';
 
 /**
- * Short positions can lose more than the value of the book.
- * @throws Refusal NUMERIC_FAILURE if the value of a book is negative
+ * Checks the value of a book, because short positions can lose more than the value.
+ * @throws Refusal NUMERIC_FAILURE if the value is negative
  */
 export function assertWorth({ input, sm, value }: BookState, session: number, worth: number): void {
   if (!(worth < 0)) return;
@@ -19,7 +19,7 @@ export function assertWorth({ input, sm, value }: BookState, session: number, wo
 }
 
 /**
- * Trades of a book with large short positions can cost more than its value.
+ * Checks the costs of a close, because trades with large short positions can cost more than the value of the book.
  * @param retained value after costs as a fraction of the value before
  * @throws Refusal NUMERIC_FAILURE if costs use up the value
  */

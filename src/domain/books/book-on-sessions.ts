@@ -5,8 +5,8 @@ import { NOTHING_KEPT, listTransfers, type Transfers } from './transfers.js';
 import type { Composition } from './compositions.js';
 
 /**
- * Maps a book to the sessions of another calendar. On sessions that the calendar of the book lacks, the last known
- * level applies; events on sessions that the other calendar lacks move to its next session.
+ * Maps a book to the sessions of another calendar. A session that the book's calendar lacks has the last known level.
+ * An event on a session that the other calendar lacks moves to the next session of that calendar.
  * @param span sessions of the other calendar. Default: begins at the first session that the book covers.
  * @cost O(T H)
  */
@@ -67,7 +67,7 @@ export function alignComposition(of: SessionMarket, sm: SessionMarket): (composi
   });
 }
 
-/** Returns products of factors between two positions, the later one included; 1 on the first, [T]. */
+/** Returns the product of the factors after one position up to the next position, [T]; 1 on the first session. */
 function spanProducts(factors: Float64Array, positions: Int32Array): Float64Array {
   return Float64Array.from(positions, (p, t) => {
     let product = 1;
@@ -83,7 +83,7 @@ function rowsAt(rows: Float64Array, positions: Int32Array, width: number): Float
 }
 
 /**
- * Returns single events where they happened, and merges the events of a span of sessions into one with all its
+ * Returns the events on the mapped sessions: merges the events of a span of sessions into one event with all
  * contributions.
  */
 function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookEvent[] {
@@ -95,7 +95,7 @@ function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookE
     const own = Array.from({ length: end - begin }, (_, k) => byPosition.get(begin + 1 + k));
     const happened = own.filter((event) => event !== undefined);
     if (end - begin === 1) placed.push(...happened.map((event) => ({ ...event, at: t })));
-    // Weights drift by several factors over a span if it has dividends, or is between resets of an overlay.
+    // A span with dividends, or between resets of an overlay, has several drift factors.
     else if (happened.length > 0 || (end > begin && (hasOwnDrift || transfersBySession(book, begin, end).size > 0)))
       placed.push(merge(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
   }
@@ -104,7 +104,7 @@ function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookE
 
 interface EventSpan {
   readonly happened: readonly BookEvent[];
-  /** Events by position. */
+  /** Events of the book by position in the span; undefined for positions without an event. */
   readonly own: readonly (BookEvent | undefined)[];
   readonly at: number;
   readonly begin: number;
@@ -153,7 +153,7 @@ interface Transfer {
   readonly earnings: number;
 }
 
-/** Returns the transfers after one position up to another. */
+/** Returns the transfers after position `begin` up to position `end`, by session. */
 function transfersBySession(book: Book, begin: number, end: number): ReadonlyMap<number, readonly Transfer[]> {
   const transfers = listTransfers(book);
   const bySession = new Map<number, Transfer[]>();
@@ -169,8 +169,8 @@ function transfersBySession(book: Book, begin: number, end: number): ReadonlyMap
 }
 
 /**
- * Keeps the transfers of sessions that both calendars have; transfers of a span are part of the weights before its
- * event.
+ * Maps the transfers of sessions that both calendars have. Transfers of a longer span are part of the weights before
+ * the span's event.
  */
 function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32Array): Transfers {
   const kept = { at: [] as number[], i: [] as number[] };
@@ -191,14 +191,17 @@ function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32
   };
 }
 
-/** Computes drift over each span. After an event, the stored holdings are those before it, which grew by `gross`. */
+/**
+ * Returns the drift over each span. After an event, the stored weights are those before the event, which grew by
+ * `gross`.
+ */
 function driftOn(drift: Float64Array, { positions, gross, events }: Placed): Float64Array {
   const placed = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
   for (const { at } of events) if (positions[at - 1] !== positions[at]! - 1) placed[at] = gross[at]!;
   return placed;
 }
 
-/** Computes the parts of an overlay that its securities do not earn, over each span. */
+/** Returns the return components of an overlay over each span. */
 function overlayOn(book: Book, overlay: BookOverlay, { positions, gross, events }: Placed): BookOverlay {
   const drift = Float64Array.from(positions, (p, t) =>
     t > 0 && positions[t - 1] === p - 1 ? overlay.drift[p]! : gross[t]!,

@@ -8,7 +8,9 @@ export interface Frozen {
   readonly frozen: ReadonlySet<number>;
   /** Frozen slots without a price to trade at. */
   readonly unpriced: ReadonlySet<number>;
-  /** Frozen slots that are further from their target than the tolerance: their target becomes a waiting order. */
+  /**
+   * Frozen slots that are further from their target than the tolerance: the rest of the target becomes a waiting order.
+   */
   readonly waiting: readonly number[];
 }
 
@@ -16,15 +18,15 @@ export interface FrozenInput {
   readonly input: Pick<BookInput, 'sm' | 'from' | 'fills' | 'tolerance' | 'treatment'>;
   readonly columns: Int32Array;
   readonly session: number;
-  /** Slots that are held or targeted. */
+  /** Slots with a holding or a target. */
   readonly slots: Int32Array;
   readonly before: Float64Array;
   readonly asked: Float64Array;
 }
 
 /**
- * Returns the maximum age of a trade price under the definition that takes effect at the close, in sessions of the
- * calendar of the security.
+ * Returns the maximum age of a trade price in sessions of the security's calendar, under the definition that takes
+ * effect at the close.
  */
 function staleMax({ fills, treatment: dated, sm }: FrozenInput['input'], session: number): number {
   const treatment = findTreatment(dated, sm.sessions[session]! + 1);
@@ -32,7 +34,7 @@ function staleMax({ fills, treatment: dated, sm }: FrozenInput['input'], session
   return fills === 'all' ? Infinity : readPriceSessions(treatment);
 }
 
-/** Returns the slots that are not traded because they have no price or are close enough to their target. */
+/** Returns the slots that are not traded: without a price, or close enough to the target. */
 export function findFrozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): Frozen {
   const { sm, from } = input;
   const oldest = staleMax(input, session);

@@ -10,13 +10,13 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
 import { dropSecurity, createRow, type BookState } from './book-state.js';
 
-/** Correct digits of a product of weights, levels and prices: within them a half is exact. */
+/** Number of correct digits in a product of weights, levels and prices: a half is recognised within them. */
 const DIGITS = 13;
 
-/** Index shares that rounding changes by less are integers already. */
+/** Relative change by rounding below which index shares count as whole already. */
 const WHOLE = 1e-12;
 
-/** Returns decimals and first divisor of the book of an index. */
+/** Returns the rounding decimals and the first divisor of an index book. */
 export function createBookRounding(
   document: IndexDocument,
   { calendar }: Pick<SessionMarket, 'calendar'>,
@@ -31,8 +31,8 @@ export function createBookRounding(
 }
 
 /**
- * Returns the stored divisor of a session. Its rounding difference changes levels from the session on.
- * @param exact divisor after the adjustments of the opening
+ * Returns the rounded divisor of a session. The rounding difference changes the levels from that session on.
+ * @param exact divisor after the adjustments before the session's growth
  */
 export function computeOpeningDivisor(state: BookState, session: number, exact: number): number {
   const kept = computeKeptDivisor(state, exact, { session, day: dayOf(state, session) });
@@ -40,14 +40,14 @@ export function computeOpeningDivisor(state: BookState, session: number, exact: 
   return kept;
 }
 
-/** Applies the effect on levels of rounding the divisor at the previous close. */
+/** Applies the rounding of the divisor at the previous close to the level. */
 export function applyRounding(state: BookState): void {
   if (state.roundedBy === 1) return;
   state.carry *= state.roundedBy;
   state.roundedBy = 1;
 }
 
-/** Rounds the divisor in force after a close; the levels of later sessions use it. */
+/** Rounds the divisor after a close, on which the levels of later sessions are based. */
 export function roundDivisor(state: BookState, session: number): void {
   const { divisor, input, exactDivisor } = state;
   if (exactDivisor === null) return;
@@ -59,7 +59,10 @@ export function roundDivisor(state: BookState, session: number): void {
   state.roundedBy = exact / kept;
 }
 
-/** @throws Refusal NUMERIC_FAILURE if the rounded divisor is 0 */
+/**
+ * Returns the divisor, rounded if the index rounds it.
+ * @throws Refusal NUMERIC_FAILURE if the rounded divisor is 0
+ */
 function computeKeptDivisor(
   { input, sm, exactDivisor }: BookState,
   exact: number,
@@ -76,22 +79,20 @@ function computeKeptDivisor(
   );
 }
 
-/** Returns the decimals of index shares on a day; undefined if they are not rounded. */
+/** Returns the decimals of index shares on a day; undefined if index shares are not rounded. */
 function shareDecimals({ input }: BookState, day: Day): number | undefined {
   return input.rounding === undefined ? undefined : findRounding(input.rounding, day).shares;
 }
 
 interface RoundedOn {
   readonly session: number;
-  /** Day of the close; the day after it for decisions of a review at this close. */
+  /** Day of the close, or the following day for a rounding after the close. */
   readonly day: Day;
 }
 
 const dayOf = ({ sm }: BookState, session: number): Day => sm.sessions[session]!;
 
-/**
- * Rounds the index shares held after a close. The divisor absorbs the difference in value, so the level is unchanged.
- */
+/** Rounds the index shares after a close. The divisor absorbs the difference in value, so the level is unchanged. */
 export function roundShares(state: BookState, session: number): void {
   const { input, sm, rates, reinvested, divisor, weights, columns, cash } = state;
   const decimals = shareDecimals(state, dayOf(state, session) + 1);
@@ -125,16 +126,16 @@ function assertHeld({ input, sm, count }: BookState, session: number, sum: numbe
 
 export interface SharesBefore {
   readonly column: number;
-  /** Value of the holding over the value of the index at the previous close. */
+  /** Value of the holding as a fraction of the index value at the previous close. */
   readonly weight: number;
 }
 
 export interface OpeningShares extends SharesBefore {
-  /** Position in the table of effects. */
+  /** Row of the effect table. */
   readonly effect: number;
 }
 
-/** Returns the ratio of the stored index shares to the index shares that a change of the share count produces. */
+/** Returns the ratio of the rounded index shares to the exact index shares after a share-count change. */
 export function computeCountedShareFactor(
   state: BookState,
   session: number,
@@ -146,7 +147,7 @@ export function computeCountedShareFactor(
   return wholeFactor(sharesBefore(state, session, changed) * factor, decimals);
 }
 
-/** Returns the index shares of a holding at the close before a session. */
+/** Returns the index shares of a holding at the previous close. */
 function sharesBefore(state: BookState, session: number, { column, weight }: SharesBefore): number {
   const { input, sm, rates, reinvested, divisor } = state;
   const at = session - 1 - input.from;
@@ -155,8 +156,8 @@ function sharesBefore(state: BookState, session: number, { column, weight }: Sha
 }
 
 /**
- * Returns the ratio of the stored index shares to the index shares that a corporate action produces at the opening of a
- * session.
+ * Returns the ratio of the rounded index shares to the exact index shares after a corporate action before a session's
+ * growth.
  */
 export function computeOpeningShareFactor(
   state: BookState,

@@ -8,8 +8,8 @@ export interface BookSecuritiesInput {
 }
 
 /**
- * Returns the columns that a book can hold, ascending: its targets and their successors by spin-offs, mergers and
- * ticker changes.
+ * Returns the columns that a book can hold, ascending: target securities and their successors after spin-offs, mergers
+ * and ticker changes.
  * @cost O(N + K), K the actions with a related identifier
  */
 export function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInput): Int32Array {

@@ -18,15 +18,15 @@ import type { EventTerms, SessionEvents } from './book-events.js';
 import { forgetCounts, selectHeldCounts, type CountState } from './security-counts.js';
 
 export interface BookState extends EventTerms {
-  /** Treatment on the simulated session. */
+  /** Treatment in force on the simulated session. */
   treatment: TreatmentSpec;
   readonly input: BookInput;
   /** Value index, [S - first x N]. */
   readonly index: Float64Array;
   readonly effects: EffectTable;
-  /** Effects in the value index; null if they equal those of the book. */
+  /** Effects that the value index includes; null if they equal the effects of the book. */
   readonly inIndex: EffectTable | null;
-  /** Effects on short positions; the same table if no tax is withheld. */
+  /** Effects on short positions; the table of long positions if no tax is withheld. */
   readonly ofShorts: EffectTable;
   readonly absences: Absences;
   readonly columns: Int32Array;
@@ -38,12 +38,17 @@ export interface BookState extends EventTerms {
   readonly begins: Uint8Array;
   readonly divisor: Float64Array;
   readonly costs: Float64Array;
-  /** Growth by prices, [T]. Same array as `gross` unless `gross` includes dividends that the index reinvests. */
+  /**
+   * Growth from prices, [T]. Shares the array of `gross` unless `gross` includes dividends that the index reinvests.
+   */
   readonly drift: Float64Array;
   readonly transfers: Recorded;
-  /** Levels in each return variant and dividend points, [T]; null unless an index reinvests dividends itself. */
+  /**
+   * Levels in each return variant and dividend points, [T]; null unless the index reinvests dividends in all
+   * constituents.
+   */
   readonly reinvested: Reinvested | null;
-  /** Null if shares change only at reviews. */
+  /** Share counts that the book follows; null if shares change only at reviews. */
   readonly shareCounts: CountState | null;
   readonly weights: Float64Array;
   readonly cash: Float64Array;
@@ -53,62 +58,62 @@ export interface BookState extends EventTerms {
   readonly gaps: Gap[];
   readonly silent: Gap[];
   readonly orders: Order[];
-  /** Orders of the latest rebalance that wait for a price bar. */
+  /** Orders of the latest rebalance that are waiting for a price bar. */
   waiting: Order[];
   /** Held slots, ascending, in the first `count` positions. */
   readonly held: Int32Array;
   /** 1 for held slots, [H]. */
   readonly isHeld: Uint8Array;
   count: number;
-  /** Units of the value index and column of each position since the holding period began. */
+  /** Units of the value index and market column of each position in the holding period. */
   readonly units: Float64Array;
   readonly heldColumns: Int32Array;
-  /** Position of each slot held since the holding period began, [H]. */
+  /** Position of each slot held since the start of the holding period, [H]. */
   readonly places: Int32Array;
-  /** True if the holdings are contiguous in the market and in the rows of weights. */
+  /** True if the holdings are contiguous both in the market and in the weights row. */
   isOneRun: boolean;
   /**
-   * Target weights, held weights, and the slots with either, while targets take effect. Reused between rebalances to
-   * save memory, [H].
+   * Target weights, held weights, and slots with either, while targets are applied. Reused between rebalances to save
+   * memory, [H].
    */
   readonly asked: Float64Array;
   readonly before: Float64Array;
   readonly slots: Int32Array;
-  /** Value and cash at the start of the holding period, and growth of holdings and cash since. */
+  /** Value and cash at the start of the holding period, and growth of the value since (`path`). */
   periodValue: number;
   periodCash: number;
   path: number;
-  /** Factor on the value from dividends that the index reinvested and from adjusted closes that changed the divisor. */
+  /** Factor on the value from reinvested dividends and from adjusted closes that changed the divisor. */
   carry: number;
-  /** Market value over the money of one share each, if the book holds a basket: see `Targets.basket`. */
+  /** Ratio of market value to basket value, if the book holds a basket: see `Targets.basket`. */
   basketUnit: number | null;
-  /** Divisor before over divisor after its rounding at the previous close. */
+  /** Ratio of the exact divisor to the rounded divisor at the previous close. */
   roundedBy: number;
-  /** Exact divisor by session, [T]; null if it is not rounded. */
+  /** Ratio of the exact to the rounded divisor by session, [T]; null if the divisor is not rounded. */
   readonly exactDivisor: Float64Array | null;
-  /** Number of holding periods begun. */
+  /** Number of holding periods so far. */
   periods: number;
-  /** Kernels that sum over the value index, if available. */
+  /** Kernels for sums over the value index, if available. */
   readonly panel: ValuePanel | undefined;
-  /** Values of the units of a holding period on later sessions, `to` exclusive. */
+  /** Precomputed values of the units of a holding period on later sessions, `to` exclusive. */
   readonly ahead: { from: number; to: number; period: number; readonly values: Float64Array };
-  /** Session whose row of weights was written last. */
+  /** Session whose weights row was written last. */
   rowSession: number;
-  /** Columns among holdings and targets without a price bar on the session. */
+  /** Held or targeted columns without a price bar on the session. */
   missing: readonly number[];
-  /** Spun-off securities that have not had a price yet. */
+  /** Spun-off securities that have no price yet. */
   children: Child[];
-  /** True if a spun-off security entered the holdings on the session. */
+  /** True if a spun-off security joined the holdings on the session. */
   hasEntered: boolean;
-  /** Spun-off securities that leave at the close of the session, which is the first with their price. */
+  /** Columns of spun-off securities that leave at the close of the session, on which they have their first price. */
   droppedChildren: readonly number[];
-  /** Held securities whose ticker changed and whose new ticker has no price yet. */
+  /** Held securities whose ticker changed, by column, with the new column; kept until the new ticker has a price. */
   renamed: Map<number, number>;
   /** Structural events of the current session. */
   today: SessionEvents | undefined;
 }
 
-/** Transfers that are being recorded. */
+/** Transfers in the order in which they are recorded. */
 export interface Recorded {
   readonly at: GrowingNumbers<Int32Array>;
   readonly slot: GrowingNumbers<Int32Array>;
@@ -124,19 +129,17 @@ export interface Child {
   readonly slot: number;
   readonly column: number;
   readonly since: number;
-  /**
-   * Units per unit of value at the start of the holding period, so that the bits do not depend on the initial value.
-   */
+  /** Units per unit of value at the start of the holding period, so that results do not depend on the initial value. */
   units: number;
 }
 
-/** Makes a book wait for the same prices as another book. Both have the same holdings per unit of value. */
+/** Copies pending spin-offs and ticker changes from another book. Both books have equal holdings per unit of value. */
 export function waitFor(state: BookState, { children, renamed }: PendingSecurities): void {
   state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
   state.renamed = new Map(renamed);
 }
 
-/** Returns the securities whose prices a book waits for. */
+/** Returns the securities for whose prices a book is waiting. */
 export function listPending(state: BookState): PendingSecurities {
   const counts = selectHeldCounts(state);
   return {
@@ -146,7 +149,7 @@ export function listPending(state: BookState): PendingSecurities {
   };
 }
 
-/** Returns the state of a book after a session. */
+/** Returns the end state of a book after a session. */
 export function createBookEnd(state: BookState, session: number): BookEnd {
   const {
     columns,
@@ -201,7 +204,7 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
 
 export const NONE: readonly number[] = [];
 
-/** Returns the start of the row of weights of a session. */
+/** Returns the offset of a session's weights row. */
 export function createRow({ input, columns }: BookState, session: number): number {
   return input.isBrief ? 0 : (session - input.from) * columns.length;
 }
@@ -211,13 +214,13 @@ export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boo
   return slot >= 0 && isHeld[slot] === 1;
 }
 
-/** Returns the position of a column among the holdings since the holding period began; -1 if it is not held. */
+/** Returns the position of a column in the holding period; -1 if it is not held. */
 export function findSlot({ slotOf, isHeld, places }: BookState, column: number): number {
   const slot = slotOf[column]!;
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
 }
 
-/** Clears the memory of a session's row. If all securities are held, every cell is overwritten without this. */
+/** Clears the weights row of a session. A book that holds every security overwrites the whole row anyway. */
 export function clearRow(state: BookState, session: number): void {
   const { input, count, columns, weights } = state;
   if (input.roomForWeights === undefined || input.isBrief || input.isSparse || count === columns.length) return;
@@ -225,7 +228,7 @@ export function clearRow(state: BookState, session: number): void {
   weights.fill(0, row, row + columns.length);
 }
 
-/** Writes the weights of the session from the units. */
+/** Writes the weights of a session, computed from the units. */
 export function writeRow(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, count, weights, columns, path } = state;
   if (state.rowSession === session) return;
@@ -242,7 +245,7 @@ export function writeRow(state: BookState, session: number): void {
   }
 }
 
-/** Starts a holding period: from this close on, holdings are units of their current value. */
+/** Starts a holding period: the holdings after this close become units of the value index. */
 export function beginHoldingPeriod(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
   const at = session - input.from;
@@ -267,12 +270,15 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   state.carry = 1;
 }
 
-/** Columns and slots are both ascending, and slots are never further apart than columns. */
+/**
+ * Returns true if the holdings are contiguous. Columns and slots both ascend, and slots are never further apart than
+ * columns.
+ */
 export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
   return count > 0 && count - 1 === heldColumns[count - 1]! - heldColumns[0]!;
 }
 
-/** Appends a slot after the held ones. */
+/** Appends a slot to the held slots. */
 export function append(state: BookState, slot: number): void {
   state.held[state.count++] = slot;
   state.isHeld[slot] = 1;

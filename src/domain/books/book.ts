@@ -8,28 +8,25 @@ import type { Transfers } from './transfers.js';
 import type { OutsideMergers } from './merger-key.js';
 import type { HeldCounts, SecurityCounts, ShareChanges, ShareChangeTerms } from './security-counts.js';
 
-/** Weights that a book adopts at the close of a session. */
+/** Weights to which a book is rebalanced at the close of a session. */
 export interface Targets {
   readonly session: number;
-  /** Columns, ascending. */
+  /** Market columns, ascending. */
   readonly columns: Int32Array;
-  /** One per column, negative for a short position; the difference of their sum from 1 is cash. */
+  /** Weight of each column, negative for a short position; 1 less the sum is cash. */
   readonly weights: Float64Array;
-  /** Fraction in cash, if its exact value is known. */
+  /** Fraction in cash, if the exact value is known. */
   readonly cash?: number;
-  /** Value in money of the fixed numbers of shares behind the weights; absent if weights are decided. */
+  /** Money value of the fixed numbers of shares that give the weights; absent if weights are decided. */
   readonly basket?: number;
-  /**
-   * Market value after over market value before the entry of securities with their own shares. The divisor changes by
-   * this factor.
-   */
+  /** Factor of the market value, and of the divisor, when securities enter with their own index shares. */
   readonly entered?: number;
-  /** Share counts behind the weights, if the book follows them between reviews. */
+  /** Share counts that give the weights, if the book follows share counts between reviews. */
   readonly counts?: SecurityCounts;
 }
 
 export interface BookInput {
-  /** Subject of a sentence about the book, capitalised. */
+  /** Name of the book as the capitalised subject of a sentence. */
   readonly title: string;
   readonly sm: SessionMarket;
   readonly treatment: DatedTreatment;
@@ -37,59 +34,63 @@ export interface BookInput {
   /** First and last simulated session. */
   readonly from: number;
   readonly to: number;
-  /** Ascending by session, the first at `from`; the last one of a session applies. */
+  /** Targets by session, ascending, the first at `from`; only the last targets of a session apply. */
   readonly targets: readonly Targets[];
   readonly initialValue: number;
-  /** Market value over level on the first session; default 1. */
+  /** Ratio of market value to level on the first session. Default: 1. */
   readonly baseDivisor?: number;
   /** Decimals of divisor and index shares; absent if neither is rounded. */
   readonly rounding?: DatedRounding;
   /** Cost per unit of traded notional; 0 for an index. */
   readonly costRate: number;
   /**
-   * An index trades every security at its carried price; a portfolio trades the securities that have a price. With
+   * Securities that can be traded: all at carried prices (index), or only those with a recent price (portfolio). With
    * `stale_targets: "defer"` both wait for a price bar.
    */
   readonly fills: 'all' | 'priceable';
-  /** After the first session a security is traded only if its weight differs from its target by more than this. */
+  /** Minimum difference between weight and target for a trade. The first session trades everything. */
   readonly tolerance?: number;
-  /** Computes only levels, and weights of the last session; records no trades. */
+  /** True to compute only levels, and weights of the last session, without recording trades. */
   readonly isBrief?: boolean;
-  /** Computes weights only on sessions with events, on `followedFrom` and on the last session; other rows are zero. */
+  /**
+   * True to compute weights only on sessions with events, on `followedFrom` and on the last session; other rows are
+   * zero.
+   */
   readonly isSparse?: boolean;
-  /** Terms of the value index, if they differ from `growth` only in cash. One panel then serves every variant. */
+  /** Terms of the value index if they differ from `growth` only in cash, so that one panel serves every variant. */
   readonly indexTerms?: GrowthTerms;
-  /** Session whose close always begins a holding period, because a portfolio follows the book from there. */
+  /** First session of a portfolio that follows the book; its close always begins a holding period. */
   readonly followedFrom?: number;
-  /** Mergers by which securities leave instead of converting into others. Default: none. */
+  /** Mergers in which the merged security leaves instead of converting. Default: none. */
   readonly outside?: OutsideMergers | undefined;
   /** Share counts that the book follows between reviews. Default: none. */
   readonly shareChanges?: ShareChangeTerms | undefined;
-  /** Securities whose prices another book waits for at the first session. This book holds the weights of that book. */
+  /**
+   * Securities for whose prices the copied book is waiting at the first session. This book holds the copied book's
+   * weights.
+   */
   readonly pending?: PendingSecurities;
-  /** State of another book on the same terms. This book resumes at `from`, the last session of that book. */
+  /** State of an earlier book on equal terms. This book resumes at `from`, the last session of the earlier book. */
   readonly resume?: BookResume;
-  /** Memory for the weights: zeros for a sparse book, otherwise any contents. Default: a new array. */
+  /** Allocates memory for the weights: zeros for a sparse book, otherwise any contents. Default: a new array. */
   readonly roomForWeights?: (cells: number) => Float64Array;
-  /** Throws between sessions if the run was cancelled. */
+  /** Reports progress between sessions; throws if the run was cancelled. */
   readonly tick?: (fraction: number) => void;
 }
 
-/** State from which a book resumes. */
+/** State from which the simulation of a book resumes. */
 export interface BookResume {
   readonly end: BookEnd;
-  /** First session of the whole book. */
+  /** First session of the whole book, including the earlier part. */
   readonly first: number;
-  /** Columns and orders of the book up to its end. Orders are by column, with sessions relative to the end. */
+  /** Columns and orders of the earlier book. Orders are by column, with sessions relative to the end of that book. */
   readonly columns: Int32Array;
   readonly orders: readonly UnfilledOrder[];
 }
 
-/**
- * State from which the sessions after the last session of a book are computed. Securities are columns of the market.
- */
+/** End state from which a book is continued. Securities are market columns. */
 export interface BookEnd extends PendingSecurities {
-  /** Held securities, ascending, with their units of the value index and their weights. */
+  /** Held securities, ascending, with units of the value index and weights. */
   readonly held: Int32Array;
   readonly units: Float64Array;
   readonly weights: Float64Array;
@@ -100,88 +101,91 @@ export interface BookEnd extends PendingSecurities {
   readonly stretchValue: number;
   readonly stretchCash: number;
   readonly path: number;
-  /** Factor on `path` from dividends and adjusted closes since then. */
+  /** Factor on `path` from reinvested dividends and adjusted closes since the start of the holding period. */
   readonly carry: number;
-  /** Index shares of a constituent times its price over its weight, for one share each: see `Targets.basket`. */
+  /** Ratio of market value to basket value; null without a basket: see `Targets.basket`. */
   readonly basketUnit: number | null;
-  /** Divisor before over divisor after its rounding at the last close; absent if it is not rounded. */
+  /** Ratio of the exact to the rounded divisor at the last close; absent if the divisor is not rounded. */
   readonly roundedBy?: number;
-  /** Levels of an index in each return variant; null if dividends are reinvested in the constituents. */
+  /** Index levels in each return variant; null if dividends are reinvested in the paying constituents. */
   readonly levels: Readonly<Record<ReturnVariant, number>> | null;
-  /** Positions of the orders that wait for a price bar. */
+  /** Indices of the orders that are waiting for a price bar. */
   readonly waiting: readonly number[];
 }
 
-/** Securities whose prices a book waits for, as columns of the market. */
+/** Securities for whose prices a book is waiting, as market columns. */
 export interface PendingSecurities {
-  /** Spun-off securities, in units per unit of the value at the start of the holding period. */
+  /** Spun-off securities with units per unit of value at the start of the holding period. */
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
-  /** Held securities whose ticker changed, with the new ticker. */
+  /** Held securities whose ticker changed, each with the new column. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
-  /** Share counts of the holdings, if the book follows them. */
+  /** Share counts of the holdings, if the book follows share counts. */
   readonly counts?: HeldCounts;
 }
 
-/** State of a portfolio that follows a book: its value now and at the start of its holding period. */
+/** End state of a portfolio that follows a book: values at the last close and at the start of the holding period. */
 export interface FollowEnd {
   readonly stretchValue: number;
   readonly value: number;
-  /** Fraction in the overlay; only for a strategy that holds an overlay. */
+  /** Fraction invested in the overlay; only for a strategy that holds an overlay. */
   readonly exposure?: number;
 }
 
-/** Stored form of a portfolio without separate holdings. */
+/** Stored state of a portfolio without separate holdings. */
 export interface StoredFollow extends FollowEnd {
-  /** Orders by column, relative to the first session; only for a strategy that holds an overlay and has orders. */
+  /** Orders by column, relative to the portfolio's first session; only for a strategy on an overlay that has orders. */
   readonly orders?: readonly UnfilledOrder[];
 }
 
-/** State of a book that was simulated only for its levels. Orders are by column, relative to its first session. */
+/**
+ * End state of a book that was simulated only for its levels. Orders are by column, relative to the book's first
+ * session.
+ */
 export interface BriefEnd {
   readonly end: BookEnd;
   readonly orders: readonly UnfilledOrder[];
 }
 
-/** Simulated book: T sessions from `from`, H securities. All values are at the close, after trades. */
+/** Simulated book with T sessions from `from` and H securities. All values are at the close, after trades. */
 export interface Book {
   readonly sm: SessionMarket;
   readonly from: number;
   readonly length: number;
-  /** Columns of the securities that the book held or could have held, ascending, [H]. */
+  /** Market columns of the securities that the book could hold, ascending, [H]. */
   readonly columns: Int32Array;
   /** [T] */
   readonly value: Float64Array;
-  /** Growth of the value over the session, before costs; 1 on the first, [T]. */
+  /** Growth of the value over the session before costs; 1 on the first session, [T]. */
   readonly gross: Float64Array;
   /**
-   * Factor by which the weights after a close grew by prices to those of the next close or those before the trades of
-   * an event, [T]; absent if it equals `gross`.
+   * Price growth of the holdings: factor from the weights after a close to the weights at the next close, or before the
+   * trades of an event, [T]; absent if it equals `gross`.
    */
   readonly drift?: Float64Array;
-  /** Contributions to the return of sessions that weights and `drift` do not show; absent if there are none. */
+  /** Contributions to session returns that weights and `drift` do not contain; absent if there are none. */
   readonly transfers?: Transfers;
-  /** Present for an index that reinvests dividends in all its constituents. */
+  /** Levels and dividend points; only for an index that reinvests dividends in all constituents. */
   readonly reinvested?: Reinvested;
-  /** Changes of share counts adopted between reviews; absent if the book follows none. */
+  /** Share-count changes adopted between reviews; absent if the book does not follow share counts. */
   readonly shareChanges?: ShareChanges;
-  /** Value before the events of the close over the value at the start of the holding period, [T]. */
+  /** Value before the events of the close, relative to the start of the holding period, [T]. */
   readonly path: Float64Array;
-  /** 1 if a holding period begins at the close: until it ends, only growth changes the value, [T]. */
+  /** 1 if a holding period begins at the close; within a holding period only growth changes the value, [T]. */
   readonly begins: Uint8Array;
   /** Market value divided by value, [T]. */
   readonly divisor: Float64Array;
-  /** Divisor before over divisor after its rounding at a close, [T]; absent if it is not rounded. */
+  /** Ratio of the exact to the rounded divisor at a close, [T]; absent if the divisor is not rounded. */
   readonly exactDivisor?: Float64Array;
   /** True if index shares are rounded on any date. */
   readonly hasWholeShares?: true;
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
   /**
-   * Held weights, 0 if not held, negative for a short position, [T x H]. A brief book has only the last session, a
-   * sparse one few sessions.
+   * Weights, 0 if not held, negative for a short position, [T x H]. A brief book has only the last session, a sparse
+   * book few sessions.
    */
   readonly weights: Float64Array;
-  /** Fraction held in cash, [T]. */
+  /** Cash as a fraction of the value, [T]. */
   readonly cash: Float64Array;
   /** Number of holdings, [T]. */
   readonly counts: Int32Array;
@@ -190,24 +194,21 @@ export interface Book {
   /** Sessions with events other than drift, ascending. */
   readonly events: readonly BookEvent[];
   readonly unfilled: readonly UnfilledOrder[];
-  /**
-   * Missing price bars of held or targeted securities on sessions on which their exchange was open; by session, then
-   * column.
-   */
+  /** Missing price bars of held or targeted securities while their exchange was open; by session, then column. */
   readonly gaps: readonly Gap[];
-  /** Securities that left because their price bars stopped without a corporate action. */
+  /** Securities that left because their prices ended without a corporate action. */
   readonly silent: readonly Gap[];
-  /** Pending securities at the close of `followedFrom`; null if no portfolio follows the book. */
+  /** Securities without a price at the close of `followedFrom`; null if no portfolio follows the book. */
   readonly pending: PendingSecurities | null;
-  /** State after the last close. */
+  /** State after the last close, for an extension. */
   readonly end: BookEnd | FollowEnd;
-  /** Parts of an overlay that its weights do not show. */
+  /** Return components of an overlay that do not come from weights. */
   readonly overlay?: BookOverlay;
-  /** Book on its own sessions, if this book is mapped to another calendar. */
+  /** Original book, if this book is mapped to another calendar. */
   readonly onOwnSessions?: Book;
 }
 
-/** Levels and dividends of an index, [T] each. */
+/** Levels and dividend points of an index, [T] each. */
 export interface Reinvested {
   readonly levels: Readonly<Record<ReturnVariant, Float64Array>>;
   /** Ordinary dividends in points of the price return, before and after tax. */
@@ -228,63 +229,66 @@ export function readSecurityCurrency(
   return overlay?.securitiesIn ?? currency;
 }
 
-/** Earnings of an overlay that do not come from its securities. */
+/** Return components of an overlay that do not come from its securities. */
 export interface BookOverlay {
   /** Books of the underlying indices. */
   readonly beneath: readonly Book[];
   /**
-   * Currency in which its securities are valued, if it differs: a quanto values them in the currency of the underlying
-   * index.
+   * Valuation currency of the securities, if it differs from the index currency: a quanto values them in the currency
+   * of the underlying index.
    */
   readonly securitiesIn?: string;
-  /** True if the exchange rate on underlying cash is one of its parts. */
+  /** True if the exchange rate on underlying cash is one of the return components. */
   readonly hasCurrencyPart: boolean;
   /**
-   * Factor by which the weights after a close grew to those of the next close or those before the trades of an event,
-   * [T]; other books use `gross`.
+   * Factor from the weights after a close to the weights at the next close, or before the trades of an event, [T];
+   * other books use `gross`.
    */
   readonly drift: Float64Array;
   readonly parts: readonly BookPart[];
-  /** Explains the exposure after a close, by position from the first session; absent if it follows no target. */
+  /** Explains the exposure after a close, by session index; absent if the overlay has no target exposure. */
   readonly explain?: (t: number) => ExposureStep;
-  /** Weights of the underlying by currency, if the overlay type needs them, from its first session on, [T] each. */
+  /**
+   * Weights of the underlying by currency from the overlay's first session on, if the overlay type needs them, [T]
+   * each.
+   */
   readonly shares: Readonly<Record<string, Float64Array>>;
 }
 
-/** Contribution to the return of each session that comes from no security, [T]. */
+/** Return component of an overlay: contribution to the return of each session, [T]. */
 export interface BookPart {
-  /** Overlay to which the part belongs. */
+  /** Overlay to which the component belongs. */
   readonly indexId: string;
   readonly part: PartName;
   readonly contributions: Float64Array;
 }
 
 export interface BookEvent {
-  /** Position from the first session of the book. */
+  /** Index of the session, counted from the first session of the book. */
   readonly at: number;
-  /** True if targets took effect. */
+  /** True if target weights were applied. */
   readonly rebalanced: boolean;
-  /** Value and weights after drift, before any trade. */
+  /** Value and weights after drift, before all trades. */
   readonly valueBefore: number;
   readonly before: Float64Array;
   /** Weights that converted into another security, before any payment. */
   readonly conversions: readonly Conversion[];
   /** Weights of securities that left at a price, before any payment. */
   readonly exits: readonly WeightMove[];
-  /** Earlier orders that were filled now, by slot. */
+  /** Waiting orders that were filled at this close, by slot. */
   readonly fills: readonly Fill[];
-  /** Present if nothing was traded: the weights of an overlay drifted by separate factors. */
+  /** Present if nothing was traded: weights of an overlay that drifted by separate factors. */
   readonly isUntraded?: true;
 }
 
-/** Order filled on a later session than its rebalance. */
+/** Fill of an order on a later session than its rebalance. */
 export interface Fill {
   readonly slot: number;
-  /** Money bought, negative for a sale. */
+  /** Purchase amount, negative for a sale. */
   readonly notional: number;
 }
 
-/** Conversion of one security into another, with its weight before the trades. */
+/** Conversion of one security into another, with the weight before trades. */
 export interface Conversion {
   readonly slot: number;
   readonly into: number;
@@ -293,7 +297,7 @@ export interface Conversion {
 
 export interface WeightMove {
   readonly slot: number;
-  /** Change of the weight, relative to the value before trades. */
+  /** Change of the weight as a fraction of the value before trades. */
   readonly change: number;
 }
 
@@ -305,13 +309,13 @@ export interface UnfilledOrder {
   readonly held: number;
   readonly notional: number;
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
-  /** Position of the session on which it was filled; null if never. */
+  /** Session index of the fill; null if the order was never filled. */
   readonly filledAt: number | null;
-  /** Position of the rebalance that replaced it; null while none has. */
+  /** Session index of the rebalance that replaced the order; null if none has. */
   readonly replacedAt: number | null;
 }
 
-/** Moves an order by a number of positions, to make it relative to another session. */
+/** Shifts the session indices of an order, to make them relative to another session. */
 export function moveOrder(order: UnfilledOrder, by: number): UnfilledOrder {
   const { at, filledAt, replacedAt } = order;
   return {
@@ -322,7 +326,7 @@ export function moveOrder(order: UnfilledOrder, by: number): UnfilledOrder {
   };
 }
 
-/** Security and session of a missing price bar. */
+/** Missing price bar of a security on a session. */
 export interface Gap {
   readonly session: number;
   readonly column: number;

@@ -13,16 +13,16 @@ import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
 import { simulateBookUntil, extendStoredUntil, type WatchInput } from './watched-book.js';
 import type { StoredBook } from './resumed-book.js';
 
-/** Sessions simulated at a time: the number that a breach forces to simulate again. */
+/** Number of sessions simulated at a time. A breach requires a new simulation of at most this many sessions. */
 const SPAN_SESSIONS = 32;
 
 export type WatchedCompositions = Pick<Compositions, 'list' | 'findings' | 'called'>;
 
 /**
- * Decides the rebalances of a schedule, and those that breaches of a rule trigger. A breach is known at the close of
- * the session on which drift or a corporate action moves the weights beyond a bound. The composition is decided at that
- * close and takes effect after the lag of the schedule. A rebalance that is itself beyond a bound triggers none;
- * neither does a breach while a rebalance is pending.
+ * Decides the rebalances of a schedule, and the rebalances that breaches of a rule trigger. A breach is recognised at
+ * the close of the session on which drift or a corporate action moves the weights beyond a bound. The composition is
+ * decided at that close and takes effect after the lag of the schedule. A rebalance whose weights exceed a bound
+ * triggers no further rebalance; neither does a breach while a rebalance is pending.
  * @cost O(T H), and SPAN_SESSIONS more for each breach
  */
 export function decideWatched(composer: Composer, input: WatchInput): WatchedCompositions {
@@ -43,7 +43,7 @@ export function decideWatched(composer: Composer, input: WatchInput): WatchedCom
   while (at < last) {
     tick?.((at - first + 1) / (last - first + 1));
     const next = due[position];
-    // Decisions are made in session order, because each depends on the state of the previous ones.
+    // decisions are made in session order, because each uses the state of the previous decision
     if (next !== undefined && next.decision <= at + 1) {
       decide(next);
       position++;
@@ -62,7 +62,7 @@ export function decideWatched(composer: Composer, input: WatchInput): WatchedCom
   return { list: known, findings, ...(state.called === undefined ? {} : { called: state.called }) };
 }
 
-/** Returns the definition that an index follows on a session, and the last session of it. */
+/** Returns the definition in force on a session, and the last session on which it is in force. */
 function textAt(
   composer: Composer,
   { indexId, first }: WatchInput,
@@ -77,29 +77,29 @@ function textAt(
 }
 
 interface WatchState {
-  /** Rule of the previous span. */
+  /** Rule that was checked on the previous span. */
   rule: LimitRuleName | null;
   readonly open: Set<string>;
-  /** Effective session of the latest rebalance that a breach triggered. */
+  /** Effective session of the latest breach-triggered rebalance. */
   calledUntil: number;
-  /** Rebalance that a breach triggered and that takes effect after the last session. */
+  /** Breach-triggered rebalance that takes effect after the last session. */
   called?: Compositions['called'];
 }
 
-/** Sessions between two decisions of the schedule; the decided rebalance may take effect within them. */
+/** Sessions between two scheduled decisions. A rebalance that has been decided may take effect within the span. */
 interface Span {
-  /** State of the book at the close of `at`; null before the first session. */
+  /** State of the book at the close of session `at`; null before the first session. */
   readonly stored: StoredBook | null;
   readonly at: number;
   readonly to: number;
   readonly known: readonly Composition[];
   readonly decide: (rebalance: DueRebalance) => Composition | undefined;
   readonly sm: SessionMarket;
-  /** Definition that all its sessions follow. */
+  /** Version of the definition in force on all sessions of the span. */
   readonly text: IndexText;
 }
 
-/** Simulates the book of a span with the rebalances that its breaches trigger. */
+/** Simulates the book of a span, including the rebalances triggered by its breaches. */
 function watchSpan(composer: Composer, input: WatchInput, span: Span, state: WatchState): Book {
   const { at, to, decide, sm, text } = span;
   const { rebalance } = text.document;
@@ -130,21 +130,18 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
     });
     if (composition === undefined || session > to) continue;
     book = simulateBookUntil(composer, { ...input, ...span });
-    if (session === breach) from = breach; // Its close has changed.
+    if (session === breach) from = breach; // the rebalance changed the weights at this close
   }
 }
 
-/**
- * Returns the first session at or after `earliest` on which any security trades; one more than the last session if
- * there is none.
- */
+/** Returns the first session at or after `earliest` on which any security trades; `last + 1` if there is none. */
 function effectiveSession(sm: SessionMarket, earliest: number, last: number): number {
   let session = earliest;
   while (session <= last && !hasAnyBar(sm, session)) session++;
   return session;
 }
 
-/** Returns the calendar day that is a number of sessions after a session; null if the calendar ends earlier. */
+/** Returns the calendar day `count` sessions after a session; null if the calendar ends earlier. */
 function dayBehind({ sessions, calendar }: SessionMarket, session: number, count: number): Day | null {
   return calendar.sessions[findFirstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
 }

@@ -47,7 +47,7 @@ export function composeFirstRebalance(
   { indexId, until }: Omit<ComposeInput, 'tick'>,
 ): DueRebalance {
   const first = findFirstPriced(composer, { indexId, until });
-  return listDueRebalances(composer.document(indexId), composer.market(indexId), { first, last: first })[0]!; // the index begins there
+  return listDueRebalances(composer.document(indexId), composer.market(indexId), { first, last: first })[0]!; // the index begins at its first rebalance
 }
 
 interface ComposeOnInput {
@@ -56,7 +56,7 @@ interface ComposeOnInput {
   readonly tick: ((fraction: number) => void) | undefined;
 }
 
-/** Returns the compositions after the known ones. */
+/** Returns the compositions that follow the known compositions. */
 export function composeOn(
   composer: Composer,
   { indexId, known: { first, before, due, memory }, tick }: ComposeOnInput,
@@ -67,7 +67,7 @@ export function composeOn(
     treatment: composer.treatment(indexId),
     sm: composer.market(indexId),
   };
-  // Deciders are created only when they are used.
+  // deciders are created on first use
   return {
     ...context,
     first,
@@ -80,7 +80,7 @@ export function composeOn(
 
 interface DueInput {
   readonly indexId: string;
-  /** Ascending. */
+  /** Due rebalances, ascending. */
   readonly due: readonly DueRebalance[];
   /** Earlier compositions, including those in force at the decisions. */
   readonly before: readonly Composition[];
@@ -88,7 +88,7 @@ interface DueInput {
 }
 
 /**
- * Decides rebalances in order.
+ * Decides due rebalances in order.
  * @throws Refusal as `decideOne`
  */
 function decideAll(
@@ -109,7 +109,7 @@ function decideAll(
   return { list, findings };
 }
 
-/** Returns the first session on or after the base date with a price bar of a security in the universe. */
+/** Returns the first session on or after the base date with a price bar of a universe security. */
 function findFirstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 'indexId' | 'until'>): number {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);

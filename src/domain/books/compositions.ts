@@ -15,92 +15,100 @@ import type { SecurityCounts } from './security-counts.js';
 
 /** Constituents of an index from one rebalance to the next. */
 export interface Composition {
-  /** Effective date by the schedule. */
+  /** Scheduled effective date. */
   readonly date: Day;
-  /** Later schedule dates, on closed days, that map to the same session. */
+  /** Later schedule dates that fall on closed days and map to this session. */
   readonly also: readonly Day[];
   /** Session at whose close the weights take effect, at the prices of that close. */
   readonly session: number;
-  /** Session of the reference date, whose data the decision uses. */
+  /** Session of the reference date; the decision uses data up to it. */
   readonly decision: number;
   /** Session whose closes converted weights into index shares; absent if it is the decision session. */
   readonly pricing?: number;
-  /** Day of the announcement if it is before the effective date, otherwise null. */
+  /** Day of the announcement if it is before the effective date; otherwise null. */
   readonly announced: Day | null;
   /** Columns of the constituents, ascending, [n]. */
   readonly columns: Int32Array;
-  /** Decided weights that hold at the effective close, if constituents left after the decision. */
+  /** Weights at the effective close, [n]. Constituents that left after the decision have been removed. */
   readonly weights: Float64Array;
-  /** Weights before capping, [n]. */
+  /** Weights without caps, [n]. */
   readonly uncapped: Float64Array;
-  /** Decided weights, if they became index shares before the effective close. */
+  /** Decided weights; present if they were converted into index shares before the effective close. */
   readonly targets?: Pick<Composition, 'columns' | 'weights'> & Partial<Pick<Composition, 'uncapped'>>;
-  /** Decision of weights that hold at the effective close, if constituents left between the two. */
+  /**
+   * Decided weights; present if constituents left between the decision and the effective close, although no shares were
+   * fixed.
+   */
   readonly decided?: Pick<Composition, 'columns' | 'weights' | 'uncapped'>;
-  /** Value in money of fixed numbers of shares at the effective close; absent if weights are decided. */
+  /** Money value of the fixed numbers of shares at the effective close; absent if weights are decided. */
   readonly basket?: number;
-  /** Share counts behind the weights at the effective close, if the index follows them between reviews. */
+  /** Share counts that give the weights at the effective close, if the index follows share counts between reviews. */
   readonly counts?: SecurityCounts;
-  /** Amount of money that divides a market value to give a weight that no limit changes, at the effective close. */
+  /**
+   * Money amount that converts a market value at the effective close into a weight, for weights that no limit changed.
+   */
   readonly worth?: number;
-  /** Securities that the decision did not select, best ranked first, if they may replace others. */
+  /** Unselected securities that may replace constituents, best ranked first. */
   readonly ranking?: Int32Array;
-  /** Market value after over market value before, if securities enter with their own shares. */
+  /** Ratio of market value after to before the entry of securities with their own index shares. */
   readonly entered?: number;
-  /** Effective maximum weight, null without a cap. */
+  /** Effective maximum weight; null without a cap. */
   readonly cap: number | null;
   /** Columns of the constituents at the cap, ascending. */
   readonly capped: Int32Array;
-  /** Weight moved off capped constituents, a fraction. */
+  /** Sum of the weight that caps moved away from constituents, as a fraction. */
   readonly redistributed: number;
-  /** Tracking error according to the decision. */
+  /** Forecast tracking error of the decision. */
   readonly trackingError?: number;
-  /** Position of the version of the definition that it follows, if not the first. */
+  /** Position of the definition version that the rebalance follows; absent for the first version. */
   readonly amendment?: number;
-  /** Trigger, if not the schedule. */
+  /** Trigger; absent for a scheduled rebalance. */
   readonly cause?: EventCause;
   /** Securities that entered between reviews; absent if there are none. */
   readonly swaps?: readonly ConstituentSwap[];
-  /** Reviews that decided it, in order; absent for the `rebalance` of the document itself. */
+  /** Reviews that decided the composition, in order; absent for the `rebalance` of the document. */
   readonly reviews?: readonly string[];
-  /** Latest selection it is based on, if reviews have reweighted it since. */
+  /** Latest selection of constituents, if later reviews only reweighted them. */
   readonly selected?: SelectedOn;
-  /** One close of a rebalance that is spread over several. */
+  /** Close of a rebalance that is spread over several closes. */
   readonly phase?: PhaseClose;
-  /** Portfolios that later closes of the same phase combine; absent after the last close. */
+  /** Portfolios that the remaining closes of the phase combine; absent after the last close. */
   readonly transition?: Transition;
 }
 
-/** Selection: its review, and the session of its reference date. */
+/** Selection of constituents: the review, and the session of the reference date. */
 export interface SelectedOn {
   readonly review: string;
   readonly decision: number;
 }
 
-/** Portfolio at a close, with its market value relative to that of another portfolio. */
+/** Portfolio at a close, with its market value relative to another portfolio. */
 export interface Leg {
-  /** Ascending. */
+  /** Market columns, ascending. */
   readonly columns: Int32Array;
   readonly weights: Float64Array;
   readonly value: number;
-  /** Share counts behind it, if the index follows them between reviews. */
+  /** Share counts that give the weights, if the index follows share counts between reviews. */
   readonly counts?: SecurityCounts;
 }
 
-/** Index shares before and after a rebalance. */
+/** Portfolios in index shares before and after a rebalance. */
 export interface LegPair {
   readonly held: Leg;
   readonly target: Leg;
 }
 
-/** The two portfolios that the closes of a phase mix, valued at the latest close. */
+/** Old and new portfolio that the closes of a phase combine, valued at the latest close. */
 export interface Transition {
   readonly applied: LegPair;
-  /** Portfolios without caps; absent if neither has any. */
+  /** Portfolios without caps; absent if neither portfolio has caps. */
   readonly uncapped?: LegPair;
-  /** Caps of the target. They apply when the target is reached. */
+  /** Caps of the target portfolio, which apply once it is reached. */
   readonly caps: Pick<Composition, 'cap' | 'capped' | 'redistributed'>;
-  /** True for fixed numbers of shares: the values of the legs are in money, and the combined portfolio is a basket. */
+  /**
+   * True for fixed numbers of shares: the values of the portfolios are in money, and the combined portfolio is a
+   * basket.
+   */
   readonly isBasket: boolean;
 }
 
@@ -110,19 +118,19 @@ export interface Compositions {
   readonly sm: SessionMarket;
   /** Session of the first composition: the base date, or the first session with a price after it. */
   readonly first: number;
-  /** Ascending by session; skipped rebalances are absent. */
+  /** Compositions in session order, without skipped rebalances. */
   readonly list: readonly Composition[];
-  /** Warnings of the decisions and of skipped rebalances. */
+  /** Warnings of decisions and of skipped rebalances. */
   readonly findings: readonly Finding[];
-  /** State that its decisions carry over to later ones; null if there is none. */
+  /** State that decisions pass on to later decisions; null if there is none. */
   readonly memory: DecisionMemory | null;
-  /** Mergers into securities that the index does not hold; absent if it holds every acquirer. */
+  /** Mergers into securities that the index does not hold; absent if the index holds every acquirer. */
   readonly outside?: OutsideMergers | undefined;
-  /** Present for an overlay. */
+  /** Underlying indices; only for an overlay. */
   readonly overlay?: ComposedOverlay;
   /**
-   * Present if a breach triggered a rebalance after the last day: session of the breach, and the day of the rebalance
-   * by the calendar, null beyond its coverage.
+   * Breach-triggered rebalance that takes effect after the last day: session of the breach, and day of the rebalance by
+   * the calendar, null beyond its coverage. Absent without such a rebalance.
    */
   readonly called?: { readonly session: number; readonly effective: Day | null };
 }
@@ -135,59 +143,71 @@ export interface ComposedOverlay {
   readonly book?: Book;
 }
 
-/** Runs definitions: an index, the parents of its universe or derivation, and a benchmark, each once. */
+/**
+ * Composes indices from their definitions: an index, the parents of its universe or derivation, and a benchmark. Each
+ * index is composed once.
+ */
 export interface Composer {
   document(indexId: string): IndexDocument;
-  /** The market on the sessions of the index's calendar. */
+  /** Returns the market aligned to the sessions of the index calendar. */
   market(indexId: string): SessionMarket;
-  /** Treatment of an index by date. */
+  /** Returns the treatment of an index by date. */
   treatment(indexId: string): DatedTreatment;
-  /** Columns of the index's universe that are priceable on a session, ascending. */
+  /** Returns the columns of the index universe that are priceable on a session, ascending. */
   universe(indexId: string, session: number): Int32Array;
-  /** @param by version of the definition and review that it follows. Default: the first version and its `rebalance`. */
+  /**
+   * Returns the decider of an index.
+   * @param by version of the definition and review. Default: the first version and its `rebalance`.
+   */
   decider(indexId: string, by?: DueText): Decider;
-  /** Composer on another version of an index, by position. */
+  /** Returns the composer for another version of an index definition, by position. */
   under(indexId: string, amendment: number): Composer;
-  /** 1 for the members of the universe of an index on a session, by column, with or without a price. */
+  /** Returns, by column, 1 for the members of an index universe on a session, with or without a price. */
   members(indexId: string, session: number): Uint8Array;
-  /** Mergers by which securities leave an index; undefined if it holds every acquirer. */
+  /** Returns the mergers by which securities leave an index; undefined if the index holds every acquirer. */
   outsideMergers(indexId: string): OutsideMergers | undefined;
   /**
    * Returns every composition effective on or before the last day of the composer.
    * @throws Refusal EMPTY_INDEX, NO_DATA_IN_RANGE, CALENDAR_NOT_COVERED, and refusals of deciders
    */
   compositions(indexId: string): Compositions;
-  /** Returns the composition in force at the close of a session, including compositions known before. */
+  /** Returns the composition in force at the close of a session; considers previously known compositions too. */
   inForce(indexId: string, session: number): Composition | undefined;
-  /** Returns the latest composition decided on or before a session, among all known ones. */
+  /**
+   * Returns the latest composition that was decided on or before a session; considers previously known compositions
+   * too.
+   */
   decidedOn(indexId: string, session: number): Composition | undefined;
-  /** Returns the state carried over from earlier decisions of an index; null if this composer made all of them. */
+  /** Returns the state from earlier decisions of an index; null if this composer made all decisions. */
   memory(indexId: string): DecisionMemory | null;
-  /** Returns the columns of the latest composition effective before a session: the incumbents of a decision on it. */
+  /**
+   * Returns the columns of the latest composition effective before a session: the incumbents of a decision on that
+   * session.
+   */
   incumbents(indexId: string, session: number): Int32Array | null;
-  /** Returns a stored risk model that definitions use. */
+  /** Returns a stored risk model by id. */
   riskModel(modelId: string): StoredModel;
-  /** Returns the compositions of every requested index. */
+  /** Returns the compositions of every index requested so far. */
   composed(): readonly Compositions[];
   /**
-   * Returns the market on which an index is decided on a session. It differs from this market if another version of the
-   * data was known then.
+   * Returns the market and session for a decision on an index. The market differs from this composer's market if
+   * another version of the data was known on the session.
    * @throws Refusal NO_DATA_KNOWN
    */
   seatOf(indexId: string, session: number): DecisionSeat;
-  /** Returns the state that decisions so far pass to later ones; null if there is none. */
+  /** Returns the state that decisions so far pass on to later decisions; null if there is none. */
   left(indexId: string): DecisionMemory | null;
 }
 
-/** Version of the data that a decision sees, and its last session. */
+/** Composer on the version of the data for a decision, and the last session in that version. */
 export interface DecisionSeat {
   readonly composer: Composer;
   readonly session: number;
 }
 
-/** Index with some known compositions; only later ones are decided. */
+/** Index with known compositions; only later compositions are decided. */
 export interface ResumedIndex {
-  /** Session of the very first composition. */
+  /** Session of the first composition of the index. */
   readonly first: number;
   readonly before: readonly Composition[];
   readonly due: readonly DueRebalance[];
@@ -196,7 +216,7 @@ export interface ResumedIndex {
 
 export type DeciderFactory = (document: IndexDocument, composer: Composer) => Decider;
 
-/** Returns a composition as it was decided: before prices and exits up to the effective close changed its weights. */
+/** Returns a composition as decided, without the effects of prices and exits up to the effective close. */
 export function restoreDecided(
   composition: Composition,
 ): Pick<Composition, 'columns' | 'weights'> & Partial<Pick<Composition, 'uncapped'>> {
@@ -204,18 +224,18 @@ export function restoreDecided(
   return targets ?? decided ?? { columns, weights, uncapped };
 }
 
-/** Returns true if a review or a breach decided the composition, which replaces all weights. */
+/** Returns true if a review or a breach decided the composition, which then replaces all weights. */
 export const isReview = ({ cause }: Composition): boolean => cause === undefined || cause === 'breach';
 
 /**
- * Returns a composition as known on a session. Before it takes effect, this is the decision, without later prices and
- * exits.
+ * Returns a composition as known on a session. Before the effective session this is the decision, without effects of
+ * later prices and exits.
  */
 export function restoreKnownOn(composition: Composition, session: number): Composition {
   return composition.session > session ? { ...composition, ...restoreDecided(composition) } : composition;
 }
 
-/** Returns the composition in force at the close of a session: the latest one effective at or before it. */
+/** Returns the composition in force at the close of a session: the latest composition effective at or before it. */
 export function findInForce<C extends Pick<Composition, 'session'>>(
   list: readonly C[],
   session: number,

@@ -8,7 +8,7 @@ import type { Composition, Compositions } from './compositions.js';
 import type { SwapRule } from './constituent-swap.js';
 import { createIndexTerms } from './index-run.js';
 
-/** Every way in which a security enters or leaves an index, with its description. */
+/** Ways in which a security enters or leaves an index, with descriptions. */
 export const CHANGE_EVENTS = {
   rebalance: 'the composition of a rebalance took effect',
   replacement: 'a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it',
@@ -27,50 +27,54 @@ export const CHANGE_EVENTS = {
 } as const;
 export type ChangeEvent = keyof typeof CHANGE_EVENTS;
 
-/** Entry or exit of a security at a close. */
+/** Entry or exit of one security at a close. */
 export interface ConstituentChange {
   readonly date: Day;
   readonly event: ChangeEvent;
   /** Ex-date of the corporate action; null if there is none. */
   readonly exDay: Day | null;
-  /** Security that it converted into, came from, replaced, or was replaced by; null if there is none. */
+  /**
+   * Security into which it converted, from which it came, or which replaced or was replaced by it; null if there is
+   * none.
+   */
   readonly related: string | null;
   /**
-   * Shares received per share: shares of `related` for a security that left, shares of this security if it came from
+   * Shares received per share: shares of `related` for a security that left; shares of this security if it came from
    * `related`.
    */
   readonly ratio: number | null;
-  /** Fraction of the index: on exit, before the trades of the close; on entry, after them. */
+  /** Weight in the index: on exit, before the trades of the close; on entry, after them. */
   readonly weight: number;
-  /** Money per share in `currency`: the total proceeds, both shares of another security and cash. */
+  /** Total proceeds per share in `currency`, from shares of another security and cash. */
   readonly price: number;
-  /** Currency in which the security is quoted. */
+  /** Quotation currency of the security. */
   readonly currency: string;
-  /** Day of its latest price bar at that time. */
+  /** Day of the security's latest price bar at that time. */
   readonly lastBar: Day | null;
-  /** Rebalance of the order, if the order had to wait; otherwise null. */
+  /** Rebalance day of an order that had to wait; otherwise null. */
   readonly orderedOn: Day | null;
 }
 
-/** Order of a rebalance that waits for a price bar. */
+/** Order of a rebalance that is waiting for a price bar. */
 export interface WaitingOrder extends Pick<UnfilledOrder, 'side' | 'target' | 'reason'> {
-  /** Rebalance of the order. */
+  /** Rebalance day of the order. */
   readonly date: Day;
 }
 
 /** Membership of a security in an index at a close. */
 export interface Presence {
-  /** Held weight; null if not held. */
+  /** Current weight; null if not held. */
   readonly held: number | null;
-  /** Latest entry; null if it never entered. */
+  /** Latest entry; null if the security never entered. */
   readonly entered: ConstituentChange | null;
-  /** Latest exit; null if it never left. */
+  /** Latest exit; null if the security never left. */
   readonly left: ConstituentChange | null;
   readonly order: WaitingOrder | null;
 }
 
 /**
- * Finds the weight of a security in an index at the last close of its book, with its latest entry and exit. @cost O(T)
+ * Returns the weight of a security at the last close of an index book, with its latest entry and exit.
+ * @cost O(T)
  */
 export function findPresence(book: Book, compositions: Compositions, column: number): Presence {
   const { columns, weights, length, events } = book;
@@ -88,21 +92,21 @@ export function findPresence(book: Book, compositions: Compositions, column: num
     const isSpunOff = weight === 0 && before !== 0;
     const wasIn = weight !== 0 || isSpunOff;
     if (isSpunOff) entered = spunOff({ ...name, at }, before);
-    else if (!wasIn && after !== 0) entered = entry({ ...name, at }, event!, after); // Securities enter only by events.
+    else if (!wasIn && after !== 0) entered = entry({ ...name, at }, event!, after); // a security enters only through an event
     if (wasIn && after === 0) left = departure({ ...name, at }, event, isSpunOff);
     weight = after;
   }
   return { held: weight === 0 ? null : weight, entered, left, order: waitingOrder(book, slot, weight !== 0) };
 }
 
-/** Security at one close of a book. */
+/** Security at one close of an index book. */
 interface NameAt {
   readonly book: Book;
   readonly terms: EventTerms;
   readonly list: readonly Composition[];
   readonly slot: number;
   readonly column: number;
-  /** Position from the first session of the book. */
+  /** Session index, counted from the first session of the book. */
   readonly at: number;
 }
 
@@ -117,7 +121,7 @@ function termsOf(compositions: Compositions): EventTerms {
   };
 }
 
-/** Describes the first price of a spun-off security, or its share of the close if it was sold immediately. */
+/** Describes the first price of a spun-off security, or its exit at that close if it was sold immediately. */
 function spunOff(name: NameAt, weight: number): ConstituentChange {
   const action = turning(name, 'SPIN_OFF', { into: name.column });
   return change(name, {
@@ -145,13 +149,16 @@ function entry(name: NameAt, event: BookEvent, weight: number): ConstituentChang
   });
 }
 
-/** Returns the merger by which a security converts into another on a session; undefined if there is none. */
+/** Returns the merger by which a security converts into another security on a session; undefined if there is none. */
 function mergerOf(terms: EventTerms, session: number, column: number): Exit | undefined {
   const today = listEvents(terms, session);
   return today?.conversions.has(column) ? today.exits.get(column) : undefined;
 }
 
-/** @param isSpunOff true if its first price was on the session */
+/**
+ * Describes the exit of a security.
+ * @param isSpunOff true if its first price was on the session
+ */
 function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolean): ConstituentChange {
   const { book, terms, slot, column, at } = name;
   const session = book.from + at;
@@ -159,7 +166,7 @@ function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolea
   const move = event?.exits.find((exit) => exit.slot === slot);
   if (conversion !== undefined)
     return convert(name, conversion.weight - (move?.change ?? 0), book.columns[conversion.into]!);
-  // If no holdings remain, a security without value is missing from them.
+  // A security without value is missing from `exits` if no holdings remain.
   if (event !== undefined && move === undefined) return describeTrade(name, event, event.before[slot]!);
   const weight = move === undefined ? 0 : 0 - move.change;
   const exit = listEvents(terms, session)?.exits.get(column);
@@ -190,8 +197,8 @@ function convert(name: NameAt, weight: number, into: number): ConstituentChange 
 }
 
 /**
- * Describes a trade to the weights of a rebalance: at its close, or at the close of the later price bar that its order
- * waited for.
+ * Describes a trade to rebalance weights, at the close of the rebalance or at the later close at which the waiting
+ * order was filled.
  */
 function describeTrade(name: NameAt, { rebalanced }: BookEvent, weight: number): ConstituentChange {
   const { book, slot, at } = name;
@@ -200,7 +207,7 @@ function describeTrade(name: NameAt, { rebalanced }: BookEvent, weight: number):
   return change(name, { event: 'order', weight, orderedOn: order === undefined ? null : dayAt(book, order.at) });
 }
 
-/** Returns the change between reviews by which a security entered or left at a close; otherwise the rebalance. */
+/** Returns the swap between reviews by which a security entered or left at a close; otherwise the rebalance. */
 function swapOf({ book, list, column, at }: NameAt): Pick<ConstituentChange, 'event'> & { readonly related?: string } {
   const composition = list.find(({ session }) => session === book.from + at);
   const swap = composition?.swaps?.find(({ entered, left }) => entered === column || left === column);
@@ -217,12 +224,12 @@ const SWAP_EVENTS = {
 } as const satisfies Record<SwapRule, ChangeEvent>;
 
 interface Turning {
-  /** Column that converts into another. Default: any. */
+  /** Column that converts into `into`. Default: any column. */
   readonly from?: number;
   readonly into: number;
 }
 
-/** Returns the latest action of a kind, up to a close, that converts one security into another. */
+/** Returns the latest corporate action of a type, up to a close, that converts a security into another one. */
 function turning({ book, at }: NameAt, type: CorporateAction['type'], { from, into }: Turning) {
   const { sm } = book;
   return sm.actions.related.findLast(
@@ -230,7 +237,7 @@ function turning({ book, at }: NameAt, type: CorporateAction['type'], { from, in
       session <= book.from + at &&
       action.type === type &&
       (from === undefined || column === from) &&
-      sm.columnOf(action.related!) === into, // These actions always have a related identifier.
+      sm.columnOf(action.related!) === into, // actions of these types always have a related identifier
   )?.action;
 }
 
@@ -239,7 +246,7 @@ interface Cause
     Pick<ConstituentChange, 'event' | 'weight'>,
     Partial<Pick<ConstituentChange, 'related' | 'ratio' | 'orderedOn'>> {
   readonly action?: CorporateAction | undefined;
-  /** Money per share. Default: the latest close. */
+  /** Proceeds per share in money. Default: the latest close. */
   readonly proceeds?: number | undefined;
 }
 
@@ -266,7 +273,10 @@ function dayAt({ sm, from }: Book, at: number): Day {
   return sm.sessions[from + at]!;
 }
 
-/** Returns the order of a security that the latest rebalance left unfilled. A sale without a holding does not wait. */
+/**
+ * Returns the order of a security that the latest rebalance left unfilled; null without such an order, and for a sale
+ * without a holding.
+ */
 function waitingOrder(book: Book, slot: number, isHeld: boolean): WaitingOrder | null {
   const order = book.unfilled.findLast(
     (one) => one.slot === slot && one.filledAt === null && one.replacedAt === null && (isHeld || one.side === 'buy'),

@@ -1,4 +1,4 @@
-/** Rules by which securities enter between reviews. */
+/** Rules by which securities enter an index between reviews. */
 export const SWAP_RULES = {
   next_ranked: 'the best-ranked security that the last review left out, for a constituent that left',
   reserve: 'the first security of `events.reserve` with a price, for a constituent that left',
@@ -7,7 +7,7 @@ export const SWAP_RULES = {
 } as const;
 export type SwapRule = keyof typeof SWAP_RULES;
 
-/** Security that entered between reviews, and the constituent that it replaced. */
+/** Swap between reviews: a security that entered, and the constituent that it replaced. */
 export interface ConstituentSwap {
   readonly rule: SwapRule;
   /** Column that entered. */
@@ -16,15 +16,15 @@ export interface ConstituentSwap {
   readonly left: number;
   /** Session whose data decided the change. */
   readonly decision: number;
-  /** Session whose data ranked the security that entered; null if it came from the reserve. */
+  /** Session whose data ranked the security that entered; null if it came from the reserve list. */
   readonly ranked: number | null;
-  /** Rank of the security that entered, 1 the best. */
+  /** Rank of the security that entered; 1 is the best. */
   readonly rank: number;
-  /** Rank of the constituent in the same order; null if it left by a corporate action or has no value. */
+  /** Rank of the replaced constituent in that ranking; null if it left through a corporate action or has no value. */
   readonly leftRank: number | null;
 }
 
-/** Security that enters to replace one that left. */
+/** Security that replaces a constituent, with its rank. */
 export interface Candidate {
   readonly column: number;
   readonly rank: number;

@@ -3,19 +3,19 @@ import type { Series } from '../datapoints/series.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { isEqual } from '../numbers/number-types.js';
 
-/** Changes of share counts of the securities of a book in the data, by session, then slot. */
+/** Share-count changes of a book's securities, by session, then slot. */
 export interface CountTimeline {
-  /** Position of the first change of each session from the first of the book on, [T + 1]. */
+  /** Index of the first change of each session, counted from the first session of the book, [T + 1]. */
   readonly starts: Int32Array;
   readonly slots: Int32Array;
-  /** Counts after the changes. */
+  /** Share counts after the changes. */
   readonly values: Float64Array;
 }
 
 interface Counted {
   readonly sm: SessionMarket;
   readonly counts: Series;
-  /** Name of the counts among those of a market. */
+  /** Key of the count series within a market. */
   readonly key: string;
   readonly columns: Int32Array;
   /** First and last session. */
@@ -23,20 +23,25 @@ interface Counted {
   readonly to: number;
 }
 
-/** Shorter books compare every count on every session. */
+/** Minimum number of sessions for a change list. Shorter books compare every count on every session. */
 const SESSIONS_MIN = 64;
 
-/** Largest fraction of the counts that change. Above it, comparing all counts is as fast as a list. */
+/**
+ * Maximum number of changes as a fraction of all counts. Above it, comparing all counts is as fast as reading a list.
+ */
 const CHANGES_MAX = 1 / 8;
 
 interface Listed extends Pick<Counted, 'columns' | 'from' | 'to'> {
   readonly timeline: CountTimeline | null;
 }
 
-/** Latest list for each kind of count. Books of one index follow the same securities. */
+/** Latest change list for each kind of count. All books of one index have equal securities and share the list. */
 const latest = new WeakMap<SessionMarket, Map<string, Listed>>();
 
-/** Lists the changes of counts over the sessions of a book; null if there are too many or too few sessions. @cost O(T H), once */
+/**
+ * Lists the share-count changes over the sessions of a book; null if there are too many changes or too few sessions.
+ * @cost O(T H), once
+ */
 export function countTimeline(counted: Counted): CountTimeline | null {
   const { sm, key, columns, from, to } = counted;
   if (to - from < SESSIONS_MIN) return null;

@@ -31,21 +31,21 @@ import {
 export interface ComposerInput {
   readonly market: MarketData;
   readonly calendars: Calendars;
-  /** The index and every document that it refers to, by id. */
+  /** Documents by id: the index, and every document that it refers to. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
-  /** Stored risk models that those documents use; absent if there are none. */
+  /** Stored risk models that the documents use; absent if there are none. */
   readonly models?: StoredModels | undefined;
   /** Last day with known data. */
   readonly until: Day;
   /** Creates the decider of a document; called once per index. */
   readonly createDecider: DeciderFactory;
-  /** Aligned market by calendar, where it differs from the result of `openMarketOn`. */
+  /** Aligned markets by calendar that replace the result of `openMarketOn`. */
   readonly aligned?: ReadonlyMap<string, SessionMarket>;
-  /** Known compositions by index, which are not decided again. */
+  /** Known compositions by index; they are not decided again. */
   readonly resumed?: ReadonlyMap<string, ResumedIndex>;
-  /** Market as known at decisions. Default: the market itself. */
+  /** Market as known at each decision. Default: `market`. */
   readonly known?: KnownMarkets | undefined;
-  /** Called between decisions; throws to stop the work. */
+  /** Reports progress between decisions; throws to cancel the work. */
   readonly tick?: (fraction: number) => void;
 }
 
@@ -63,7 +63,7 @@ export function createComposer({
 }: ComposerInput): Composer {
   const byId = new Map(Object.entries(documents));
   const deciders = new Map<string, Decider>();
-  /** Decider of the latest decision, by index. */
+  /** Deciders of the latest decisions, by index. */
   const latest = new Map<string, Decider>();
   const composed = new Map<string, Compositions>();
   const running = new Set<string>();

@@ -16,20 +16,20 @@ import { beginPhase, continuePhase } from './transition.js';
 interface DecideInput {
   readonly indexId: string;
   readonly rebalance: DueRebalance;
-  /** Earlier compositions, ascending. */
+  /** Compositions before the rebalance, ascending. */
   readonly known: readonly Composition[];
 }
 
 interface DecidedOne {
-  /** Absent if the previous composition remains in force. */
+  /** Decided composition; absent if the previous composition remains in force. */
   readonly composition?: Composition;
   readonly findings: readonly Finding[];
 }
 
 /**
  * Decides one rebalance.
- * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX or the explanation of the decider if the first rebalance produces no
- *   composition
+ * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX or the detailed refusal of the decider if the first rebalance produces no
+ * composition
  */
 export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
   const { review: _review, ...due } = rebalance;
@@ -46,8 +46,8 @@ interface DecideDue extends ReviewInput {
 }
 
 /**
- * Decides a later close of a phase. Returns nothing if the first close was skipped or another rebalance has ended the
- * phase.
+ * Decides a later close of a phase. Returns no composition if the first close was skipped or another rebalance has
+ * ended the phase.
  */
 function continueReview(composer: Composer, input: DecideDue): DecidedOne {
   const { rebalance, known } = input;
@@ -59,7 +59,7 @@ function continueReview(composer: Composer, input: DecideDue): DecidedOne {
   return { composition: continuePhase(index, rebalance, { ...before, transition }), findings: [] };
 }
 
-/** Adds a review of share counts that the composition already includes. */
+/** Records a review of share counts whose counts the composition already includes. */
 function join({ review, rebalance, known }: DecideDue): DecidedOne {
   const current = findInForce(known, rebalance.session);
   if (current?.session !== rebalance.session) return { findings: [] };
@@ -71,7 +71,7 @@ function indexIn(composer: Composer, { indexId, review, rebalance }: DecideDue):
   return {
     sm,
     document: listTexts(composer.document(indexId))[rebalance.amendment ?? 0]!.document,
-    // After the decision, the rebalance follows its own version of the definition.
+    // The rebalance follows its version of the definition from the day after its effective session.
     treatment: findTreatment(composer.treatment(indexId), sm.sessions[rebalance.session]! + 1),
     outside: composer.outsideMergers(indexId),
     weightsAs: review.document.rebalance.weights_as,
@@ -99,7 +99,7 @@ function decideNew(composer: Composer, input: DecideDue): DecidedOne {
   return { findings: dateFindings([reportHeld(rebalance, decision)], rebalance.date) };
 }
 
-/** Share counts are index shares on their reference date. */
+/** A review of share counts uses them as index shares on the reference date. */
 function termsOf(index: TakingIndex, { scope }: Review, rebalance: DueRebalance): [TakingIndex, DueRebalance] {
   if (scope !== 'shares') return [index, rebalance];
   const { pricing: _pricing, ...due } = rebalance;
@@ -107,8 +107,8 @@ function termsOf(index: TakingIndex, { scope }: Review, rebalance: DueRebalance)
 }
 
 /**
- * Adds to a composition, for an index with several reviews, the reviews that ran on its session and the latest
- * selection.
+ * Adds to a composition the reviews that ran on its session and the latest selection; only for an index with several
+ * reviews.
  */
 function addReviews({ review, rebalance, known }: DecideDue, composition: Composition): Composition {
   if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;
@@ -136,12 +136,12 @@ function reviewsIn(composition: Composition): readonly string[] {
   return reviews;
 }
 
-/** Returns the latest selection on which a composition is based. */
+/** Returns the latest selection of constituents on which a composition is based. */
 export function findSelection({ selected, decision }: Composition): SelectedOn {
   return selected ?? { review: DEFAULT_REVIEW, decision };
 }
 
-/** Inserts a composition in session order. It replaces a composition of the same session from another review. */
+/** Inserts a composition in session order. It replaces a composition of another review on the session. */
 export function addComposition(list: Composition[], composition: Composition): void {
   const at = list.findLastIndex(({ session }) => session <= composition.session);
   const isReviewed = composition.reviews !== undefined && list[at]?.session === composition.session;
@@ -149,10 +149,13 @@ export function addComposition(list: Composition[], composition: Composition): v
   else list.splice(at + 1, 0, composition);
 }
 
-/** @throws Refusal NO_DATA_KNOWN if a selected security is not in the data of the run */
+/**
+ * Checks that the run's data contain every selected security.
+ * @throws Refusal NO_DATA_KNOWN
+ */
 function assertHeld(seen: SessionMarket, columns: Int32Array, { securityCount }: SessionMarket): void {
   if (columns.length === 0 || columns.at(-1)! < securityCount) return;
-  const gone = columns.find((column) => column >= securityCount)!; // Columns ascend.
+  const gone = columns.find((column) => column >= securityCount)!; // columns ascend
   const identifier = seen.identifiers[gone]!;
   const message = `The security ${identifier} was selected from the data known at that time, but the data of the run does not contain it.`;
   throw new Refusal('NO_DATA_KNOWN', message, { identifier });

@@ -15,7 +15,8 @@ export interface ReviewInput {
   readonly review: Review;
   readonly rebalance: Pick<DueRebalance, 'decision' | 'session' | 'amendment'>;
   /**
-   * Earlier compositions, ascending. A composition of the same session belongs to an earlier review of that session.
+   * Compositions before the review, ascending. A composition on the review's session comes from an earlier review of
+   * that session.
    */
   readonly known: readonly Composition[];
 }
@@ -39,7 +40,7 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   return review.scope === 'weights' || decided.kind !== 'decided' ? decided : addFactors(decided, held);
 }
 
-/** Returns the composition before a rebalance. If it takes effect after the decision, returns it as decided. */
+/** Returns the composition that a rebalance replaces; in its decided form if it takes effect after the decision. */
 function outgoingAt(before: Composition, { decision, session }: Pick<DueRebalance, 'decision' | 'session'>): Outgoing {
   return { ...before, ...(before.session > decision ? restoreDecided(before) : {}), effective: session };
 }
@@ -48,8 +49,8 @@ function outgoingAt(before: Composition, { decision, session }: Pick<DueRebalanc
 type Current = Pick<Composition, 'columns' | 'weights' | 'uncapped' | 'counts'>;
 
 /**
- * Returns the constituents of an index on a reference date, adjusted by corporate actions since they took effect. For a
- * composition that takes effect later, returns the decided constituents.
+ * Returns the constituents of an index on a reference date, adjusted for corporate actions since their effective close.
+ * Returns the decided constituents if the composition takes effect later.
  */
 function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInput, current: Composition): Current {
   const { decision } = rebalance;
@@ -85,7 +86,9 @@ function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInp
   };
 }
 
-/** Returns the target of a composition: a review ends its phase and reweights the constituents that the phase adds. */
+/**
+ * Returns the target of a composition. A pending phase ends: the review starts from the target portfolio of the phase.
+ */
 function targetOf({
   columns,
   weights,
@@ -107,8 +110,8 @@ function targetOf({
 }
 
 /**
- * Returns market values of new share counts, each times the factor that caps had given the constituent. A constituent
- * without a market value keeps its weight relative to the others.
+ * Returns weights from the market values of new share counts, each times the capping factor of the constituent. A
+ * constituent without a market value keeps its weight relative to the others.
  */
 function addFactors(decided: Decided, { columns, weights: held, uncapped: raw }: Current): Decided {
   const valueOf = new Map(Array.from(decided.columns, (column, k) => [column, decided.uncapped[k]!]));
@@ -122,7 +125,7 @@ function addFactors(decided: Decided, { columns, weights: held, uncapped: raw }:
   return { ...decided, columns, weights, uncapped, cap: null, capped: new Int32Array(0), redistributed };
 }
 
-/** Sums a function over the positions of known values. */
+/** Sums a function over the positions whose value is not NaN. */
 function sumOver(values: Float64Array, of: (position: number) => number): number {
   return values.reduce((sum, value, k) => (value === value ? sum + of(k) : sum), 0);
 }
@@ -132,7 +135,7 @@ function normalise(values: Float64Array): Float64Array {
   return values.map((value) => value / sum);
 }
 
-/** Returns true if the latest review includes the share counts of the other review or later ones. */
+/** Returns true if the latest review already includes the share counts of this review or later ones. */
 export function hasCounts(
   known: readonly Composition[],
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,

@@ -4,9 +4,9 @@ import { findReview, type Review } from '../documents/reviews.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import type { DueText } from './due-rebalances.js';
 
-/** Review of the definition that a rebalance follows. */
+/** Review of the definition by which a rebalance is decided. */
 interface DecidedBy extends Review {
-  /** Identifies a decider within one composer. */
+  /** Key of the decider within one composer. */
   readonly key: string;
   readonly text: IndexText;
 }
@@ -16,6 +16,6 @@ export function findDecider(
   document: IndexDocument,
   { amendment = 0, review = DEFAULT_REVIEW }: DueText = {},
 ): DecidedBy {
-  const text = listTexts(document)[amendment]!; // One version per amendment.
+  const text = listTexts(document)[amendment]!; // there is one version per amendment
   return { ...findReview(text.document, review), key: `${document.id} ${amendment} ${review}`, text };
 }

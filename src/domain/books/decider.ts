@@ -3,18 +3,18 @@ import type { ActiveState } from '#kernels/optimisation/active-set/active-state.
 import type { Finding, FindingCode } from '../refusals/findings.js';
 import type { ErrorCode, Refusal } from '../refusals/refusal.js';
 
-/** Composition that an index holds until a rebalance takes effect. */
+/** Composition that an index holds until a rebalance replaces it. */
 export interface Outgoing {
-  /** Session at whose close it took effect. */
+  /** Effective session of the composition. */
   readonly session: number;
-  /** Columns, ascending, with their weights at that close. */
+  /** Columns, ascending, with the weights at the effective close. */
   readonly columns: Int32Array;
   readonly weights: Float64Array;
-  /** Session at whose close the rebalance takes effect. */
+  /** Effective session of the rebalance. */
   readonly effective: number;
 }
 
-/** Decides the composition of an index on a session from data dated on or before it. */
+/** Decides the composition of an index on a session, from data dated on or before the session. */
 export interface Decider {
   /**
    * @param session decision session.
@@ -29,15 +29,15 @@ export interface Decider {
     among?: Int32Array | null,
   ): Decision;
   /**
-   * State on which later decisions depend, besides the market and earlier compositions; null or absent if there is
-   * none.
+   * Returns the state, besides market and earlier compositions, on which later decisions depend; null or absent if
+   * there is none.
    */
   memory?(): DecisionMemory | null;
-  /** Securities that replace constituents between reviews; absent if the decider has no rules. */
+  /** Candidates to replace constituents between reviews; absent if the decider has no rules. */
   readonly pool?: ReviewPool;
 }
 
-/** Ranked securities, and the constituents at that time. */
+/** Securities to rank, with the constituents at that time. */
 export interface Ranked {
   readonly columns: Int32Array;
   readonly constituents: Int32Array;
@@ -45,23 +45,26 @@ export interface Ranked {
 
 /** Securities that may enter an index between reviews, according to its rules. */
 export interface ReviewPool {
-  /** Securities that a review did not select, best ranked first; empty without a rule that ranks. */
+  /** Returns the securities that a review did not select, best ranked first; empty if no rule ranks. */
   ranking(session: number, incumbents: Int32Array | null): Int32Array;
-  /** Returns true if a security and the remaining constituents pass the rules that do not rank. */
+  /** Returns true if the candidate together with the remaining constituents passes all rules that do not rank. */
   passes(session: number, staying: Int32Array, candidate: number): boolean;
-  /** Values to which weights are proportional; NaN if there is none. */
+  /** Returns the values to which weights are proportional; NaN for a security without a value. */
   values(session: number, columns: Int32Array): Float64Array;
-  /** Returns the securities with a value of a datapoint (which may depend on the constituents), largest first. */
+  /**
+   * Returns the securities that have a value of a datapoint, largest value first. The datapoint may depend on the
+   * constituents.
+   */
   ranked(session: number, field: string, securities: Ranked): Int32Array;
 }
 
-/** State of optimised decisions. Later decisions start from it, so that they have the same bits as in a full run. */
+/** State of optimised decisions, from which later decisions start so that they are bit-identical to a full run. */
 export interface DecisionMemory {
-  /** Latest solved weights, and their session. */
+  /** Weights of the latest optimisation, with its session. */
   readonly solved: { readonly session: number; readonly columns: Int32Array; readonly weights: Float64Array } | null;
-  /** Active set of the latest solve, and its securities. */
+  /** Active set of the latest optimisation, with its securities. */
   readonly active: { readonly columns: Int32Array; readonly state: ActiveState } | null;
-  /** Windows over which the covariance was estimated. */
+  /** Windows of the covariance estimates so far. */
   readonly moments: GramHistory | null;
 }
 
@@ -69,35 +72,37 @@ export type Decision = Decided | Undecided;
 
 export interface Decided {
   readonly kind: 'decided';
-  /** Columns of the market, ascending. */
+  /** Market columns, ascending. */
   readonly columns: Int32Array;
-  /** Applied weights, one per column, negative for a short position; the difference of their sum from 1 is cash. */
+  /** Applied weights, one per column, negative for a short position; 1 less the sum is cash. */
   readonly weights: Float64Array;
-  /** Weights before capping, one per column, with the same sum. */
+  /** Weights without caps, one per column, with the sum of the applied weights. */
   readonly uncapped: Float64Array;
-  /** Effective maximum weight, null without a cap. */
+  /** Effective maximum weight; null without a cap. */
   readonly cap: number | null;
-  /** Columns held at the cap, ascending. */
+  /** Columns whose weight equals the cap, ascending. */
   readonly capped: Int32Array;
   readonly redistributed: number;
-  /** Value in money of the fixed numbers of shares behind the weights; absent if weights are decided. */
+  /** Money value of the fixed numbers of shares that give the weights; absent if weights are decided. */
   readonly basket?: number;
-  /** See `Composition`. */
+  /** Amount as in `Composition`. */
   readonly worth?: number;
   readonly ranking?: Int32Array;
   /**
-   * Annualised tracking error to the parent of a derived index, as its risk model forecasts it; absent without a risk
+   * Tracking error to the parent of a derived index as forecast by the risk model, annualised; absent without a risk
    * model.
    */
   readonly trackingError?: number;
   readonly findings: readonly Finding[];
 }
 
-/** Result if no security is selected, or the weights cannot be computed. */
+/** Decision without a composition: no security is selected, or the weights cannot be computed. */
 export interface Undecided {
   readonly kind: 'empty' | 'refused';
   readonly code: ErrorCode | FindingCode;
   readonly finding: Finding;
-  /** Returns the detailed refusal, computed only if no composition exists before; absent if the finding is complete. */
+  /**
+   * Returns the detailed refusal; called only if no earlier composition exists. Absent if the finding has all details.
+   */
   readonly explain?: () => Refusal;
 }

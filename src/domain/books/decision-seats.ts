@@ -15,19 +15,19 @@ import { hasAnyBar } from './due-rebalances.js';
 import { openMarketOn } from './open-market-on.js';
 import { createMembershipReader, listUniverseMembers, findUniverse } from './find-universe.js';
 
-/** Market as known at the end of each day. */
+/** Market data as known at the end of each day. */
 export interface KnownMarkets {
   /**
-   * Returns the data known at the end of a day. Its securities are a prefix of the securities of the latest version and
-   * its first date is the same, so columns and sessions agree.
+   * Returns the data known at the end of a day. The securities are a prefix of the latest version's securities and the
+   * first date is equal, so columns and sessions agree.
    * @throws Refusal NO_DATA_KNOWN
    */
   at(day: Day): MarketData;
 }
 
 /**
- * Refuses an index that rebalances on breaches, or whose constituents change between reviews: the session of such a
- * change depends on levels, which include every correction.
+ * Refuses an index with breach-triggered rebalances or changes of constituents between reviews: the session of such a
+ * change depends on levels, which include every later correction.
  * @throws Refusal LOOK_AHEAD
  */
 export function assertScheduled(documents: Readonly<Record<string, IndexDocument>>): void {
@@ -46,42 +46,41 @@ export function assertScheduled(documents: Readonly<Record<string, IndexDocument
   throw new Refusal('LOOK_AHEAD', message, { index_id: called.id });
 }
 
-/** Versions of the data on which decisions are made, each as known at that time. */
+/** Data versions on which decisions are made: the data known at each decision. */
 export interface DecisionSeats {
   of(indexId: string, session: number): DecisionSeat;
-  /** Returns the state after the latest decision of an index. */
+  /** Returns the decider state after the latest decision of an index. */
   memory(indexId: string): DecisionMemory | null;
 }
 
 export interface SeatsInput {
-  /** Composer on the data from which levels are computed; it returns earlier decisions. */
+  /** Composer on the data from which levels are computed; the source of earlier decisions. */
   readonly composer: Composer;
   readonly known: KnownMarkets;
   readonly calendars: Calendars;
   readonly createDecider: DeciderFactory;
 }
 
-/** Version of the data on which decisions of one index are made. */
+/** Composer on the data version for the decisions of one index. */
 interface Seat {
   readonly composer: Composer;
   /** Day of the decision. */
   decided: Day;
-  /** Last day up to it with any known price bar. */
+  /** Last day on or before `decided` with any known price bar. */
   known: Day;
 }
 
-/** One version of the data with its indices. */
+/** One version of the data, with a seat for each index. */
 interface Seen {
   readonly market: MarketData;
   seatOf(indexId: string): Seat;
 }
 
 /**
- * Makes decisions on the market as known at each time; the state of a decider passes from one version of the data to
- * the next.
+ * Creates the data versions for decisions. The state of each decider passes from one version of the data to the next.
  */
 export function createSeats({ composer, known, calendars, createDecider }: SeatsInput): DecisionSeats {
-  /** Decider of the latest decision, by index. */
+  /** Deciders of the latest decisions, by index. */
   const latest = new Map<string, Decider>();
   let seen: Seen | undefined;
 
@@ -90,7 +89,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
     const membersOf = createMembershipReader(market);
     return {
       market,
-      // Stored per index, because a decision may need another index that is not composed yet on the same version.
+      // One seat per index, because a decision may depend on another index that is not composed yet on this version.
       seatOf(indexId) {
         const seat = results.get(indexId) ?? createSeat(market, membersOf);
         results.set(indexId, seat);
@@ -116,7 +115,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       },
       decidedOn(indexId, session) {
         const { sessions } = composer.market(indexId);
-        // The last known session replaces the day of the decision; earlier sessions are unchanged.
+        // The decision day replaces the last known session; earlier sessions are unchanged.
         const isLast = session >= findLastAtMost(sessions, seat.known);
         const result = composer.decidedOn(indexId, isLast ? findLastAtMost(sessions, seat.decided) : session);
         return result && { ...result, decision: Math.min(result.decision, session) };
@@ -149,7 +148,7 @@ interface AskedSession {
   readonly session: number;
 }
 
-/** Returns the last session up to a given one with any known price bar. */
+/** Returns the last session at or before the requested session with any known price bar. */
 function findLastKnown(composer: Composer, { indexId, session }: AskedSession): number {
   const sm = composer.market(indexId);
   let last = Math.min(session, sm.sessions.length - 1);

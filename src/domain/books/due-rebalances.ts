@@ -16,37 +16,34 @@ export interface DueRebalance {
   /** Session of the reference date: the decision uses data up to it. */
   readonly decision: number;
   /**
-   * Session whose closes convert weights into index shares, on or after the decision; absent if it is the decision
+   * Session whose closes convert weights into index shares, at or after the decision; absent if it is the decision
    * session.
    */
   readonly pricing?: number;
   readonly announced: Day | null;
-  /** Position of the version of the definition that it follows, if not the first: see `listTexts`. */
+  /** Position of the definition version that the rebalance follows (see `listTexts`); absent for the first version. */
   readonly amendment?: number;
-  /** Trigger, if not the schedule. */
+  /** Trigger; absent for a scheduled rebalance. */
   readonly cause?: EventCause;
-  /** Review that is due; absent for the `rebalance` of the document itself. */
+  /** Review that is due; absent for the `rebalance` of the document. */
   readonly review?: string;
-  /**
-   * Position of the close in a rebalance that is spread over several closes; absent if the rebalance takes effect at
-   * once.
-   */
+  /** Close of a rebalance that is spread over several closes; absent if the rebalance takes effect at once. */
   readonly phase?: PhaseClose;
 }
 
-/** Version of the definition and review that decide a rebalance. */
+/** Version of the definition and review by which a rebalance is decided. */
 export type DueText = Pick<DueRebalance, 'amendment' | 'review'>;
 
-/** One close of a rebalance that is spread over several. */
+/** Close of a rebalance that is spread over several closes. */
 export interface PhaseClose {
   /** Effective date of the first close. */
   readonly start: Day;
-  /** Fraction of the rebalance that is complete after this close: 1 after the last. */
+  /** Fraction of the rebalance that is complete after this close; 1 after the last close. */
   readonly fraction: number;
 }
 
 /**
- * Returns the rebalances of a definition on the axis of the market: the first on the first session, then those of the
+ * Returns the rebalances of a definition on the market's sessions: the first on session `first`, then those of the
  * schedule.
  */
 export function listDueRebalances(
@@ -68,14 +65,14 @@ export function listDueRebalances(
 export interface DueSpan {
   /** First session of the index. */
   readonly first: number;
-  /** Schedule dates after this session, up to the last. */
+  /** Start of the range, exclusive, and end of the range. */
   readonly after: number;
   readonly last: number;
 }
 
 /**
- * Returns the rebalances of all reviews of an index after a session, on the axis of the market: ascending, within one
- * session in the order of their scopes.
+ * Returns the rebalances of all reviews of an index after a session, on the market's sessions. They ascend by session,
+ * and within a session by review scope.
  */
 export function listDueAfter(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
   const reviews = listReviews(document);
@@ -110,7 +107,10 @@ function dueOfCadence(
   return listLastOfSessions(closes.map(({ phase, ...date }) => ({ ...placeRebalance(date, sm, first), phase })));
 }
 
-/** Returns the closes of a rebalance after a session; the rules of a document date them from its effective session. */
+/**
+ * Returns the closes of a rebalance after a session. The schedule of the document dates the closes from the effective
+ * session.
+ */
 export function listDueCloses(
   { rebalance }: Pick<IndexDocument, 'rebalance'>,
   sm: SessionMarket,
@@ -130,7 +130,7 @@ export function listDueCloses(
     .map(({ phase, ...close }) => ({ ...placeRebalance(close, sm, first), ...(phase ? { phase } : {}) }));
 }
 
-/** Returns the closes of a rebalance: its own session and the following ones. */
+/** Returns the closes of a rebalance: the effective session and the sessions after it. */
 export function listPhaseCloses(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
   const at = findFirstAtLeast(sessions, date.session);
   return fractions.flatMap((fraction, k): (RebalanceDate & { readonly phase: PhaseClose })[] => {
@@ -142,8 +142,8 @@ export function listPhaseCloses(date: RebalanceDate, fractions: readonly number[
 }
 
 /**
- * Keeps the last of several closes that are priced from one session. It begins the phase if the first close of the same
- * rebalance is among those removed. A rebalance ends the phase of the previous one.
+ * Keeps the last of several closes that are priced on one session. If the first close of that rebalance is removed, the
+ * kept close begins the phase. A rebalance ends the phase of the previous rebalance.
  */
 function listLastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
   const kept: (DueRebalance & { readonly phase: PhaseClose })[] = [];
@@ -156,8 +156,8 @@ function listLastOfSessions(due: readonly (DueRebalance & { readonly phase: Phas
 }
 
 /**
- * Places a rebalance on the sessions of the market. Without data up to its reference date, it is decided when it takes
- * effect.
+ * Maps a rebalance to the market's sessions. A rebalance without data up to its reference date is decided on its
+ * effective session.
  */
 function placeRebalance(
   { date, also = [], session, decision, announcement = decision, pricing = decision }: RebalanceDate,
@@ -181,8 +181,8 @@ function placeRebalance(
 }
 
 /**
- * Returns the session for prices: a session without any price bar was an unscheduled closure, so the latest session
- * before it applies.
+ * Returns the session that prices a rebalance: the latest session with any price bar, because a session without price
+ * bars was an unscheduled closure.
  */
 function findPricedSession(sm: SessionMarket, session: number, first: number): number {
   let position = session;
@@ -197,7 +197,7 @@ export function findSessionWithData(sm: SessionMarket, day: Day): number {
   return session;
 }
 
-/** Returns true if any security of the store has a price bar on a session. */
+/** Returns true if any security has a price bar on a session. */
 export function hasAnyBar(sm: SessionMarket, session: number): boolean {
   const { lastBar, rowOf, securityCount } = sm;
   if (rowOf[session]! < 0) return false;

@@ -5,7 +5,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import { listDueAfter, listDueCloses, listDueRebalances, type DueRebalance, type DueSpan } from './due-rebalances.js';
 
-/** Returns the rebalances of an index, each by the version of the definition in force on its date. */
+/** Returns the rebalances of an index, each under the version of the definition in force on its date. */
 export function listDueUnderTexts(
   document: IndexDocument,
   sm: SessionMarket,
@@ -33,8 +33,8 @@ export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarke
 }
 
 /**
- * Keeps the closes of the latest version if several versions have a close on one session. Its review ends a phase of
- * the previous version.
+ * Keeps only the closes of the latest version if several versions have a close on one session, because a review of the
+ * new version ends the phase of the old one.
  */
 function listLastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
   const latest = new Map<number, number>();
@@ -48,7 +48,7 @@ function isMembership(document: IndexDocument, { review, phase, date }: DueRebal
 }
 
 /**
- * Returns the rebalance of an amendment that does not wait for a review; undefined if a selection is due on the same
+ * Returns the rebalance of an amendment that requests an immediate rebalance; empty if a selection is due on that
  * session.
  */
 function immediate(

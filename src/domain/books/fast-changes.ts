@@ -14,7 +14,7 @@ import {
 } from './member-watch.js';
 import { ENTRY_SESSIONS, composeEntering, type EnteringSecurity } from './replacements.js';
 
-/** Replaces constituents that rank too low, each by the best-ranked security that is not a constituent. */
+/** Replaces each constituent that ranks too low by the best-ranked security that is not a constituent. */
 export const applyFastExit: MemberChange = (watch, at) => {
   const { events, exits, pool, composer, indexId, known, sm } = watch;
   const { fast_exit: exit } = events;
@@ -25,7 +25,7 @@ export const applyFastExit: MemberChange = (watch, at) => {
   if (members === undefined) return undefined;
   const universe = composer.universe(indexId, decision);
   const staleMax = countStaleSessions(composer.treatment(indexId));
-  // A constituent that has left since its review has no rank.
+  // A constituent that left after its review is not ranked.
   const constituents = members.filter((column) => !hasLeft(sm, decision, column, staleMax));
   const order = pool.ranked(decision, exit.field, among(constituents, universe));
   const ends = readClosingHoldings(watch, at);
@@ -39,7 +39,7 @@ export const applyFastExit: MemberChange = (watch, at) => {
     if (best.length === low.length) break;
     if (!isMember(column) && isThere(column) && pool.passes(decision, staying, column)) best.push(column);
   }
-  // A constituent stays if its replacement would rank lower.
+  // A constituent stays if its replacement ranks lower.
   const pairs = low.map((column, k) => [column, best[k]] as const);
   const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
   return swapped(watch, at, {
@@ -51,7 +51,7 @@ export const applyFastExit: MemberChange = (watch, at) => {
   });
 };
 
-/** Adds new securities that rank high enough, each in exchange for the lowest-ranked constituent. */
+/** Adds new securities that rank high enough, each as a replacement for the lowest-ranked constituent. */
 export const applyFastEntry: MemberChange = (watch, at) => {
   const { events, entries, pool, composer, indexId } = watch;
   const { fast_entry: entry } = events;
@@ -82,7 +82,7 @@ const among = (constituents: Int32Array, universe: Int32Array): Ranked => ({
   constituents,
 });
 
-/** Returns the rank of a security; after all others if it has no value. */
+/** Returns the rank of a security; Infinity if it has no value. */
 function rankIn(order: readonly number[], column: number): number {
   const position = order.indexOf(column);
   return position < 0 ? Infinity : position + 1;
@@ -92,9 +92,9 @@ interface Swaps {
   readonly ends: ClosingHoldings;
   readonly cause: 'fast_exit' | 'fast_entry';
   readonly decision: number;
-  /** Columns by rank. */
+  /** Columns in rank order. */
   readonly order: readonly number[];
-  /** Pairs of leaving and entering securities. */
+  /** Pairs of the leaving and the entering column. */
   readonly swaps: readonly (readonly [number, number])[];
 }
 
@@ -131,7 +131,7 @@ function swapped(
     entries,
     swaps: earlier?.session === at.session ? [...(earlier.swaps ?? []), ...results] : results,
   });
-  // Only one composition can take effect at a close, so it includes earlier entries at that close.
+  // Only one composition can take effect at a close, so it includes earlier entries at this close.
   if (earlier?.session !== at.session) return composition;
   return { ...composition, entered: composition.entered! * (earlier.entered ?? 1) };
 }

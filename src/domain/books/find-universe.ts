@@ -13,7 +13,7 @@ import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
-/** Returns membership spells in the universes of a market, searched once per universe. */
+/** Creates a reader of membership spells in the universes of a market. Each universe is searched once. */
 export function createMembershipReader(
   market: Pick<MarketData, 'universes'>,
 ): (universe: string) => readonly Membership[] {
@@ -34,8 +34,8 @@ interface UniverseInput {
 }
 
 /**
- * Returns the columns of the universe of an index that have a price on a session, ascending. Excludes securities that
- * leave at its close because they have no price.
+ * Returns the columns of an index universe with a price on a session, ascending. Excludes securities that leave at the
+ * session's close for lack of prices.
  */
 export function findUniverse(
   composer: UniverseComposer,
@@ -64,7 +64,7 @@ export function findUniverse(
   return count === columns.length ? columns : columns.slice(0, count);
 }
 
-/** Returns 1 for the members of the universe of an index on a session, by column, with or without a price. */
+/** Returns, by column, 1 for the members of an index universe on a session, with or without a price. */
 export function listUniverseMembers(
   composer: UniverseComposer,
   membersOf: (universe: string) => readonly Membership[],
@@ -79,7 +79,7 @@ export function listUniverseMembers(
   return membersOn(input, universe, 'inForce');
 }
 
-/** Keeps the columns that can be bought on a session. */
+/** Selects the columns that can be bought on a session. */
 export function selectPriceable(sm: SessionMarket, session: number, columns: Int32Array, staleMax: number): Int32Array {
   return columns.filter(
     (column) => !sm.isSilent(session, column, staleMax) && sm.isPriceable(session, column, staleMax),
@@ -96,8 +96,8 @@ interface MembersInput {
 }
 
 /**
- * Returns 1 for the members of a universe on a day, by column.
- * @param indexAs which constituents of an index count: those in force, or, within a set, the latest decided ones
+ * Returns, by column, 1 for the members of a universe on a day.
+ * @param indexAs constituents that count for an index: those in force or, within a set, the latest decided ones
  */
 function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForce' | 'decidedOn'): Uint8Array {
   const { composer, membersOf, sm, currency, day } = input;
@@ -116,14 +116,14 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
         if ((start === null || start <= day) && (end === null || day < end)) add(identifier);
       break;
     case 'list':
-    case 'watchlist': // whose names the plan has filled in
+    case 'watchlist': // the plan has replaced a watchlist by its identifiers
       for (const identifier of universe.identifiers ?? []) add(identifier);
       break;
     case 'index': {
       const parentId = universe.id!;
       const session = findLastAtMost(composer.market(parentId).sessions, day);
-      // Before its first composition takes effect, the decided composition counts, because both indices may begin on
-      // the same day with the same notice.
+      // Before its first composition takes effect, an index counts with its decided composition, because both indices
+      // may begin on one day with equal notice.
       const result = composer[indexAs](parentId, session) ?? composer.decidedOn(parentId, session);
       for (const column of result?.columns ?? []) members[column] = 1;
       break;
@@ -143,7 +143,7 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
 
 type SetKind = (typeof SET_KINDS)[number];
 
-/** Combines the membership of the previous parts of a set with the membership of the next part. */
+/** Combines the membership in the earlier parts of a set with the membership in the next part. */
 const COMBINED: Readonly<Record<SetKind, (left: number, right: number) => number>> = {
   union: (left, right) => left | right,
   intersection: (left, right) => left & right,

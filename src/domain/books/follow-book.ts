@@ -9,11 +9,11 @@ import { moveWeights } from './trades.js';
 import { tradeToTargets } from './trade-to-targets.js';
 
 /**
- * Derives the book of a portfolio with the holdings of a cost-free book that pays costs in addition. No weight is
- * computed again, and the result equals a simulation bit for bit if the other book began a holding period at its first
- * session. Returns undefined if its holdings could differ: a target has no price, the other book waited for a price, or
- * a payment is due while a spun-off security may wait for its price. The caller then simulates it.
- * @param like book without costs that adopts every target.
+ * Derives the book of a portfolio that holds a cost-free book and pays costs. No weight is recomputed, and the result
+ * is bit-identical to a simulation if the other book began a holding period at the portfolio's first session. Returns
+ * undefined if the holdings could differ, and the caller must simulate: if a target has no price, if the other book
+ * waited for a price, or if a payment is due while a spun-off security may wait for its price.
+ * @param like book without costs that trades to every target.
  * @param resume state of the portfolio at the first session, to resume from.
  * @cost O(T + E H)
  */
@@ -76,7 +76,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
   };
 }
 
-/** Returns the part of the growth of a followed book that its weights do not show. */
+/** Returns the price growth and the transfers of a followed book, which its weights do not show. */
 function earnedFrom(
   { drift, transfers }: Book,
   { shift, length }: { readonly shift: number; readonly length: number },
@@ -87,7 +87,7 @@ function earnedFrom(
   };
 }
 
-/** Returns the first purchase. */
+/** Returns the event of the first purchase. */
 function opening(names: number, valueBefore: number): BookEvent {
   return {
     at: 0,
@@ -109,17 +109,17 @@ interface Payment {
   readonly input: BookInput;
   readonly like: Book;
   readonly event: BookEvent;
-  /** Weights after the event. */
+  /** Weights after the event, [H]. */
   readonly after: Float64Array;
   readonly costRate: number;
-  /** Memory for holdings and trades, [H] each. */
+  /** Scratch memory for holdings and trades, [H] each. */
   readonly held: Float64Array;
   readonly all: Int32Array;
 }
 
 /**
- * Returns the fraction of the value that remains after paying for an event; undefined if it needs a trade that is
- * impossible, or that differs from the trade without costs.
+ * Returns the fraction of the value that remains after the costs of an event; undefined if a trade is impossible, or
+ * differs from the trade without costs.
  */
 function payFor(payment: Payment): number | undefined {
   const { input, like, event, after, costRate, held, all } = payment;
@@ -145,8 +145,8 @@ function payFor(payment: Payment): number | undefined {
 }
 
 /**
- * With cash or short positions, the costs of redistributing proceeds change the weights of the remaining holdings; the
- * book is then simulated.
+ * In a book with cash or short positions the costs of redistributing proceeds change the remaining weights, so the book
+ * must be simulated.
  */
 function payForExits({ cash, from }: Book, { input, event, after, costRate }: Payment): number | undefined {
   const { long, short } = sumExitsBySide(event.exits);
@@ -158,11 +158,11 @@ function payForExits({ cash, from }: Book, { input, event, after, costRate }: Pa
 
 interface SpinOff {
   readonly ex: number;
-  /** Column of the spun-off security; negative if the market lacks it. */
+  /** Column of the spun-off security; negative if the market has no such security. */
   readonly child: number;
 }
 
-/** Returns the spin-offs of securities of a book up to its last session, by session. */
+/** Returns the spin-offs from a book's securities up to its last session, in session order. */
 function spinOffsOf({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
   const { all, starts } = sm.actions;
   const results: SpinOff[] = [];
@@ -175,8 +175,8 @@ function spinOffsOf({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
 }
 
 /**
- * Returns a predicate on sessions: true if a spun-off security may still wait for its first price, because a payment
- * then changes its later share of the book.
+ * Returns a predicate that is true on sessions on which a spun-off security may still wait for its first price: a
+ * payment then changes the security's later weight.
  */
 function pricesAwaited(input: BookInput, columns: Int32Array): (session: number) => boolean {
   const { sm, treatment } = input;
@@ -190,7 +190,7 @@ function pricesAwaited(input: BookInput, columns: Int32Array): (session: number)
   };
 }
 
-/** Returns 1 for the slots with a weight at some close or before an event, [H]. */
+/** Returns, by slot, 1 for a weight at some close or before an event, [H]. */
 function heldIn({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
   const held = new Uint8Array(names);
   for (const rows of [weights, ...events.map(({ before }) => before)]) {

@@ -1,6 +1,6 @@
 import type { Book, Gap } from './book.js';
 
-/** Returns the gaps of several books from a session on, each security and session once. */
+/** Returns the gaps of several books from a session on, without duplicates. */
 export function listGaps(books: readonly Book[], from: number): Gap[] {
   const seen = new Map<string, Gap>();
   for (const { gaps } of books) {

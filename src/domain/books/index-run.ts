@@ -13,7 +13,7 @@ import { createShareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 import type { CalendarCoverage } from './window.js';
 
-/** Index from its first composition to the end of the run. */
+/** Index simulated from its first composition to the end of the run. */
 export interface IndexRun {
   readonly compositions: Compositions;
   readonly book: Book;
@@ -21,7 +21,10 @@ export interface IndexRun {
   readonly coverage: CalendarCoverage | null;
 }
 
-/** Returns the terms on which an index grows: its treatment, its currency, and its own return variant by default. */
+/**
+ * Returns the growth terms of an index: its treatment, currency and weighting.
+ * @param variant return variant. Default: that of the index.
+ */
 export function createIndexTerms(
   { treatment: dated, document }: Pick<Compositions, 'treatment' | 'document'>,
   variant: ReturnVariant = dated.dividends,
@@ -33,7 +36,7 @@ export function createIndexTerms(
   });
   const terms = termsOf(first, document.pipeline?.weighting);
   if (amended === undefined) return terms;
-  // A derived index has the treatment of its source, but its own weighting.
+  // A derived index has the treatment of its parent, but a separate weighting.
   const isOwn = document.pipeline !== null;
   return {
     ...terms,
@@ -45,25 +48,26 @@ export function createIndexTerms(
 
 export interface IndexBookInput {
   readonly compositions: Compositions;
-  /** Last session. */
+  /** Last session of the book. */
   readonly to: number;
   /** Return variant. Default: that of the index. */
   readonly variant?: ReturnVariant;
-  /** Uses the weights before capping. */
+  /** True to use the weights without caps. */
   readonly uncapped?: boolean;
-  /** Keeps only levels and divisor. */
+  /** True to compute only levels and divisor. */
   readonly isBrief?: boolean;
-  /** Keeps few rows of weights: see `BookInput`. */
+  /** True to keep only some rows of weights; see `BookInput`. */
   readonly isSparse?: boolean;
   /** First session of a portfolio that follows the index. */
   readonly followedFrom?: number;
-  /** Memory for the weights: see `BookInput`. */
+  /** Allocates memory for the weights; see `BookInput`. */
   readonly roomForWeights?: (cells: number) => Float64Array;
   readonly tick?: (fraction: number) => void;
 }
 
 /**
- * Simulates the index as a book without costs, from its first composition on, starting at its base value. @cost O(T H)
+ * Simulates an index as a book without costs from its first composition on, starting at its base value.
+ * @cost O(T H)
  */
 export function simulateIndexBook(input: IndexBookInput): Book {
   const { compositions, to, variant, isBrief = false } = input;
@@ -82,8 +86,8 @@ export function simulateIndexBook(input: IndexBookInput): Book {
 }
 
 /**
- * Returns the return variant in which an overlay holds an underlying index; undefined if it is the variant of the
- * overlay too.
+ * Returns the return variant in which an overlay holds an underlying index; undefined if the index has that variant
+ * already.
  */
 export function findHeldVariant(
   { treatment: { dividends } }: Pick<Compositions, 'treatment'>,
@@ -129,7 +133,10 @@ function simulatedBook({
   });
 }
 
-/** Returns the targets of an index book, or of the same index with its weights before capping. */
+/**
+ * Returns the targets of an index book for a composition.
+ * @param isUncapped true to use the weights without caps
+ */
 export function createIndexTargets(
   { session, columns, weights, uncapped, basket, counts, entered }: Composition,
   isUncapped: boolean,
@@ -142,7 +149,7 @@ export function createIndexTargets(
   return { session, columns, weights, ...(basket === undefined ? {} : { basket }), ...following };
 }
 
-/** Returns true if a definition can move weights by caps or a floor. */
+/** Returns true if caps or a floor in a definition can change weights. */
 export function isCapped({ document }: Pick<Compositions, 'document'>): boolean {
   const weighting = document.pipeline?.weighting;
   return (
@@ -154,12 +161,12 @@ export function isCapped({ document }: Pick<Compositions, 'document'>): boolean 
   );
 }
 
-/** Days of a book, [T]. */
+/** Returns the days of a book, [T]. */
 export function listBookDays({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from, from + length);
 }
 
-/** Returns the holdings of a book after a close, long and short: columns ascending, and their weights. */
+/** Returns the holdings of a book after a close, long and short: columns, ascending, and weights. */
 export function listHeld(
   { from, columns, weights }: Book,
   session: number,
@@ -177,8 +184,8 @@ export function listHeld(
 }
 
 /**
- * Returns the holdings and the securities that the book waits to buy, as far as its cash allows. Includes the remaining
- * cash if its exact value is known.
+ * Returns the holdings of a book with the pending purchases, as far as its cash allows. Includes the remaining cash if
+ * its exact value is known.
  */
 export function findRequestedShares(book: Book, session: number): Omit<Targets, 'session'> {
   const at = session - book.from;

@@ -6,24 +6,24 @@ import type { Day } from '../time/days.js';
 import type { Book } from './book.js';
 import { restoreDecided, type Composition } from './compositions.js';
 
-/** Composition in numbers of shares. */
+/** Composition expressed in numbers of shares. */
 export interface IndexShares {
-  /** Reference date: selection and weighting use data up to it. */
+  /** Reference date: selection and weighting use data up to this day. */
   readonly reference: Day;
   /** Day whose closes converted target weights into index shares. */
   readonly priced: Day;
   readonly targets: Pick<Composition, 'columns' | 'weights'>;
   /** Index shares at the effective close, [n]; null if the index has no shares. */
   readonly shares: Float64Array | null;
-  /** Index shares over float-adjusted shares; 0 without a share count, [n]. */
+  /** Ratio of index shares to float-adjusted shares; 0 without a share count, [n]. */
   readonly factors: Float64Array | null;
 }
 
 export type SharesOf = (composition: Composition) => IndexShares;
 
 /**
- * Computes the numbers of shares of the compositions of an index: market value of each constituent over its price, at
- * the effective close.
+ * Returns a function that computes the index shares of compositions: market value of each constituent over its price,
+ * at the effective close.
  */
 export function createIndexShares(book: Book, currency: string): SharesOf {
   const known = sharesFor.get(book) ?? new WeakMap<Composition, IndexShares>();
@@ -36,7 +36,7 @@ export function createIndexShares(book: Book, currency: string): SharesOf {
   };
 }
 
-/** Shares by composition of a book: its record and its result both use them. */
+/** Index shares by composition of a book, cached because record and result both use them. */
 const sharesFor = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
 
 function countShares(book: Book, currency: string): SharesOf {
@@ -63,8 +63,8 @@ function countShares(book: Book, currency: string): SharesOf {
 }
 
 /**
- * Returns the weights of a composition at its effective close; if shares are rounded, the weights of the rounded
- * shares.
+ * Returns the weights of a composition at its effective close, computed from the rounded index shares if shares are
+ * rounded.
  */
 function computeHeldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
   if (book.hasWholeShares === undefined) return weights;
@@ -72,7 +72,9 @@ function computeHeldWeights(book: Book, { session, columns, weights }: Compositi
   return Float64Array.from(columns, (column) => book.weights[row + book.columns.indexOf(column)]!);
 }
 
-/** Returns no shares, because a strategy solves or trades its own compositions. */
+/**
+ * Returns a function that leaves compositions without index shares, because a strategy optimises or trades its weights.
+ */
 export function refuseMissingShares(sm: SessionMarket): SharesOf {
   return (composition) => ({ ...decidedIn(sm, composition), shares: null, factors: null });
 }
@@ -85,10 +87,10 @@ function decidedIn(
   return { reference: sessions[decision]!, priced: sessions[pricing]!, targets: restoreDecided(composition) };
 }
 
-/** Maximum age of a share count, in sessions. */
+/** Maximum age in sessions of a share count. */
 const COUNT_SESSIONS_MAX = 5;
 
-/** Returns shares outstanding times free float (default 1); NaN without a share count. */
+/** Returns a function that computes shares outstanding times free float (default 1); NaN without a share count. */
 function floatShares(sm: SessionMarket, session: number): (column: number) => number {
   const { fields, reference } = sm.market;
   const findLatest = (panel: Float64Array | undefined, column: number): number => {
@@ -112,8 +114,8 @@ function floatShares(sm: SessionMarket, session: number): (column: number) => nu
 }
 
 /**
- * Returns shares outstanding and free float of a security as known on a day; NaN without a share count, free float 1
- * without a value.
+ * Returns a function that reads shares outstanding and free float of a security as known on a day; NaN without a share
+ * count, free float 1 without a value.
  */
 export function readSharesOutstanding(
   { fields, reference, dates, identifiers }: MarketData,

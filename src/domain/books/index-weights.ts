@@ -3,8 +3,8 @@ import { findLastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
 /**
- * Returns other indices as decisions of an index see them: each as last decided on or before the session; null before
- * its first composition.
+ * Returns a function that reads the weights of other indices for decisions of an index: the latest composition decided
+ * on or before the session; null before the first composition.
  */
 export function createIndexWeights(
   composer: Composer,

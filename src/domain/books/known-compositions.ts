@@ -16,8 +16,8 @@ export function composeKnown(composer: Composer, indexId: string): Compositions 
 }
 
 /**
- * Returns the refusal for a day before the first rebalance of an index. @param title Subject of the sentence, such as
- * `The index X`.
+ * Returns the refusal for a day before the first rebalance of an index.
+ * @param title subject of the sentence, for example `The index X`.
  */
 export function refuseBeforeFirstRebalance(title: string, { base_date }: IndexDocument, asOf: Day): Refusal {
   const day = formatDay(asOf);

@@ -28,10 +28,13 @@ import {
 } from './replacements.js';
 import { extendStoredUntil, type WatchInput } from './watched-book.js';
 
-/** Sessions simulated at a time: the number that a change of constituents forces to simulate again. */
+/**
+ * Number of sessions simulated at a time. A change of constituents requires a new simulation of at most this many
+ * sessions.
+ */
 const SPAN_SESSIONS = 64;
 
-/** Returns true if constituents of an index change between its reviews. */
+/** Returns true if constituents of an index may change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
   const document = composer.document(indexId);
   return document.pipeline !== null && listTexts(document).some((text) => changesMembers(text.document.events));
@@ -39,13 +42,13 @@ export function hasMemberChanges(composer: Composer, indexId: string): boolean {
 
 /**
  * Decides the rebalances of a schedule and the changes of constituents between them: replacements of constituents that
- * left (at the close of their exit), removals by rank, and additions of new securities. Each change is a separate
- * composition, decided from data up to its session.
+ * left (at the close of the exit), removals by rank, and additions of new securities. Each change is a separate
+ * composition, decided on data up to its session.
  * @cost O(T H), plus SPAN_SESSIONS for each change
  */
 export function decideWithChanges(composer: Composer, input: WatchInput): Pick<Compositions, 'list' | 'findings'> {
   const under = watchesOf(composer, input);
-  const watch = under[0]!; // Every index has a first version.
+  const watch = under[0]!; // every index has a first version
   const { due, known, last, tick } = watch;
   let standing: WatchedBooks = { at: input.first - 1, book: null, uncapped: null, unit: null };
   let position = 0;
@@ -63,7 +66,7 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
   return { list: known, findings: watch.findings };
 }
 
-/** Returns an index under each version of its definition, with one list of compositions. */
+/** Creates a watch for each version of an index definition, all with one shared list of compositions. */
 function watchesOf(composer: Composer, input: WatchInput): MemberWatch[] {
   const shared = { known: [], findings: [] };
   return listTexts(composer.document(input.indexId)).map((text) =>
@@ -97,11 +100,11 @@ export function createWatch(whole: Composer, { text, ...input }: TextInput): Mem
   };
 }
 
-/** Returns a document whose only rebalance is its own. */
+/** Returns the document without reviews other than `rebalance`. */
 export const removeReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
 
 /**
- * Returns the securities whose first price is after the first session of an index, grouped by the session on which they
+ * Returns securities with their first price after the first session of an index, grouped by the session on which they
  * are ranked.
  */
 function newSecurities(
@@ -124,7 +127,7 @@ function decide(watch: MemberWatch, rebalance: DueRebalance, standing: WatchedBo
   const { decision: session } = rebalance;
   const keepsMembers = findDecider(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
   if (keepsMembers && standing.at + 1 === session && known.length > 0) {
-    // Constituents that left at the close of the reference date are replaced before the weights are computed.
+    // Constituents that left at the close of the reference date are replaced before weights are computed.
     const composition = replace(watch, { standing, book: simulateWatchedBook(watch, standing, session), session });
     if (composition !== undefined) insert(known, composition);
   }
@@ -133,7 +136,10 @@ function decide(watch: MemberWatch, rebalance: DueRebalance, standing: WatchedBo
   if (decided.composition) insert(known, refillIndex(watch, decided.composition));
 }
 
-/** Adds replacements to the composition of a review, for securities that left while its shares were pending. */
+/**
+ * Adds replacements to the composition of a review for constituents that left while the review's index shares were
+ * pending.
+ */
 export function refillIndex(watch: MemberWatch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
@@ -187,7 +193,9 @@ function insert(known: Composition[], composition: Composition): void {
   known.splice(isSame ? at : at + 1, isSame ? 1 : 0, composition);
 }
 
-/** Searches the sessions of a span for changes, each on the book that includes the earlier ones. */
+/**
+ * Searches the sessions of a span for changes. Each change is searched on the book that includes the earlier changes.
+ */
 function passSpan(under: readonly MemberWatch[], standing: WatchedBooks, to: number): WatchedBooks {
   const first = under[0]!;
   let book = simulateWatchedBook(first, standing, to);
@@ -209,7 +217,7 @@ function passSpan(under: readonly MemberWatch[], standing: WatchedBooks, to: num
   };
 }
 
-/** Replaces constituents that left at a close, unless a review takes effect at it. */
+/** Replaces constituents that left at a close, unless a review takes effect at that close. */
 const replace: MemberChange = (watch, at) => {
   const { events, known, composer, indexId, pool, findings, sm } = watch;
   if (events.replacement === 'none' || isInPhase(known, at.session)) return undefined;
@@ -250,7 +258,7 @@ interface Leaver {
   readonly weight: number;
 }
 
-/** Returns the constituents that left at a close, at a price or by conversion into another constituent. */
+/** Returns the constituents that left at a close, at a price or by converting into another constituent. */
 function leaversOf({ columns }: Book, { exits, conversions }: BookEvent, members: Int32Array): Leaver[] {
   const into = conversions.filter(({ into: other }) => members.includes(columns[other]!));
   const left = new Map<number, number>();

@@ -11,11 +11,11 @@ import type { DueRebalance } from './due-rebalances.js';
 import { computePoolValue, type EnteringInput } from './replacements.js';
 import { requireOwnEnd, type StoredBook } from './resumed-book.js';
 
-/** Index while it is searched for changes between reviews. */
+/** Index that is searched for changes of constituents between reviews. */
 export interface MemberWatch extends WatchInput {
-  /** Composer for every version of the definition. */
+  /** Composer with every version of the definition. */
   readonly whole: Composer;
-  /** Composer for the version of this entry. */
+  /** Composer with the version that this watch covers. */
   readonly composer: Composer;
   readonly document: IndexDocument;
   readonly events: EventsSpec;
@@ -24,20 +24,20 @@ export interface MemberWatch extends WatchInput {
   readonly known: Composition[];
   readonly findings: Finding[];
   readonly exits: readonly DueRebalance[];
-  /** Columns by the session on which a new security is ranked. */
+  /** New securities by the session on which they are ranked, as columns. */
   readonly entries: Map<number, readonly number[]>;
 }
 
-/** Book at the close of a session, and the book of the index without caps. */
+/** State of the index book at a close, and of the book without caps. */
 export interface WatchedBooks {
   readonly at: number;
   readonly book: StoredBook | null;
   readonly uncapped: StoredBook | null;
-  /** Market value over the base of the weights, since the latest review. */
+  /** Ratio of index market value to `worth` of the latest review's composition; null without a `worth`. */
   readonly unit: number | null;
 }
 
-/** Returns true if the index differs from the same index without caps. */
+/** Returns true if caps changed the weights of any composition. */
 export function isCapped({ known }: MemberWatch): boolean {
   return known.some(({ weights, uncapped }) => weights !== uncapped && weights.some((w, k) => w !== uncapped[k]));
 }
@@ -51,7 +51,10 @@ export interface WatchPosition {
 /** Returns the change of constituents at a close; undefined if nothing changes. */
 export type MemberChange = (watch: MemberWatch, at: WatchPosition) => Composition | undefined;
 
-/** Returns market value over the base of the weights; it is constant between reviews. */
+/**
+ * Returns the ratio of index market value to `worth` of the latest review's composition. The ratio is constant between
+ * reviews.
+ */
 export function computeMarketValueUnit(
   { known }: MemberWatch,
   { standing, book, session }: WatchPosition,
@@ -70,7 +73,7 @@ export function isReviewAt({ known }: MemberWatch, session: number): boolean {
   return one === undefined || (one.session === session && isReview(one)) || isInPhase(known, session);
 }
 
-/** Returns true if closes of an earlier rebalance are pending. Changes wait for the last of them. */
+/** Returns true if closes of an earlier rebalance are pending. Changes of constituents wait for the last close. */
 export function isInPhase(known: readonly Composition[], session: number): boolean {
   return findInForce(known, session)?.transition !== undefined;
 }
@@ -79,7 +82,7 @@ export interface ClosingHoldings extends Pick<EnteringInput, 'held' | 'uncapped'
   readonly marketValue: number;
 }
 
-/** Returns the holdings at a close and their value. */
+/** Returns the holdings at a close with their market value. */
 export function readClosingHoldings(watch: MemberWatch, { standing, session }: WatchPosition): ClosingHoldings {
   const book = simulateWatchedBook(watch, standing, session);
   const held = requireOwnEnd(book);

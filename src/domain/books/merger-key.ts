@@ -1,7 +1,7 @@
-/** Mergers into securities outside the universe of an index: see `createMergerKey`. */
+/** Keys of mergers into securities outside the universe of an index: see `createMergerKey`. */
 export type OutsideMergers = ReadonlySet<number>;
 
-/** Returns the key of a merger of a security on a session. */
+/** Returns the key of a security's merger on a session. */
 export function createMergerKey(
   { securityCount }: { readonly securityCount: number },
   session: number,

@@ -7,9 +7,9 @@ import { composeKnown } from './known-compositions.js';
 import { hasMemberChanges } from './member-changes.js';
 import { findPendingChange, type PendingComposition } from './pending-changes.js';
 
-/** A swap with identifiers and days. */
+/** Swap with identifiers and days. */
 export interface NamedSwap {
-  /** Effective date: the swap takes effect at the close of this day. */
+  /** Effective date; the swap takes effect at its close. */
   readonly date: Day;
   readonly rule: SwapRule;
   readonly entered: string;
@@ -40,7 +40,9 @@ export function listPendingSwaps({ effective, composition }: PendingComposition,
   return resolveSwaps(composition, sm).map((swap) => ({ ...swap, date: effective }));
 }
 
-/** Returns the swaps between reviews that were decided on a session, including those announced for later. */
+/**
+ * Returns the swaps between reviews that were decided on a session, including announced swaps that take effect later.
+ */
 export function listSwapsDecidedOn(composer: Composer, indexId: string, session: number): NamedSwap[] {
   if (!hasMemberChanges(composer, indexId)) return [];
   const compositions = compositionsOrNone(composer, indexId);
@@ -53,7 +55,7 @@ export function listSwapsDecidedOn(composer: Composer, indexId: string, session:
   return all.filter(({ decision }) => decision === day);
 }
 
-/** Undefined of an index that is still without a composition. */
+/** Returns the compositions of an index; undefined if it has none yet. */
 function compositionsOrNone(composer: Composer, indexId: string): Compositions | undefined {
   try {
     return composeKnown(composer, indexId);

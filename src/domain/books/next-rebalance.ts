@@ -9,17 +9,17 @@ import { listRebalanceDates, listReviewDays, type RebalanceDate } from '../sched
 import { parseValidDay, type Day } from '../time/days.js';
 import { listPhaseCloses, type DueRebalance, type PhaseClose } from './due-rebalances.js';
 
-/** Upcoming rebalance on the days of its calendar, or one of its closes. */
+/** Upcoming rebalance on the days of its calendar, or one close of it. */
 export interface NextRebalance extends RebalanceDate {
   readonly review?: string;
-  /** Position of the version of the definition that it follows, if not the first. */
+  /** Position of the definition version that the rebalance follows; absent for the first version. */
   readonly amendment?: number;
   readonly phase?: PhaseClose;
 }
 
 /**
- * Returns the rebalances or closes that take effect on the first such session on or after a day: one entry per review,
- * in order. Empty if the calendar has none.
+ * Returns the rebalances or closes on the next such session on or after a day, one entry per review, in order. Empty if
+ * the calendar contains none.
  */
 export function findNextRebalances(
   document: IndexDocument,
@@ -38,11 +38,11 @@ export function findNextRebalances(
 
 interface NextSpan extends Pick<SessionMarket, 'calendar'> {
   readonly day: Day;
-  /** Date of the next version. */
+  /** Start date of the next version of the definition. */
   readonly until: Day;
 }
 
-/** Returns the next rebalance of each review of a version. */
+/** Returns the next rebalance of each review under one version of the definition. */
 function nextUnder(
   { document, from: begins, amendment }: IndexText,
   { calendar, day, until }: NextSpan,
@@ -70,7 +70,7 @@ function nextUnder(
   return [{ date: at, session: at, ...days }, ...own];
 }
 
-/** Returns an upcoming rebalance as if it took effect on a session, from data known then. */
+/** Returns an upcoming rebalance as if it took effect on a session, from data known on that session. */
 export function toDueRebalance(sm: SessionMarket, session: number, next: NextRebalance): DueRebalance {
   const { review, phase, amendment, decision, pricing = decision } = next;
   const at = (day: Day): number => Math.min(sm.sessionAt(day), session);
@@ -88,12 +88,12 @@ export function toDueRebalance(sm: SessionMarket, session: number, next: NextReb
   };
 }
 
-/** Returns true if all rebalances of a future session are announced on a day. */
+/** Returns true if all rebalances of a future session have been announced on a day. */
 export function areAllAnnounced(next: readonly NextRebalance[], day: Day): boolean {
   return next.length > 0 && next.every((one) => findAnnouncement(one) <= day);
 }
 
-/** Day on which a rebalance is announced. */
+/** Returns the day on which a rebalance is announced. */
 export function findAnnouncement({ decision, announcement = decision }: NextRebalance): Day {
   return announcement;
 }

@@ -15,7 +15,10 @@ import { openCounts } from './security-counts.js';
 import { adoptCounts } from './share-changes.js';
 import { type BookState, type Order, type Recorded, waitFor, NONE, isOneRunOf } from './book-state.js';
 
-/** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less, NO_RATE for a dividend without a withholding tax */
+/**
+ * Creates the state of a book at its first session.
+ * @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less, NO_RATE for a dividend without a withholding tax
+ */
 export function openBook(input: BookInput): BookState {
   const { sm, from, to, growth, treatment, targets, indexTerms = growth } = input;
   const { resume } = input;
@@ -96,19 +99,19 @@ function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array):
   });
 }
 
-/** Allocates memory for the rounding of the divisor of an index. */
+/** Allocates the state for rounding the divisor of an index. */
 function roundingState({ rounding, growth, from, to }: BookInput): Pick<BookState, 'roundedBy' | 'exactDivisor'> {
   const isRounded = roundsAny(rounding, 'divisor') && growth.reinvestment === 'index';
   return { roundedBy: 1, exactDivisor: isRounded ? new Float64Array(to - from + 1).fill(1) : null };
 }
 
-/** Allocates the values of a book on every session, and its rows of weights. */
+/** Allocates the values of a book by session, and the weights. */
 function sessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
   const length = to - from + 1;
   const memory = allocateKeptFloats(7 * length);
   const hasDividends = growth.reinvestment === 'index' && growth.variant !== 'price';
   const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
-  weights.fill(0, 0, H); // Other rows are cleared one at a time before they are written.
+  weights.fill(0, 0, H); // each further row is cleared before it is written
   const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
   const gross = series(1).fill(1);
   return {
@@ -125,7 +128,10 @@ function sessionArrays({ from, to, growth, isBrief = false, roomForWeights }: Bo
   };
 }
 
-/** Allocates memory for reinvested dividends. The variants that reinvest separate their growth from price growth. */
+/**
+ * Allocates the levels and dividend points of an index that reinvests dividends in all constituents; null for other
+ * books.
+ */
 function incomeArrays(input: BookInput): Pick<BookState, 'reinvested'> {
   const { growth, fills, initialValue, from, to } = input;
   if (growth.reinvestment !== 'index' || fills !== 'all') return { reinvested: null };
@@ -137,7 +143,7 @@ function incomeArrays(input: BookInput): Pick<BookState, 'reinvested'> {
   return { reinvested: { levels, points: series(3), netPoints: series(4) } };
 }
 
-/** Allocates the values of each security that a book may hold. */
+/** Allocates the values of a book by security. */
 function slotArrays(H: number) {
   return {
     everHeld: new Uint8Array(H),
@@ -152,7 +158,7 @@ function slotArrays(H: number) {
   };
 }
 
-/** Sets the state to the end of the book that is resumed. */
+/** Sets the state to the end state of the resumed book. */
 function resumeFrom(state: BookState, { end, orders }: BookResume): void {
   const { input, slotOf, columns, weights, held, heldColumns, places, units, isHeld, everHeld } = state;
   state.count = end.held.length;

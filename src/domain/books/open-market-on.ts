@@ -7,7 +7,7 @@ import { Refusal } from '../refusals/refusal.js';
 const aligned = new WeakMap<MarketData, WeakMap<Calendars, Map<string, SessionMarket>>>();
 
 /**
- * Returns the market on the sessions of a calendar, aligned once for calendars with the same recorded changes.
+ * Returns the market aligned to the sessions of a calendar. Calendars with equal recorded changes share one alignment.
  * @throws Refusal VALIDATION_FAILED if the calendar does not exist
  */
 export function openMarketOn({

@@ -7,14 +7,17 @@ import { createMergerKey, type OutsideMergers } from './merger-key.js';
 
 type UniverseComposer = Pick<Composer, 'document' | 'market' | 'under'>;
 
-/** Returns true if any version of an index removes securities that merge into securities outside its universe. */
+/**
+ * Returns true if any version of an index definition removes securities that merge into securities outside the
+ * universe.
+ */
 export const removesMergers = (document: IndexDocument): boolean => isInAnyText(document, removes);
 
 const removes = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
 
 /**
- * Returns the mergers by which securities leave an index that holds no acquirer from outside its universe; undefined if
- * they convert into the acquirer instead.
+ * Returns the mergers by which securities leave an index that does not hold acquirers from outside its universe;
+ * undefined if merged securities convert into the acquirer.
  * @cost one pass over the universe per session with a merger
  */
 export function findOutsideMergers(composer: UniverseComposer, indexId: string): OutsideMergers | undefined {
@@ -30,7 +33,7 @@ export function findOutsideMergers(composer: UniverseComposer, indexId: string):
 }
 
 interface Merger {
-  /** Session on which the universe is evaluated. */
+  /** Session on which universe membership is evaluated. */
   readonly session: number;
   /** Ex-date. */
   readonly day: Day;
@@ -38,7 +41,7 @@ interface Merger {
   readonly related: string;
 }
 
-/** Returns true if a merger removes the security from the index. */
+/** Returns true if a merger removes the merged security from the index. */
 export function isOutside(composer: UniverseComposer, indexId: string, { session, day, related }: Merger): boolean {
   const sm = composer.market(indexId);
   const text = findTextInForce(composer.document(indexId), sm.calendar, day);

@@ -10,16 +10,17 @@ import { readOverlay, computeOverlayPath } from './overlay-path.js';
 
 export interface OverlayBookInput {
   readonly compositions: Compositions & Required<Pick<Compositions, 'overlay'>>;
-  /** Last session. */
+  /** Last session of the overlay book. */
   readonly to: number;
-  /** Keeps only levels. */
+  /** True to compute only levels. */
   readonly isBrief: boolean;
   /** Returns the book of an underlying index. */
   readonly bookOf: (source: Compositions) => Book;
 }
 
 /**
- * Computes an overlay as a book: its holding of each security after each close, its own parts, and the level.
+ * Computes an overlay as a book: holdings by security after each close, return components of the overlay, and the
+ * level.
  * @throws Refusal FX_MISSING, NO_DATA_AT_DATE, NUMERIC_FAILURE
  * @cost O(T H) in addition to the underlying books
  */
@@ -29,7 +30,7 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
   const { currency } = overlay.sources[0]!.document;
   const type = findOverlayType(overlay.spec);
   const codes = type.weighed(overlay.spec);
-  // The weights of the index's own return variant hedge every variant.
+  // All return variants are hedged with the currency weights of the native variant.
   const shares = overlay.book?.overlay?.shares ?? readShares({ book: beneath[0]!, currency, codes, first: from, to });
   const path = computeOverlayPath(
     { sm, first: from, document: readOverlay(document), currency },
@@ -49,10 +50,7 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
   });
 }
 
-/**
- * Returns the currency in which the securities of an overlay are valued; undefined if it is the currency of the
- * overlay.
- */
+/** Returns the valuation currency of an overlay's securities; undefined if it is the currency of the overlay. */
 export function findValuationCurrency(spec: OverlaySpec, beneath: Book, currency: string): string | undefined {
   const type = findOverlayType(spec);
   const into = type.currency(spec);
@@ -64,20 +62,20 @@ export interface PathBookInput {
   readonly path: OverlayPath;
   readonly beneath: readonly Book[];
   readonly shares: BookOverlay['shares'];
-  /** Currency in which its securities are valued, if it differs from that of the overlay. */
+  /** Valuation currency of the securities, if it differs from the currency of the overlay. */
   readonly valued: string | undefined;
   readonly sm: Book['sm'];
-  /** First session. */
+  /** First session of the book. */
   readonly from: number;
-  /** Level on that session. */
+  /** Level on the first session. */
   readonly level: number;
   readonly isBrief: boolean;
   readonly indexId: string;
-  /** State of an overlay that was held before the first session. */
+  /** State of a resumed overlay before the first session; absent for a new overlay. */
   readonly resumed?: Pick<BookOverlay, 'hasCurrencyPart'> & EarlierOrders;
 }
 
-/** Computes holdings and earnings of an overlay along its path. */
+/** Computes the holdings and return components of an overlay along its path. */
 export function createPathBook(input: PathBookInput): Book {
   const { path, beneath, shares, valued, sm, from, level, isBrief, indexId, resumed } = input;
   const length = path.growth.length;
@@ -119,10 +117,10 @@ export function createPathBook(input: PathBookInput): Book {
   };
 }
 
-/** Columns of the underlying books, ascending, and their positions in them. */
+/** Columns of all underlying books, ascending, and the position of each book's columns among them. */
 interface Slots {
   readonly columns: Int32Array;
-  /** [sources][columns of the book] */
+  /** Positions, [sources][columns of the book]. */
   readonly places: readonly Int32Array[];
 }
 
@@ -150,19 +148,19 @@ function layerOf(book: Book, { slots, path, k, from }: LayerPlace): Layer {
   };
 }
 
-/** Returns the drift of a layer over a session in the currency of the overlay. */
+/** Returns the price growth of a layer over a session in the overlay currency. */
 function driftIn({ drift, shift, exchange }: Layer, t: number): number {
   return drift[t + shift]! * (exchange === null ? 1 : exchange[t]!);
 }
 
-/** Returns the growth of a layer over a session in the currency of the overlay. */
+/** Returns the growth of a layer over a session in the overlay currency. */
 function growthOf({ book, shift, exchange }: Layer, t: number): number {
   return book.gross[t + shift]! * (exchange === null ? 1 : exchange[t]!);
 }
 
 /**
- * Returns true if the weights of a layer and its level drift by different factors, as in an overlay that trades on
- * every session.
+ * Returns true if weights and level of a layer drift by different factors, as in an overlay that trades on every
+ * session.
  */
 function isTrading({ book, shift, drift }: Layer, t: number): boolean {
   return drift[t + shift] !== book.gross[t + shift];
@@ -183,7 +181,7 @@ function emptyRows(length: number): Rows {
 interface RowTerms {
   readonly width: number;
   readonly value: Float64Array;
-  /** True if it was held before the first session. */
+  /** True if the overlay was held before the first session. */
   readonly isResumed: boolean;
 }
 
@@ -214,8 +212,7 @@ function rowsOf(
       if (!isResumed) events.push(opening(width, value[0]!));
       continue;
     }
-    // If several layers drift by different factors, the weights before each close are stored, as on sessions with
-    // events.
+    // The weights before a close are stored, as on sessions with events, if several layers drift by different factors.
     const hasOwnDrifts = layers.length > 1 && layers.some((layer) => isTrading(layer, t));
     if (resets?.[t] === 1 || hasOwnDrifts || own.some((event) => event !== undefined))
       events.push(eventAt({ t, own, layers, width, growth: growth[t]!, value: value[t]!, isReset: resets?.[t] === 1 }));
@@ -235,7 +232,7 @@ function opening(width: number, valueBefore: number): BookEvent {
 
 interface EventTerms {
   readonly t: number;
-  /** Events of the underlying books. */
+  /** Events of the underlying books at session `t`, one per layer. */
   readonly own: readonly (BookEvent | undefined)[];
   readonly layers: readonly Layer[];
   readonly width: number;
@@ -244,7 +241,7 @@ interface EventTerms {
   readonly isReset: boolean;
 }
 
-/** Returns the events of the underlying on a session, in weights of the overlay before any trade. */
+/** Returns the combined event of the underlying books on a session, as overlay weights before trades. */
 function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms): BookEvent {
   const before = new Float64Array(width);
   const merged = {
@@ -274,8 +271,8 @@ function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms):
 }
 
 /**
- * Returns the factor from the weights after each close to the weights before the next close, [T]. After an event this
- * is the growth, because the previous holdings are stored; otherwise the growth of the underlying index at the previous
+ * Returns the factor from the weights after each close to the weights before the next close, [T]: the growth after an
+ * event, because the weights before it are stored; otherwise the growth of the underlying index at the previous
  * exposure.
  */
 function driftAlong(
@@ -292,8 +289,8 @@ function driftAlong(
 }
 
 /**
- * Returns dividends and adjusted closes of the underlying, scaled by the holding of each layer; empty if there are
- * none.
+ * Returns dividends and adjusted closes of the underlying books, scaled by the exposure of each layer; empty if there
+ * are none.
  */
 function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'transfers'> {
   const rows = layers.flatMap(({ book, places, shift, exposure, exchange }) => {
@@ -326,7 +323,7 @@ function hasCash(layers: readonly Layer[]): boolean {
   return layers.some(({ book, shift }) => book.cash.subarray(shift).some((cash) => Math.abs(cash) > CASH_MIN));
 }
 
-/** A smaller remainder to 1 is rounding, not cash. */
+/** Remainder to 1 below which it is rounding, not cash. */
 const CASH_MIN = 1e-12;
 
 function gapsOf(beneath: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {

@@ -8,7 +8,7 @@ import { findInForce, type Composer, type Composition, type Compositions } from 
 import { listHeld, simulateIndexBook } from './index-run.js';
 
 /**
- * Returns the holdings of an overlay on its first session and on each rebalance of an underlying index.
+ * Composes an overlay: its holdings on the first session and on each rebalance of an underlying index.
  * @throws Refusal NO_DATA_IN_RANGE, and refusals of the underlying indices
  */
 export function composeOverlay(composer: Composer, document: OverlayDocument, until: Day): Compositions {
@@ -39,9 +39,8 @@ export function composeOverlay(composer: Composer, document: OverlayDocument, un
 }
 
 /**
- * Returns the holdings of a book on each composition of an underlying index, and on each restoration of the book's
- * weights.
- * @param first session on which it was first held; null if that is before the book
+ * Returns the holdings of a book on each rebalance of an underlying index, and on each reset of the overlay weights.
+ * @param first session on which the overlay was first held; null if that is before the book
  */
 export function listHeldCompositions(
   book: Book,
@@ -66,7 +65,7 @@ export function listHeldCompositions(
     });
 }
 
-/** Returns a rebalance of the overlay itself: its definition has the weights. */
+/** Returns the rebalance data of a reset to the weights of the overlay definition. */
 function restoreWeights(
   { sessions }: Book['sm'],
   session: number,
@@ -74,5 +73,5 @@ function restoreWeights(
   return { date: sessions[session]!, also: [], session, decision: session, announced: null, ...UNCAPPED };
 }
 
-/** Caps apply to the underlying indices, not to the overlay. */
+/** Empty cap fields: caps apply to the underlying indices, not to the overlay. */
 const UNCAPPED = { cap: null, capped: new Int32Array(0), redistributed: 0 };

@@ -12,7 +12,7 @@ import type { Book, BookOverlay } from './book.js';
 import type { Compositions } from './compositions.js';
 
 interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
-  /** Currency of the underlying. */
+  /** Currency of the underlying index. */
   readonly currency: string;
 }
 
@@ -22,7 +22,7 @@ export interface UnderlyingIndex {
   readonly to: number;
 }
 
-/** Returns the market data and underlying books that an overlay may read. */
+/** Creates the access to market data and underlying books for an overlay type. */
 export function createOverlayContext(
   { sm, first, document, currency }: OverlayTerms,
   { beneath, shares, to }: UnderlyingIndex,
@@ -65,7 +65,7 @@ export function createOverlayContext(
         { pair },
       );
     },
-    weightIn: (of) => shares[of]!, // The overlay type declares these currencies.
+    weightIn: (of) => shares[of]!, // the overlay type declares these currencies
     monthEnds: () => monthEnds(sm.calendar.sessions, days),
     resets(rebalance) {
       const dates = listRebalanceDates({
@@ -82,19 +82,20 @@ export function createOverlayContext(
   };
 }
 
-/** Input for the weights of a book by currency. */
+/** Book whose weights are summed by currency. */
 export interface WeightedUnderlying {
   readonly book: Pick<Book, 'sm' | 'from' | 'columns' | 'weights'>;
-  /** Currency of the index. Securities without a currency are quoted in it. */
+  /** Currency of the index, which also applies to securities without a currency. */
   readonly currency: string;
   readonly codes: readonly string[];
-  /** First and last session. */
+  /** First and last session of the weights. */
   readonly first: number;
   readonly to: number;
 }
 
 /**
- * Computes weights by currency of the securities after each close, [T] each; minor units count as the main currency.
+ * Returns the weights by currency of the securities after each close, [T] each. Minor units count as their main
+ * currency.
  * @cost O(T H)
  */
 export function readShares({ book, currency, codes, first, to }: WeightedUnderlying): BookOverlay['shares'] {
@@ -117,8 +118,7 @@ function missing(message: string, series: string): Refusal {
 }
 
 /**
- * Returns, after each day, the day of the next last session of a month; the last available one if no other follows,
- * [T].
+ * Returns, for each day, the first month-end session after it; the last available session if no month end follows, [T].
  */
 function monthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
   const ends = sessions.filter(

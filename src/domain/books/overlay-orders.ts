@@ -1,30 +1,30 @@
 import { moveOrder, type Book, type UnfilledOrder } from './book.js';
 
-/** Underlying book on the sessions of the overlay. */
+/** Underlying book on the sessions of the overlay, as one layer of the overlay. */
 export interface Layer {
   readonly book: Book;
-  /** Positions of its columns. */
+  /** Positions of the book's columns among the overlay's columns. */
   readonly places: Int32Array;
-  /** Position in the book of the first session. */
+  /** Session index in the book of the overlay's first session. */
   readonly shift: number;
-  /** Fraction of the overlay that holds it, after each close, [T]. */
+  /** Exposure of the overlay to the book after each close, as a fraction, [T]. */
   readonly exposure: Float64Array;
   readonly exchange: Float64Array | null;
-  /** Factor from its weights after the previous close to those before this close, by session of the book. */
+  /** Factor from the weights after the previous close to the weights before this close, by session of the book. */
   readonly drift: Float64Array;
 }
 
-/** Orders of an overlay that was held before its first session. */
+/** Orders of an overlay before its first session, for a resumed overlay. */
 export interface EarlierOrders {
-  /** Orders up to that session, with sessions relative to it. */
+  /** Orders up to the first session, with sessions relative to it. */
   readonly orders: readonly UnfilledOrder[];
-  /** Number of sessions on which it was held before. */
+  /** Number of sessions on which the overlay was held before. */
   readonly heldFor: number;
 }
 
 /**
- * Returns the orders of the underlying on the sessions of an overlay, in weights and money of the overlay, layer by
- * layer. For earlier orders only the outcome is new.
+ * Returns the orders of the underlying books on the overlay's sessions, in weights and money of the overlay, by layer.
+ * Earlier orders are returned with their new outcome only.
  */
 export function listOrders(layers: readonly Layer[], value: Float64Array, earlier?: EarlierOrders): UnfilledOrder[] {
   let known = 0;

@@ -2,7 +2,7 @@ import type { OverlayPath } from '../overlays/overlay-type.js';
 import type { BookPart } from './book.js';
 import type { Layer } from './overlay-orders.js';
 
-/** Returns the parts of the overlay, and those of underlying overlays scaled by their holding. */
+/** Returns the return components of an overlay, and of its underlying overlays, scaled by exposure. */
 export function listParts(
   layers: readonly Layer[],
   path: OverlayPath,
@@ -30,7 +30,7 @@ export function listParts(
   return join([...own, ...converted, ...inherited]);
 }
 
-/** Returns each part once: an overlay may be an underlying of another in several ways. */
+/** Merges components that occur several times, because an overlay may underlie another overlay in several ways. */
 function join(parts: readonly BookPart[]): BookPart[] {
   const byKey = new Map<string, BookPart>();
   for (const part of parts) {

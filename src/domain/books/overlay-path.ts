@@ -7,7 +7,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { BookOverlay } from './book.js';
 import { createOverlayContext, type UnderlyingIndex } from './overlay-context.js';
 
-/** Returns the document of an index that is an overlay. */
+/** Returns the document as an overlay document; throws for any other index. */
 export function readOverlay(document: IndexDocument): OverlayDocument {
   if (isOverlayDocument(document)) return document;
   throw new Error(`${document.id} is not an overlay`);
@@ -17,14 +17,11 @@ interface OverlayOn {
   readonly sm: SessionMarket;
   readonly first: number;
   readonly document: OverlayDocument;
-  /** Currency of the underlying. */
+  /** Currency of the underlying index. */
   readonly currency: string;
 }
 
-/**
- * Sessions of an overlay under one version of its definition, from the close of the first session to the close of the
- * last.
- */
+/** Sessions of an overlay under one version of its definition, from the first close to the last. */
 interface Segment {
   readonly spec: OverlaySpec;
   readonly first: number;
@@ -32,8 +29,8 @@ interface Segment {
 }
 
 /**
- * Computes the path of an overlay through its underlying indices. An amended version begins at the level and close of
- * its date.
+ * Computes the path of an overlay through its underlying indices. An amended version begins at the overlay's level on
+ * the amendment date.
  * @cost O(T sources)
  */
 export function computeOverlayPath(overlay: OverlayOn, beneath: UnderlyingIndex): OverlayPath {
@@ -64,7 +61,10 @@ function segmentsOf({ sm, first, document }: OverlayOn, to: number): Segment[] {
   return kept.map((one, k) => ({ ...one, to: kept[k + 1]?.first ?? to }));
 }
 
-/** Returns weights by currency on the sessions of a segment. @param first session on which they begin */
+/**
+ * Returns the weights by currency on the sessions of a segment.
+ * @param first first session of the weights
+ */
 function sharesOf(shares: BookOverlay['shares'], segment: Segment, first: number): BookOverlay['shares'] {
   const { first: from, to } = segment;
   return Object.fromEntries(
@@ -73,8 +73,8 @@ function sharesOf(shares: BookOverlay['shares'], segment: Segment, first: number
 }
 
 /**
- * Joins two paths, of which the second begins at the last close of the first. The exposures after that close come from
- * the second.
+ * Joins two paths; the second begins at the last close of the first. Exposures from that close on are those of the
+ * second path.
  */
 function join(before: OverlayPath, after: OverlayPath): OverlayPath {
   const shift = before.growth.length - 1;

@@ -9,14 +9,16 @@ import type { EarlierOrders } from './overlay-orders.js';
 
 interface Span {
   readonly plan: Pick<BacktestPlan, 'request' | 'strategy' | 'runId'>;
-  /** First and last session. */
+  /** First and last session of the portfolio. */
   readonly from: number;
   readonly to: number;
-  /** Sessions of the rebalances of a strategy. */
+  /** Rebalance sessions of a strategy. */
   readonly rebalances: readonly number[];
 }
 
-/** Computes a portfolio that holds an overlay, in money: all of it, or the fraction of a strategy. */
+/**
+ * Computes a portfolio that holds an overlay, in money: fully invested, or with the invested fraction of a strategy.
+ */
 export function createOverlayPortfolio(book: Book, span: Span): Book {
   const { plan, from, to, rebalances } = span;
   if (plan.strategy === undefined) return heldWhole(book, span);
@@ -24,9 +26,9 @@ export function createOverlayPortfolio(book: Book, span: Span): Book {
 }
 
 interface StrategySpan extends Span {
-  /** Value on the first session. */
+  /** Portfolio value on the first session. */
   readonly level: number;
-  /** State of a strategy that began earlier. */
+  /** State of a resumed strategy; absent for a new one. */
   readonly resumed?: EarlierOrders & { readonly exposure: number };
 }
 
@@ -50,11 +52,11 @@ function strategyBook(book: Book, span: StrategySpan): Book {
 }
 
 /**
- * Computes the path of a fraction held in the overlay. Rebalances restore the fraction if its distance from the target
+ * Computes the path of the fraction invested in an overlay. A rebalance restores the target fraction if the difference
  * exceeds the tolerance.
  */
 function strategyPath(book: Book, { plan: { strategy }, from, to, rebalances, resumed }: StrategySpan): OverlayPath {
-  const { exposure: target, drift_tolerance: tolerance } = strategy!; // Only strategies reach this function.
+  const { exposure: target, drift_tolerance: tolerance } = strategy!; // only strategies reach this function
   const due = new Set(rebalances);
   const length = to - from + 1;
   const growth = new Float64Array(length).fill(1);
@@ -72,11 +74,11 @@ function strategyPath(book: Book, { plan: { strategy }, from, to, rebalances, re
   return { growth, exposures: [held], exchange: null, parts: [], resets };
 }
 
-/** Returns the levels of an overlay from a session on, in money. */
+/** Returns the overlay's book from a session on, scaled to the portfolio's money. */
 function heldWhole(book: Book, { plan, from, to }: Span): Book {
   const { initial_capital: capital } = plan.request;
   const [shift, length, width] = [from - book.from, to - from + 1, book.columns.length];
-  const rows = <A extends Float64Array | Int32Array | Uint8Array>(of: A): A => of.subarray(shift, shift + length) as A; // The result has the same array type.
+  const rows = <A extends Float64Array | Int32Array | Uint8Array>(of: A): A => of.subarray(shift, shift + length) as A; // the result has the array type of the argument
   const value = rows(book.value).map((level) => (capital * level) / book.value[shift]!);
   const weights = book.weights.subarray(shift * width, (shift + length) * width);
   const gross = rows(book.gross).slice().fill(1, 0, 1);
@@ -116,7 +118,7 @@ function heldWhole(book: Book, { plan, from, to }: Span): Book {
     end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
     overlay: {
       ...book.overlay!,
-      drift: rows(book.overlay!.drift).slice().fill(1, 0, 1), // Only overlays reach this function.
+      drift: rows(book.overlay!.drift).slice().fill(1, 0, 1), // only overlays reach this function
       parts: book.overlay!.parts.map((part) => ({
         ...part,
         contributions: rows(part.contributions).slice().fill(0, 0, 1),
@@ -125,7 +127,7 @@ function heldWhole(book: Book, { plan, from, to }: Span): Book {
   };
 }
 
-/** Returns the events from a session on, in money; the first event buys everything. */
+/** Returns the events from a session on, in money. The first event is the initial purchase. */
 function eventsFrom({ columns, events, value: levels }: Book, shift: number, value: Float64Array): BookEvent[] {
   const scale = value[0]! / levels[shift]!;
   const first: BookEvent = {
@@ -150,15 +152,15 @@ function eventsFrom({ columns, events, value: levels }: Book, shift: number, val
 
 interface ResumedSpan {
   readonly plan: BacktestPlan;
-  /** Sessions of the rebalances of a strategy. */
+  /** Rebalance sessions of a strategy. */
   readonly rebalances: readonly number[];
   readonly stored: StoredFollow;
-  /** First session of the portfolio, and the level of the overlay on it. */
+  /** First session of the portfolio, and level of the overlay on that session. */
   readonly first: number;
   readonly levelAtStart: number;
 }
 
-/** Computes the portfolio over later sessions from the overlay's book on those sessions. */
+/** Computes the portfolio on new sessions from the overlay's book on those sessions. */
 export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
   const { plan, rebalances, stored, first, levelAtStart } = span;
   const { from, length } = book;
@@ -190,7 +192,7 @@ export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
 }
 
 /**
- * A portfolio has an overlay as one holding, without costs and without optimisation.
+ * Checks that a portfolio holds an overlay as a single position, without costs and without optimisation.
  * @throws Refusal VALIDATION_FAILED
  */
 export function assertHeldAsOne({ request, strategy, indexId }: BacktestPlan): void {

@@ -7,7 +7,7 @@ import { createWatch, hasMemberChanges, refillIndex, removeReviews } from './mem
 import { simulateWatchedBook, type WatchedBooks, type MemberWatch } from './member-watch.js';
 import { areAllAnnounced, toDueRebalance, findNextRebalances } from './next-rebalance.js';
 
-/** An index at the close of a session. */
+/** Index at the close of a session. */
 interface IndexAtClose {
   readonly indexId: string;
   readonly session: number;
@@ -15,16 +15,17 @@ interface IndexAtClose {
   readonly list: readonly Composition[];
 }
 
-/** A composition that is announced, as if it took effect at the close of a session. */
+/** Announced composition, computed as if it took effect at the close of a session. */
 export interface PendingComposition {
-  /** Day at whose close it takes effect. */
+  /** Day of the effective close. */
   readonly effective: Day;
   readonly composition: Composition;
 }
 
 /**
- * Returns the change between reviews that takes effect at the close of a session, or else the next announced one.
- * @param composer has no data after the session
+ * Returns the change of constituents that takes effect at the close of a session, otherwise the next announced change;
+ * undefined if there is none.
+ * @param composer composer without data after the session
  */
 export function findPendingChange(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
   const { indexId, session, list } = at;
@@ -50,14 +51,14 @@ function findAnnouncedExit(composer: Composer, at: IndexAtClose): PendingComposi
   const [due] = next;
   if (due === undefined || !areAllAnnounced(next, day)) return undefined;
   const [review] = findNextRebalances(document, sm, day + 1);
-  if (review !== undefined && review.session <= due.session) return undefined; // It decides the constituents first.
+  if (review !== undefined && review.session <= due.session) return undefined; // a review on or before that session decides the constituents
   const watch: MemberWatch = { ...watchAt(composer, at, amendment), exits: [toDueRebalance(sm, session, due)] };
   const standing: WatchedBooks = { at: watch.first - 1, book: null, uncapped: null, unit: null };
   const composition = applyFastExit(watch, { standing, book: simulateWatchedBook(watch, standing, session), session });
   return composition && { effective: due.session, composition };
 }
 
-/** Returns the pending composition of a review, with replacements for securities that left since it was decided. */
+/** Returns the pending composition of a review, with replacements for constituents that left since the decision. */
 export function addReplacements(
   composer: Composer,
   at: IndexAtClose,

@@ -14,29 +14,25 @@ export interface PendingInput {
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
   readonly outside?: OutsideMergers | undefined;
-  /**
-   * Session whose closes convert target weights into index shares, and the session at whose close the shares take
-   * effect.
-   */
+  /** Session whose closes convert target weights into index shares, and effective session of the shares. */
   readonly pricing: number;
   readonly session: number;
 }
 
-/** Pending index shares at the close on which they take effect. */
+/** Pending index shares at their effective close. */
 export interface PendingShares {
-  /** Columns of the market, ascending. */
+  /** Market columns, ascending. */
   readonly columns: Int32Array;
   readonly weights: Float64Array;
-  /** Market value at that close over market value at the pricing close. */
+  /** Ratio of market value at the effective close to market value at the pricing close. */
   readonly growth: number;
-  /** Share counts behind them, if the index follows them. */
+  /** Share counts that give the shares, if the index follows share counts. */
   readonly counts?: SecurityCounts;
 }
 
 /**
- * Converts target weights into index shares: they are held from the closes of the pricing session on and adjusted by
- * corporate actions like the holdings of the index. A security that leaves is dropped, and the others take over its
- * weight.
+ * Converts target weights into index shares at the closes of the pricing session. Corporate actions up to the effective
+ * close adjust the shares like index holdings. A security that leaves passes its weight to the others.
  * @cost O((session - pricing) N)
  */
 export function computePendingShares(
@@ -49,7 +45,7 @@ export function computePendingShares(
     title: `The pending composition of ${document.id}`,
     sm: between,
     shareChanges: createShareChangeTerms({ sm: between, document, treatment }),
-    // Waiting or failing for lack of a price bar is up to the index that adopts the shares.
+    // The index that adopts the shares handles missing price bars: it waits for them or fails.
     treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },
     growth,
     outside,

@@ -7,41 +7,50 @@ import { composeKnown, refuseBeforeFirstRebalance } from './known-compositions.j
 import type { ExposureStep } from '../overlays/overlay-type.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Securities that an overlay holds, through its underlying indices, after the close of a session. */
+/** Securities that an overlay holds through its underlying indices after the close of a session. */
 export interface OverlayPreview {
   readonly document: OverlayDocument;
   readonly sm: SessionMarket;
   readonly session: number;
-  /** Columns, ascending. */
+  /** Market columns, ascending. */
   readonly columns: Int32Array;
-  /** Fractions of the overlay; the difference of their sum from 1 is cash, or borrowed. */
+  /** Weights in the overlay; 1 less the sum is cash, negative if borrowed. */
   readonly weights: Float64Array;
-  /** Derivation of its exposure; absent if the exposure follows no target. */
+  /** Derivation of the exposure; absent if the overlay has no target exposure. */
   readonly exposure?: ExposureStep;
 }
 
-/** @throws Refusal NO_DATA_AT_DATE before the overlay begins, and refusals of the underlying indices */
+/**
+ * Computes the holdings of an overlay on a day.
+ * @throws Refusal NO_DATA_AT_DATE before the overlay begins, and refusals of the underlying indices
+ */
 export function previewOverlay(composer: Composer, document: OverlayDocument, asOf: Day): OverlayPreview {
   const compositions = composeKnown(composer, document.id);
   const sm = composer.market(document.id);
   const session = findSessionWithData(sm, asOf);
   if (compositions === undefined || session < compositions.first)
     throw refuseBeforeFirstRebalance(`The overlay ${document.id}`, document, asOf);
-  const book = compositions.overlay!.book!; // composed as an overlay
+  const book = compositions.overlay!.book!; // an overlay document is composed as an overlay
   const exposure = book.overlay?.explain?.(session - book.from);
   return { document, sm, session, ...listHeld(book, session), ...(exposure ? { exposure } : {}) };
 }
 
 export interface FirstOverlayPreview {
-  /** Returns a composer without data after a day. */
+  /** Creates a composer without data after a day. */
   readonly composerUntil: (until: Day) => Composer;
   readonly document: OverlayDocument;
 }
 
-/** Days after the base date in which the first session is sought. Each further attempt covers four times as many. */
+/**
+ * Number of days after the base date in which the first session is searched. Each further attempt covers four times as
+ * many days.
+ */
 const FIRST_SPAN = 14;
 
-/** Previews the first session: the base date, or the first later session with prices of all underlying indices. */
+/**
+ * Computes the holdings on the first session: the base date, or the first later session with prices of all underlying
+ * indices.
+ */
 export function previewFirstOverlay({ composerUntil, document }: FirstOverlayPreview): OverlayPreview {
   const begin = composerUntil(0);
   const last = begin.market(document.id).market.dates.at(-1) ?? 0;

@@ -1,35 +1,35 @@
-/** Weights of a book by side, as magnitudes. */
+/** Long and short weights of a book, as magnitudes. */
 export interface Sides {
   readonly long: number;
   readonly short: number;
 }
 
 export interface ProceedsInput {
-  /** Weights of the securities that left: proceeds of long positions, cost of covering short positions. */
+  /** Weights of the securities that left: proceeds of long positions, and cost of covering short positions. */
   readonly left: Sides;
-  /** Weights of the securities that take them over. */
+  /** Weights of the remaining securities, which take over the weights of those that left. */
   readonly rest: Sides;
   readonly cash: number;
   /** Cost per unit of traded notional. */
   readonly costRate: number;
 }
 
-/** Effect of securities that left on the remaining ones, relative to the value before costs. */
+/** Effect of securities that left on the remaining securities, relative to the value before costs. */
 export interface ProceedsOutcome {
-  /** Factors on long and short weights. */
+  /** Factors on the weights of remaining long and short positions. */
   readonly long: number;
   readonly short: number;
-  /** Change of the cash. */
+  /** Change of cash. */
   readonly cash: number;
   /** Value after costs as a fraction of the value before. */
   readonly retained: number;
 }
 
 /**
- * Distributes the weight of securities that left over the securities of the same side, in proportion to their weights.
- * Proceeds of long positions buy long positions; the cost of covering short positions is raised by selling more short,
- * so that long and short exposure stay the same. If no long position remains, the proceeds stay in cash. If no short
- * position remains, covers are paid from proceeds, then from cash, then by selling long positions.
+ * Distributes the weight of securities that left over the remaining securities of that side, in proportion to their
+ * weights. Proceeds of long positions buy long positions. The cost of covering short positions is raised by further
+ * short sales, so that long and short exposure are unchanged. If no long position remains, the proceeds stay in cash.
+ * If no short position remains, covers are paid from proceeds, then from cash, then by selling long positions.
  */
 export function spreadSides({ left, rest, cash, costRate }: ProceedsInput): ProceedsOutcome {
   const hasLong = rest.long > 0;
@@ -48,7 +48,7 @@ export function spreadSides({ left, rest, cash, costRate }: ProceedsInput): Proc
   };
 }
 
-/** Sums weights by side. */
+/** Sums long and short weights separately, as magnitudes. */
 export function sumSides(weights: Iterable<number>): Sides {
   let long = 0;
   let short = 0;
@@ -59,11 +59,11 @@ export function sumSides(weights: Iterable<number>): Sides {
   return { long, short };
 }
 
-/** A smaller remainder to 1 is rounding, not cash. */
+/** Remainder to 1 below which it is rounding, not cash. */
 const CASH_MIN = 1e-9;
 
 /**
- * Returns the weights of the remaining securities after they take over the weights of those that left. The invested
+ * Returns the weights of remaining securities after they take over the weights of the leaving securities. The invested
  * fraction is unchanged.
  */
 export function takeOver(staying: Float64Array, leaving: Float64Array): Float64Array {

@@ -16,8 +16,8 @@ import type { Composer } from './compositions.js';
 
 /**
  * Returns the trigger of a rebalance that is decided on a session; null if there is none, or if the index cannot be run
- * up to it.
- * @param composer has data up to the session only
+ * up to the session.
+ * @param composer composer without data after the session
  * @cost that of computing the schedule; if breaches trigger rebalances, that of running the index up to the session
  */
 export function findCause(composer: Composer, indexId: string, session: number): RebalanceCause | null {
@@ -39,13 +39,13 @@ export function findCause(composer: Composer, indexId: string, session: number):
   }
 }
 
-/** Review, and the position of its version of the definition. */
+/** Review, with the position of the definition version that contains it. */
 export interface DecidedReview {
   readonly review: Review;
   readonly amendment: number;
 }
 
-/** Returns the reviews whose reference date is a session, in order. */
+/** Returns the reviews whose reference date is the session, in order. */
 export function listReviewsDecidedOn(
   document: IndexDocument,
   { calendar, sessions }: SessionMarket,
@@ -68,7 +68,7 @@ export function listReviewsDecidedOn(
     const { rebalance } = text;
     const last = Math.min(at + countNoticeSessions(rebalance), calendar.sessions.length - 1);
     const dates = listRebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! });
-    // The base rebalance is part of the document.
+    // The `rebalance` of the document is a review too.
     return dates.some(
       ({ date, decision, session: on }) =>
         decision === day && date >= from && date < until && (id === DEFAULT_REVIEW || on !== base),

@@ -7,13 +7,13 @@ import type { ReviewPool } from './decider.js';
 import { findSelection } from './decide-index.js';
 import { readCounts, createShareChangeTerms } from './share-changes.js';
 
-/** Sessions within which a security needs a price to enter. */
+/** Maximum age in sessions of the price of a security that enters. */
 export const ENTRY_SESSIONS = 5;
 
-/** Entry between reviews in place of a constituent. */
+/** Security that enters between reviews. */
 export interface EnteringSecurity {
   readonly column: number;
-  /** Weight of the constituent that it replaces, relative to the holdings before it enters; 0 if it replaces none. */
+  /** Weight of the replaced constituent, relative to the holdings before the entry; 0 if none is replaced. */
   readonly replaced: number;
 }
 
@@ -27,7 +27,7 @@ export interface CandidateInput {
   readonly wanted: number;
 }
 
-/** Returns the securities that replace constituents that left, in order. */
+/** Returns the securities that replace constituents that left, best first. */
 export function listReplacementCandidates(input: CandidateInput, events: EventsSpec): Candidate[] {
   const { composer, indexId, pool, session, ranking, wanted } = input;
   const sm = composer.market(indexId);
@@ -51,21 +51,21 @@ export function listReplacementCandidates(input: CandidateInput, events: EventsS
 
 interface Replaced {
   readonly rule: 'next_ranked' | 'reserve';
-  /** Composition whose review ranked the securities. */
+  /** Composition with the ranking of its review. */
   readonly before: Composition;
   readonly decision: number;
   readonly found: readonly Candidate[];
-  /** Columns that left, in the order in which they are replaced. */
+  /** Columns of the constituents that left, in the order of replacement. */
   readonly left: readonly number[];
 }
 
-/** Returns the swaps of constituents that left for the securities that replace them. */
+/** Pairs each constituent that left with the candidate that replaces it. */
 export function chooseReplacements({ rule, before, decision, found, left }: Replaced): ConstituentSwap[] {
   const ranked = rule === 'reserve' ? null : findSelection(before).decision;
   return found.map(({ column, rank }, k) => ({
     rule,
     entered: column,
-    left: left[k]!, // At most as many are found as have left.
+    left: left[k]!, // there are never more candidates than constituents that left
     decision,
     ranked,
     rank,
@@ -80,25 +80,25 @@ export interface EnteringInput {
   readonly session: number;
   readonly decision: number;
   readonly cause: EventCause;
-  /** Composition in force before. */
+  /** Composition in force before the change. */
   readonly before: Composition;
-  /** Holdings at the close in weights, without securities that left; then the same for the index without caps. */
+  /** Holdings and weights at the close, without securities that left, for the index and for the index without caps. */
   readonly held: Pick<BookEnd, 'held' | 'weights' | 'counts'>;
   readonly uncapped: Pick<BookEnd, 'held' | 'weights'>;
-  /** Columns that leave in exchange for entering ones. */
+  /** Columns of the constituents that entering securities replace. */
   readonly leaving: readonly number[];
   readonly entries: readonly EnteringSecurity[];
   readonly swaps: readonly ConstituentSwap[];
   /**
-   * Factor that divides a market value to give its weight at the close; null if an entering security takes the weight
-   * of the one that left.
+   * Money amount that converts a market value into a weight at the close; null if an entering security takes the weight
+   * of the security that left.
    */
   readonly worth: number | null;
 }
 
 /**
  * Returns the composition of an index after a close at which securities enter between reviews. Other constituents keep
- * their shares. A security enters with its own market value, or with the weight of the security that it replaces.
+ * their index shares. A security enters with its market value, or with the weight of the security that it replaces.
  */
 export function composeEntering(input: EnteringInput): Composition {
   const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;
@@ -147,13 +147,13 @@ export function composeEntering(input: EnteringInput): Composition {
   };
 }
 
-/** Returns the money that divides a market value to give a weight of the index without caps. */
+/** Returns the money amount that converts a market value into a weight of the index without caps. */
 function findUncappedWorth({ pool, session, uncapped, leaving, entries, worth }: EnteringInput): number | null {
   if (worth === null || entries.length === 0) return null;
   return computePoolValue(pool, session, { ...uncapped, without: leaving });
 }
 
-/** Returns the market value of constituents over their weight at a close; null if none has a market value. */
+/** Returns the ratio of the constituents' market value to their weight at a close; null if none has a market value. */
 export function computePoolValue(
   pool: ReviewPool,
   session: number,

@@ -1,6 +1,6 @@
 import { moveOrder, type Book, type BookEnd, type BookResume, type BriefEnd } from './book.js';
 
-/** Stored book, with its first session and its columns. */
+/** Stored book with its first session and columns. */
 export interface StoredBook extends BriefEnd {
   readonly first: number;
   readonly columns: Int32Array;
@@ -10,20 +10,20 @@ export function toStoredBook(book: Book): StoredBook {
   return { ...shortenBookEnd(book), first: book.from, columns: book.columns };
 }
 
-/** Extends a stored book by the sessions after it. */
+/** Extends a stored book by the new sessions. */
 export function extendStoredBook(before: StoredBook, book: Book): StoredBook {
   const shift = book.from - before.first;
   const { orders, ...end } = toStoredBook(book);
   return { ...end, first: before.first, orders: orders.map((order) => moveOrder(order, shift)) };
 }
 
-/** Resumes a stored book from a session, to which its orders become relative. */
+/** Returns the state from which a stored book resumes at a session. Orders become relative to that session. */
 export function resumeOf({ end, first, columns, orders }: StoredBook, from: number): BookResume {
   const shift = from - first;
   return { end, first, columns, orders: orders.map((order) => moveOrder(order, -shift)) };
 }
 
-/** Returns the state of a book that is simulated only for its levels. */
+/** Returns the end state of a book that is simulated only for its levels. */
 export function shortenBookEnd(book: Book): BriefEnd {
   return {
     end: requireOwnEnd(book),
@@ -31,7 +31,7 @@ export function shortenBookEnd(book: Book): BriefEnd {
   };
 }
 
-/** Returns the end state of a book that follows no other. */
+/** Returns the end state of a book with separate holdings; throws for a book that follows another. */
 export function requireOwnEnd({ end }: Pick<Book, 'end'>): BookEnd {
   if ('held' in end) return end;
   throw new Error('a book that follows another has no separate holdings');

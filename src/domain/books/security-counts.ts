@@ -4,25 +4,25 @@ import { countTimeline, type CountTimeline } from './count-timeline.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Series } from '../datapoints/series.js';
 
-/** Share counts that a book follows between reviews. */
+/** Terms on which a book follows share counts between reviews. */
 export interface ShareChangeTerms {
   readonly counts: Series;
-  /** Name of these counts in the market. */
+  /** Key of the count series within a market. */
   readonly key: string;
-  /** Smallest change that applies on a day; Infinity if shares change only at reviews. */
+  /** Returns the smallest relative change that is adopted on a day; Infinity if shares change only at reviews. */
   readonly thresholdOn: (day: Day) => number;
 }
 
 /**
- * Counts of securities, [n] each; NaN if unknown: the counts behind the index shares, and the latest counts in the
- * data.
+ * Share counts of securities, NaN if unknown, [n] each: the counts that give the index shares, and the latest counts in
+ * the data.
  */
 export interface SecurityCounts {
   readonly adopted: Float64Array;
   readonly latest: Float64Array;
 }
 
-/** Counts of the holdings of a book. */
+/** Share counts of the holdings of a book. */
 export interface HeldCounts extends SecurityCounts {
   readonly columns: Int32Array;
 }
@@ -30,42 +30,40 @@ export interface HeldCounts extends SecurityCounts {
 /** Share counts of a book during its simulation, by slot, [H]. */
 export interface CountState extends SecurityCounts {
   readonly terms: ShareChangeTerms;
-  /** Memory for the counts of the holdings on a session. */
+  /** Scratch memory for the counts of the holdings on a session. */
   readonly values: Float64Array;
-  /** Changes in the data, if they are listed. */
+  /** Changes in the data; null if they are not listed. */
   readonly timeline: CountTimeline | null;
-  /**
-   * True if `latest` is the latest count in the data for every holding. Only listed changes can then differ from it.
-   */
+  /** True if `latest` is the latest count in the data for every holding. Only listed changes can then change it. */
   isSettled: boolean;
-  /** Factors on holdings of the current session. */
+  /** Factors on the holdings of the current session. */
   readonly factors: CountFactors;
   readonly changes: AdoptedChanges;
 }
 
-/** Factors on holdings by changes of share counts, by position, in the first `count` elements. */
+/** Factors on holdings from share-count changes, by position; only the first `count` elements are used. */
 export interface CountFactors {
   readonly places: Int32Array;
   readonly values: Float64Array;
   count: number;
 }
 
-/** Changes of share counts while they are recorded: see `ShareChanges`. */
+/** Recorded share-count changes, in the form of `ShareChanges`. */
 interface AdoptedChanges {
   readonly session: GrowingNumbers<Int32Array>;
   readonly column: GrowingNumbers<Int32Array>;
   readonly before: GrowingNumbers<Float64Array>;
   readonly after: GrowingNumbers<Float64Array>;
-  /** Session of the latest count; negative if there is none. */
+  /** Session of the latest adopted change; negative if there is none. */
   latest: number;
 }
 
-/** Changes of shares or float that a book adopted between reviews, by session, then security. */
+/** Changes of shares or free float that a book adopted between reviews, by session, then security. */
 export interface ShareChanges {
-  /** Session of its date: it applied after the previous close. */
+  /** Session of the change, which applied after the previous close. */
   readonly session: Int32Array;
   readonly column: Int32Array;
-  /** Float-adjusted shares before the change, on the share basis of the session, and after it. */
+  /** Float-adjusted shares before and after the change, on the share basis of the session. */
   readonly before: Float64Array;
   readonly after: Float64Array;
 }
@@ -98,30 +96,30 @@ export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, c
   };
 }
 
-/** Returns the changes that a book adopted; undefined if it follows no share counts. */
+/** Returns the changes that a book adopted; undefined if the book follows no share counts. */
 export function listAdoptedChanges({ shareCounts }: Pick<Counted, 'shareCounts'>): ShareChanges | undefined {
   if (shareCounts === null) return undefined;
   const { session, column, before, after } = shareCounts.changes;
   return { session: session.values(), column: column.values(), before: before.values(), after: after.values() };
 }
 
-/** Part of a book that has share counts. */
+/** Part of a book's state that contains share counts. */
 interface Counted {
   readonly shareCounts: CountState | null;
   readonly columns: Int32Array;
-  /** Held slots, in the first `count` positions. */
+  /** Held slots; only the first `count` elements are used. */
   readonly held: Int32Array;
   readonly count: number;
 }
 
-/** Forgets the counts of a security that left. */
+/** Clears the counts of a security that left. */
 export function forgetCounts({ shareCounts: counts }: Counted, slot: number): void {
   if (counts === null) return;
   counts.adopted[slot] = Number.NaN;
   counts.latest[slot] = Number.NaN;
 }
 
-/** Returns the counts of the holdings. */
+/** Returns the counts of the holdings; undefined if the book follows no share counts. */
 export function selectHeldCounts({ shareCounts: counts, columns, held, count }: Counted): HeldCounts | undefined {
   if (counts === null) return undefined;
   const of = (values: Float64Array): Float64Array => Float64Array.from({ length: count }, (_, k) => values[held[k]!]!);

@@ -10,12 +10,12 @@ import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
 type InCurrency = Pick<IndexDocument, 'currency'>;
 
-/** Returns the currency of a series. Default: that of the store, then that of the index. */
+/** Returns the currency of a series. Default: the currency of the store, then that of the index. */
 export const findSeriesCurrency = (series: PriceSeries, market: MarketData, document: InCurrency): string =>
   series.currency ?? market.currency ?? document.currency;
 
 /**
- * Checks a series as a benchmark without a run.
+ * Checks, without a run, that a series can be a benchmark.
  * @param range first and last requested day
  * @throws Refusal FX_MISSING if the store has no rate at all; NUMERIC_FAILURE for a value of 0 or less on a session
  */
@@ -34,8 +34,8 @@ export function assertSeriesBenchmark(
 }
 
 /**
- * @throws Refusal NUMERIC_FAILURE for a value of 0 or less on a session of a range, from which no growth can be
- *   computed
+ * Checks that values in a range are positive, because no growth can be computed from others.
+ * @throws Refusal NUMERIC_FAILURE for a value of 0 or less on a session
  */
 export function assertAboveZero(
   { identifier, days, closes }: PriceSeries,
@@ -53,14 +53,14 @@ interface SeriesOn {
   readonly range: { readonly start: Day; readonly end: Day };
 }
 
-/** Returns the refusal of a value from which no growth can be computed. */
+/** Returns the refusal of a value of 0 or less, from which no growth can be computed. */
 export const refuseNotAboveZero = (identifier: string, close: number, day: Day): Refusal =>
   new Refusal(
     'NUMERIC_FAILURE',
     `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a benchmark level must be greater than 0.`,
   );
 
-/** Returns the refusal of a series that cannot be converted, on a given day or on any day. */
+/** Returns the refusal of a series that cannot be converted on a given day, or on any day. */
 export const refuseMissingRate = (identifier: string, pair: string, day?: Day): Refusal =>
   new Refusal(
     'FX_MISSING',

@@ -25,10 +25,10 @@ export function createShareChangeTerms({ sm, document, treatment }: FollowingInd
     counts,
     key: `${counted} ${maxStaleSessions}`,
     thresholdOn: (day) => texts.findLast(({ after }) => after < day)!.threshold,
-  }; // The first version applies from the beginning.
+  }; // the first version applies from the beginning
 }
 
-/** Returns the counts that a version follows between reviews; null if it follows none. */
+/** Returns the share counts that a version of a definition follows between reviews; null if it follows none. */
 function followedUnder({ events, pipeline }: IndexDocument): {
   readonly counted: 'all' | 'float' | null;
   readonly threshold: number;
@@ -43,20 +43,20 @@ interface FollowingIndex {
   readonly treatment: TreatmentSpec;
 }
 
-/** Returns the counts of securities on a session, as a composition adopts them. */
+/** Returns the share counts of securities on a session, which a composition adopts. */
 export function readCounts({ counts }: ShareChangeTerms, session: number, columns: Int32Array): SecurityCounts {
   const adopted = new Float64Array(columns.length);
   counts.fill(session, columns, adopted);
   return { adopted, latest: adopted };
 }
 
-/** Rounding error of a count that is a product of two numbers. */
+/** Relative rounding error of a count that is the product of two numbers. */
 const EPSILON = 1e-12;
 
 /**
- * Computes changes of share counts that take effect after the previous close: factors on holdings, by position. Counts
- * are compared only on sessions on which they change in the data, so that a split or rights issue with a late date in
- * the data changes nothing.
+ * Computes share-count changes after the previous close as factors on holdings, by position; null if there are none.
+ * Counts are compared only on sessions on which they change in the data, so that a split or rights issue that enters
+ * the data late changes nothing.
  * @cost O(changes of the session), O(H) on sessions after a change of the holdings
  */
 export function countFactors(state: BookState, session: number): CountFactors | null {
@@ -77,7 +77,10 @@ interface Taking {
   readonly threshold: number;
 }
 
-/** Applies the listed changes of a session. @returns true if the counts are settled */
+/**
+ * Applies the listed changes of a session.
+ * @returns true if all counts are settled
+ */
 function takeListed(taking: Taking, { starts, slots, values }: CountTimeline): boolean {
   const { state, counts, session } = taking;
   const { isHeld, places, input } = state;
@@ -91,14 +94,17 @@ function takeListed(taking: Taking, { starts, slots, values }: CountTimeline): b
   return isSettled;
 }
 
-/** Compares the counts of all holdings with the data. @returns true if the counts are settled */
+/**
+ * Compares the counts of all holdings with the data, and applies differences.
+ * @returns true if all counts are settled
+ */
 function takeStated(taking: Taking): boolean {
   const { state, counts, session } = taking;
   const { count, held, heldColumns } = state;
   const { latest, values, terms } = counts;
   const { panel } = terms.counts;
   const row = panel?.rowAt(session) ?? -1;
-  // Cells of a panel are compared in place.
+  // cells of a panel are compared in place
   const cells = panel === undefined || row < 0 ? null : panel.cells;
   if (cells === null) terms.counts.fill(session, heldColumns.subarray(0, count), values.subarray(0, count));
   let isSettled = true;
@@ -110,11 +116,14 @@ function takeStated(taking: Taking): boolean {
   return isSettled;
 }
 
-/** Applies a count that differs from the latest one. @returns true if it is now the latest count in the data */
+/**
+ * Applies a count that differs from the latest one.
+ * @returns true if it is now the latest count in the data
+ */
 function take({ state, counts, session, threshold }: Taking, place: number, after: number): boolean {
   const { held, heldColumns, today } = state;
   const column = heldColumns[place]!;
-  // Shares that a merger issues are compared after the shares of the other security have converted.
+  // Shares that a merger issues are compared after the shares of the merged security have converted.
   if (today !== undefined && isIssuing(today.conversions, column)) return false;
   const factor = takeCount(counts, { session, column, slot: held[place]!, after, threshold });
   if (factor === 1) return true;
@@ -132,7 +141,10 @@ interface SeenCount {
   readonly threshold: number;
 }
 
-/** Returns the factor on index shares from a count in the data; 1 if only reviews adopt counts. */
+/**
+ * Adopts a count from the data.
+ * @returns the factor on index shares; 1 for a first count, and for a change below the threshold
+ */
 function takeCount(
   { adopted, latest, changes }: CountState,
   { session, column, slot, after, threshold }: SeenCount,
@@ -159,7 +171,7 @@ function isIssuing(conversions: ReadonlyMap<number, number>, column: number): bo
   return false;
 }
 
-/** Scales counts by splits and rights issues, as index shares. */
+/** Scales share counts by splits and rights issues, like index shares. */
 function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookState, session: number): void {
   const { starts, columns, ratio, rights } = effects;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
@@ -172,7 +184,7 @@ function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookS
   }
 }
 
-/** Adopts the counts of new constituents in targets, one per column. */
+/** Adopts the share counts of new constituents from targets, one per column. */
 export function adoptCounts(
   { shareCounts: counts, slotOf, isHeld }: BookState,
   { columns, counts: of }: { readonly columns: Int32Array; readonly counts?: SecurityCounts },
@@ -189,7 +201,8 @@ export function adoptCounts(
 }
 
 /**
- * Sets the counts of a security into which another one converted. The counts of a held security grow with its holding.
+ * Sets the share counts of a security into which another security converted. The counts of a security that was held
+ * before grow with its holding.
  */
 export function convertCounts(state: BookState, { slot, into, growth }: ConvertedCount): void {
   const { shareCounts: counts } = state;
@@ -207,15 +220,15 @@ interface ConvertedCount {
   readonly slot: number;
   readonly into: number;
   /**
-   * Growth of the acquirer's holding; null for a ticker change into a security that was not held, which inherits the
-   * counts.
+   * Growth of the acquirer's holding; null for a ticker change into a security that was not held, which then inherits
+   * the counts.
    */
   readonly growth: number | null;
 }
 
 /**
- * Returns the number of sessions over which holdings may be summed ahead: frequent changes are expected to continue,
- * and they discard the sums.
+ * Returns the number of sessions over which holdings are summed ahead: as many as since the latest share-count change,
+ * because frequent changes are expected to continue and would discard the sums.
  */
 export function countSessionsAhead({ shareCounts }: BookState, session: number): number {
   if (shareCounts === null) return Infinity;

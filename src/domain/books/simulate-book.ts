@@ -16,15 +16,15 @@ import type { Transfers } from './transfers.js';
 import { openBook } from './open-book.js';
 import { listAdoptedChanges } from './security-counts.js';
 
-/** Sessions between two checks of the cancel flag. */
+/** Number of sessions between two checks for cancellation. */
 const TICK_SESSIONS = 64;
 
 /**
- * Simulates a book: weights drift by growth, securities leave and enter by corporate actions, and targets take effect
- * at the close. The weights held before a session earn its return. Between sessions with events a holding is a number
- * of units of the value index, so that a session costs one product per security.
+ * Simulates a book: weights drift by growth, securities leave and enter through corporate actions, and targets take
+ * effect at the close. The return of a session is that of the weights held before it. Between sessions with events a
+ * holding is a number of units of the value index, so that a session costs one product per security.
  * @throws Refusal FX_MISSING if the exchange rate of a security is unknown at its purchase, MISSING_PRICE,
- *   NUMERIC_FAILURE
+ * NUMERIC_FAILURE
  * @cost O(T H)
  */
 export function simulateBook(input: BookInput): Book {
@@ -88,7 +88,7 @@ export function simulateBook(input: BookInput): Book {
   };
 }
 
-/** Returns changes of share counts, and decimals of index shares, if the book has them. */
+/** Returns the adopted share-count changes, and whether index shares are rounded. */
 function ofShares(state: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
   const { input } = state;
   const shareChanges = listAdoptedChanges(state);
@@ -98,7 +98,7 @@ function ofShares(state: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares
   };
 }
 
-/** Rounds the index shares of securities that were spun off on the session. */
+/** Rounds the index shares of securities that entered by spin-off on the session. */
 function roundEntered(state: BookState, session: number): void {
   state.hasEntered = false;
   if (!roundsAny(state.input.rounding, 'shares')) return;
@@ -106,7 +106,10 @@ function roundEntered(state: BookState, session: number): void {
   beginHoldingPeriod(state, session);
 }
 
-/** Lets a portfolio follow a book from a close on. @returns the pending securities at that close */
+/**
+ * Starts a holding period at a close, so that a portfolio can follow the book from there.
+ * @returns the pending securities at that close
+ */
 function followedOn(state: BookState, session: number): PendingSecurities {
   writeRow(state, session);
   if (state.path !== 1 || state.carry !== 1) beginHoldingPeriod(state, session);
@@ -124,7 +127,10 @@ function transfersOf({ at, slot, dividends, moved, keptAt, kept }: Recorded): Tr
   };
 }
 
-/** Returns the part of the growth of a book that its weights do not show. */
+/**
+ * Returns the growth of a book that its weights do not show: price growth, transfers, reinvested dividends, and divisor
+ * rounding.
+ */
 function earnedBeside({
   drift,
   gross,

@@ -1,23 +1,23 @@
 import type { Book } from './book.js';
 
-/** Memory for the weights of sparse books, one at a time. */
+/** Memory for the weights of sparse books, which only one book uses at a time. */
 export interface SparseRoom {
-  /** All zero; newly allocated if another book is using the shared memory. */
+  /** Returns zeroed memory; a new allocation if another book is using the shared memory. */
   take(cells: number): Float64Array;
   /**
-   * Releases the memory when the book is no longer read.
-   * @param followedFrom session from which a portfolio followed it
+   * Releases the memory of a book that is no longer read.
+   * @param followedFrom first session of the portfolio that followed the book
    */
   giveBack(book: Book, followedFrom: number): void;
   /** Releases the memory of an unfinished book. */
   drop(): void;
-  /** Returns the size of the memory kept for the next book. */
+  /** Returns the number of cells kept for the next book. */
   bytes(): number;
 }
 
 /**
- * Reuses memory between sparse books: clearing the few rows that one writes is faster than zeroing memory for all rows,
- * and avoids garbage.
+ * Creates memory that sparse books reuse: clearing the few rows that a book writes is faster than zeroing all rows, and
+ * produces no garbage.
  */
 export function createSparseRoom(): SparseRoom {
   let kept = new Float64Array(0);
@@ -42,7 +42,7 @@ export function createSparseRoom(): SparseRoom {
   };
 }
 
-/** Clears the rows of a sparse book: starts of holding periods, the first followed session, and the last. */
+/** Clears the rows that a sparse book writes: starts of holding periods, first followed session, and last session. */
 function clearRows({ weights, begins, columns, length }: Book, followedAt: number): void {
   const width = columns.length;
   for (let at = 0; at < length; at++)

@@ -5,18 +5,18 @@ import type { Book, BookEvent } from './book.js';
 import type { Composition } from './compositions.js';
 import { moveWeights, NOTIONAL_MIN } from './trades.js';
 
-/** Securities that a rebalance traded at the price of an earlier session, by column. */
+/** Securities that a rebalance traded at the price of an earlier session, in column order. */
 export interface StaleFills {
   readonly columns: Int32Array;
-  /** Day of the price bar at which each was traded. */
+  /** Day of the price bar of each trade. */
   readonly lastBars: Int32Array;
-  /** Sessions of the calendar of the security since then. */
+  /** Age of the price of each trade, in sessions of the security's calendar. */
   readonly ages: Int32Array;
 }
 
 /**
- * Returns the trades of a book at carried prices, by the session of their rebalance. If an exchange was closed, the
- * price of its latest session is not stale.
+ * Returns the trades of a book at carried prices, by rebalance session. While an exchange is closed, the price of its
+ * latest session is not stale.
  * @cost O(E H)
  */
 export function listStaleFills(book: Book): ReadonlyMap<number, StaleFills> {
@@ -35,7 +35,7 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
   const { lastBar } = sm;
   const bars = readPanelRow(sm, session);
   const row = at * columns.length;
-  // Without these events, a security that is not held before or after did not change.
+  // Without conversions and exits, a security with zero weight before and after the event did not trade.
   const areOthersIdle = conversions.length + exits.length === 0;
   const unpriced: number[] = [];
   for (let slot = 0; slot < columns.length; slot++) {
@@ -53,7 +53,7 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
   };
 }
 
-/** Returns the slots whose weight changed by more than rounding, apart from exits and entries without a trade. */
+/** Returns the slots whose weight changed by more than rounding, except by exits and entries without a trade. */
 function tradedOf(slots: readonly number[], { columns, weights, value }: Book, event: BookEvent): number[] {
   const { at, before, valueBefore } = event;
   const held = before.slice();
@@ -65,8 +65,8 @@ function tradedOf(slots: readonly number[], { columns, weights, value }: Book, e
 }
 
 /**
- * Returns the stale fills of a portfolio by the session of each of its rebalances. Fills of a first purchase between
- * two rebalances belong to the rebalance in force at that time.
+ * Returns the stale fills of a portfolio by rebalance session. Fills of an initial purchase between two rebalances are
+ * assigned to the rebalance in force.
  */
 export function groupFillsByRebalance(
   portfolio: Book,
@@ -79,7 +79,7 @@ export function groupFillsByRebalance(
   return new Map([[first, opening], ...[...fills].filter(([session]) => session !== portfolio.from)]);
 }
 
-/** Numbers of trades and of rebalances filled at a price of an earlier session. */
+/** Number of stale fills, and number of rebalances with stale fills. */
 export interface StaleCount {
   readonly fills: number;
   readonly rebalances: number;
@@ -95,7 +95,7 @@ export function countStale(
   };
 }
 
-/** Returns a warning with the number of stale fills; empty if there are none. */
+/** Returns a warning with the number of stale fills; empty without stale fills. */
 export function reportStaleFills({ fills, rebalances }: StaleCount): Finding[] {
   if (fills === 0) return [];
   const [trades, were] = fills === 1 ? ['trade', 'was'] : ['trades', 'were'];

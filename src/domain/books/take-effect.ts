@@ -15,16 +15,16 @@ import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
 /**
- * Returns a decided composition on its effective session. Its weights either became index shares at the closes of the
- * pricing date or hold at the effective close. Returns undefined if every constituent has left.
+ * Returns a decided composition at its effective close. The weights either were converted into index shares at the
+ * pricing closes, or apply at the effective close. Returns undefined if every constituent has left.
  */
 export function takeEffect(index: TakingIndex, due: DueRebalance, decided: Decided): Composition | undefined {
   const { pricing: _, ...unpriced } = due;
-  // Fixed numbers of shares are already index shares.
+  // A basket consists of fixed numbers of shares, which need no conversion.
   const timing: DueRebalance = decided.basket === undefined ? due : unpriced;
   const taken = takeComposition(index, timing, decided);
   const { ranking } = decided;
-  const worth = timing.pricing === undefined ? decided.worth : undefined; // Money at the decision.
+  const worth = timing.pricing === undefined ? decided.worth : undefined; // Money amount at the decision.
   if (taken === undefined || (ranking === undefined && worth === undefined)) return taken;
   return {
     ...(worth === undefined ? {} : { worth }),
@@ -55,17 +55,17 @@ function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Deci
 
 /** Index that adopts a composition. */
 export interface TakingIndex extends Pick<PendingInput, 'sm' | 'document' | 'treatment' | 'outside'> {
-  /** Setting of the review that decided the composition. */
+  /** Setting `weights_as` of the review that decided the composition. */
   readonly weightsAs: RebalanceSpec['weights_as'];
 }
 
 interface Priced {
   readonly decided: Decided;
-  /** Decided constituents that exist on the pricing date. */
+  /** Decision without the constituents that left before the pricing date. */
   readonly priced: Decided;
 }
 
-/** Returns the index shares of the pricing session as adjusted up to the effective close. */
+/** Returns the composition of the index shares at the pricing closes, adjusted up to the effective close. */
 function takeShares(
   index: TakingIndex,
   timing: DueRebalance & { readonly pricing: number },
@@ -108,7 +108,7 @@ export function haveSameColumns(
   return Float64Array.from(wanted, (column) => weightOf.get(column) ?? 0);
 }
 
-/** Returns the fields of a composition that its decision provides. */
+/** Returns the fields that a composition takes from its decision. */
 function compositionParts({ columns, weights, uncapped, cap, capped, redistributed, trackingError, basket }: Decided) {
   return {
     columns,
@@ -123,8 +123,9 @@ function compositionParts({ columns, weights, uncapped, cap, capped, redistribut
 }
 
 /**
- * Returns a decision as of a later session. Constituents that have ended since, or that leave on it because they have
- * no price, pass their weight pro rata to the constituents of their side. Returns undefined if all have left.
+ * Returns a decision as of a later session. Constituents that have ended since the decision, or that leave on the
+ * session for lack of a price, pass their weight pro rata to the constituents of their side (long or short). Returns
+ * undefined if all have left.
  */
 function removeLeavers(
   { sm, treatment }: TakingIndex,
@@ -163,7 +164,7 @@ interface Undone {
   readonly decision: Decided | Undecided;
 }
 
-/** Returns the reason why an index is empty at its start: the refusal of the decider, if any. */
+/** Returns the reason why an index is empty at its start: the refusal of the decider, if there is one. */
 export function refuseEmptyIndex(indexId: string, sm: SessionMarket, { rebalance, decision }: Undone): Refusal {
   const first = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
   const explained = decision.kind === 'decided' ? undefined : decision.explain?.();

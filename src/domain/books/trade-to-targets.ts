@@ -3,39 +3,39 @@
  * `targets`.
  */
 export interface TradeInput {
-  /** Weights held before the trade, relative to the value before costs, [H]. */
+  /** Weights before the trade, relative to the value before costs, [H]. */
   readonly before: Float64Array;
-  /**
-   * Target weights, relative to the value after costs, negative for a short position, [H]; the difference of their sum
-   * from 1 is cash.
-   */
+  /** Target weights, relative to the value after costs, negative for a short position, [H]; 1 less the sum is cash. */
   readonly targets: Float64Array;
-  /** Fraction of the value after costs in cash, if its exact value is known. */
+  /** Target cash as a fraction of the value after costs, if the exact value is known. */
   readonly cash?: number | undefined;
-  /** Slots that are held or targeted, ascending. */
+  /** Slots with a holding or a target, ascending. */
   readonly slots: Int32Array;
-  /** Slots that cannot or need not be traded: they keep their holdings. */
+  /** Slots whose holdings stay unchanged, because they cannot or need not be traded. */
   readonly frozen: ReadonlySet<number>;
   /** Cost per unit of traded notional, at most 0.1. */
   readonly costRate: number;
 }
 
 export interface TradeOutcome {
-  /** Value after costs as a fraction of the value before; 0 if it does not cover the costs. */
+  /** Value after costs as a fraction of the value before; 0 if the value does not cover the costs. */
   readonly retained: number;
-  /** Traded slots hold `scale * targets`: 1 unless frozen holdings leave too little money. */
+  /** Factor on the targets of traded slots: 1 unless frozen holdings leave too little money. */
   readonly scale: number;
   /** Cash after the trade, as a fraction of the value after costs. */
   readonly cash: number;
 }
 
-/** Newton's method ends when the set of purchases no longer changes: in practice after two or three steps. */
+/**
+ * Maximum number of Newton steps. The iteration ends when the set of purchases no longer changes, in practice after two
+ * or three steps.
+ */
 const STEPS_MAX = 64;
-/** Halvings that bring an interval of length 1 below the spacing of doubles near 1. */
+/** Number of bisection steps that shrink an interval of length 1 below the spacing of doubles near 1. */
 const HALVINGS = 60;
 
 /**
- * Solves V' + c sum |w V' - h| = V for V'.
+ * Trades to target weights: solves V' + c sum |w V' - h| = V for the value V' after costs.
  * @cost O(H) per step
  */
 export function tradeToTargets(input: TradeInput): TradeOutcome {
@@ -44,7 +44,7 @@ export function tradeToTargets(input: TradeInput): TradeOutcome {
 }
 
 /**
- * Trades every slot: the left side is convex and piecewise linear, so Newton's method from V ends exactly after
+ * Trades every slot. The left side is convex and piecewise linear, so Newton's method from V ends exactly after
  * finitely many steps.
  */
 function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput): TradeOutcome {
@@ -69,7 +69,7 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
       }
     }
     const next = (1 + costRate * offset) / (1 + costRate * slope);
-    // Costs rise as the value falls, and a trade costs more than the value, only with short positions.
+    // Only with short positions can costs rise while the value falls, and a trade cost more than the value.
     if (!(1 + costRate * slope > 0) || !(next > 0)) return { retained: 0, scale: 1, cash };
     if (next === retained) break;
     retained = next;
@@ -78,8 +78,8 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
 }
 
 /**
- * Trades while frozen slots keep their holdings. Their money cannot be spent, and the money of their targets stays in
- * cash. Short positions and targets are not allowed.
+ * Trades while frozen slots keep their holdings. Frozen holdings cannot be spent, and the money for their unfilled
+ * targets stays in cash. Short positions and short targets are not allowed.
  */
 function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
   const free = slots.filter((slot) => !frozen.has(slot));

@@ -3,29 +3,29 @@ import type { TradeInput } from './trade-to-targets.js';
 export interface BeyondOutcome {
   /** Value after costs as a fraction of the value before. */
   readonly retained: number;
-  /** Fraction of every purchase that is executed: 1 unless cash is short. */
+  /** Executed fraction of every purchase: 1 unless cash is short. */
   readonly bought: number;
   /**
-   * Fraction of every priced long holding that is sold in addition to the trade, if sales raise too little: 0 without
-   * short positions.
+   * Fraction of every priced long holding that is sold in addition to the trade because sales raise too little; 0
+   * without short positions.
    */
   readonly raised: number;
   /** Cash after the trade, as a fraction of the value after costs. */
   readonly cash: number;
 }
 
-/** Value after costs below which trades without short positions never fall. */
+/** Lower bound of the value after costs for trades without short positions. */
 const RETAINED_MIN = 0.5;
-/** Halvings that bring an interval of length 1 below the spacing of doubles near 1. */
+/** Number of bisection steps that shrink an interval of length 1 below the spacing of doubles near 1. */
 const HALVINGS = 60;
 
 /**
- * Trades the slots that are not frozen to their targets; the others keep their holdings. The difference is cash; before
- * cash would turn negative, all purchases are scaled down by one factor. Sales are executed in full. Covering a short
+ * Trades the slots that are not frozen to their targets; frozen slots keep their holdings. The remainder is cash. If
+ * cash would become negative, all purchases are scaled down by one factor; sales are executed in full. Covering a short
  * position is a purchase, opening one a sale. If covering short positions that left costs more than all sales raise,
- * long holdings are sold to pay for it, including frozen ones; cash is negative only if none of them has a price.
- * Solves V' + c (sales + purchases) = V for V'; the left side is strictly increasing.
- * @param unpriced frozen slots that cannot be traded at all
+ * long holdings are sold too, including frozen ones; cash becomes negative only if no long holding has a price. Solves
+ * V' + c (sales + purchases) = V for V'; the left side is strictly increasing.
+ * @param unpriced frozen slots without any price to trade at
  * @cost O(H) per halving, one pass without costs
  */
 export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> = NONE): BeyondOutcome {
@@ -33,7 +33,7 @@ export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> =
   const free = slots.filter((slot) => !frozen.has(slot));
   let held = 0;
   for (const slot of slots) held += before[slot]!;
-  // Short positions that left at this close were covered: the cost may exceed the available cash.
+  // The cost of covering short positions that left at this close may exceed the available cash.
   const cashBefore = 1 - held < -CASH_MIN ? 1 - held : Math.max(0, 1 - held);
   const flows: Flows = { sold: 0, bought: 0, share: 1, raised: 0 };
   const spentAt = (retained: number): number => {
@@ -64,11 +64,12 @@ export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> =
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** Cash below this fraction of the value is rounding. */
+/** Fraction of the value below which cash is rounding. */
 const CASH_MIN = 1e-12;
 
 /**
- * @param share executed fraction of the purchases: part of them spends all the money, or none of them is affordable.
+ * Returns true if the remaining cash is only rounding.
+ * @param share executed fraction of the purchases: between 0 and 1 all money is spent; at 0 no purchase is affordable.
  */
 function isRounding(cash: number, share: number): boolean {
   return (share > 0 && share < 1) || (share === 0 ? Math.abs(cash) : cash) <= CASH_MIN;
@@ -86,7 +87,7 @@ interface Flows {
   raised: number;
 }
 
-/** Sells remaining long holdings for the missing money. */
+/** Sells remaining long holdings to raise the missing money. */
 function raise(
   { before, targets, slots, frozen, costRate }: TradeInput,
   unpriced: ReadonlySet<number>,
@@ -104,7 +105,7 @@ function raise(
   flows.sold += flows.raised * long;
 }
 
-/** Returns sales and purchases towards the targets, and the fraction of the purchases that cash and sales pay for. */
+/** Computes sales and purchases towards the targets, and the fraction of the purchases that cash and sales can pay. */
 function flowsAt(
   { before, targets, costRate }: TradeInput,
   free: Int32Array,

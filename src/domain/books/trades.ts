@@ -5,25 +5,25 @@ import type { Book, BookEvent } from './book.js';
 export const TRADE_REASONS = ['rebalance', 'retry', 'delisting'] as const;
 const [REBALANCE, RETRY, DELISTING] = [0, 1, 2];
 
-/** Trades of a book as columns, by date then slot. */
+/** Trades of a book in columnar form, sorted by date, then slot. */
 export interface Trades {
   readonly count: number;
-  /** Position of the date in the book. */
+  /** Date index within the book. */
   readonly at: Int32Array;
   readonly slot: Int32Array;
-  /** Money bought, negative for a sale; covering a short position is a purchase. */
+  /** Purchase amount, negative for a sale; covering a short position is a purchase. */
   readonly notional: Float64Array;
-  /** Position in TRADE_REASONS. */
+  /** Index into TRADE_REASONS. */
   readonly reason: Uint8Array;
-  /** 1 for a security that left at its price or was received in a conversion, which is free of costs. */
+  /** 1 for a trade without costs: an exit at a price, or a receipt from a conversion. */
   readonly isFree: Uint8Array;
 }
 
-/** Notional below this fraction of the value is rounding, not a trade. */
+/** Fraction of the value below which a notional is rounding, not a trade. */
 export const NOTIONAL_MIN = 1e-12;
 
 /**
- * Derives trades from the changes of holdings beyond drift.
+ * Derives trades from changes of holdings beyond drift.
  * @cost O(E H)
  */
 export function listTrades(book: Book): Trades {
@@ -33,7 +33,7 @@ export function listTrades(book: Book): Trades {
     (sum, { conversions, exits, fills }) => sum + names + 2 * conversions.length + exits.length + fills.length,
     0,
   );
-  const memory = allocateKeptMemory(18 * most); // Daily trades take some 20 MB, which the collector should not count as garbage.
+  const memory = allocateKeptMemory(18 * most); // Daily trades take about 20 MB; memory outside the heap keeps them out of garbage collection.
   const trades: MutableTrades = {
     count: 0,
     notional: new Float64Array(memory, 0, most),
@@ -64,7 +64,7 @@ function addTrades(trades: MutableTrades, { value, weights, columns }: Book, eve
     const given = moved === null ? 0 : moved[slot]!;
     const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
     if (Math.abs(given) > smallest) add(trades, free, { slot, notional: given });
-    // A security may be bought to replace one that left and sold by an earlier order.
+    // A security may be bought to replace one that left, and sold by an earlier order on the same day.
     const fill = filled?.get(slot);
     const rest = fill === undefined ? notional : notional - fill;
     const isOfFill = fill !== undefined && Math.abs(rest) <= smallest;
@@ -74,7 +74,7 @@ function addTrades(trades: MutableTrades, { value, weights, columns }: Book, eve
   }
 }
 
-/** Common fields of the trades of one event. */
+/** Fields that all trades of an event share. */
 interface TradeKind {
   readonly at: number;
   readonly reason: number;
@@ -95,7 +95,7 @@ function add(trades: MutableTrades, { at, reason, isFree }: TradeKind, { slot, n
   trades.isFree[position] = isFree;
 }
 
-/** Returns the value of securities that left or entered without a trade, [H]; null if there are none. */
+/** Returns the value that left or entered each slot without a trade, [H]; null if none did. */
 function findMovedMoney(event: BookEvent, names: number): Float64Array | null {
   if (event.exits.length === 0 && event.conversions.length === 0) return null;
   const money = new Float64Array(names);
@@ -103,7 +103,7 @@ function findMovedMoney(event: BookEvent, names: number): Float64Array | null {
   return money;
 }
 
-/** Adds the weight changes of securities that left or converted, times a value, [H]. */
+/** Adds the weight changes from exits and conversions, times `value`, [H]. */
 export function moveWeights(
   into: Float64Array,
   { conversions, exits }: Pick<BookEvent, 'conversions' | 'exits'>,

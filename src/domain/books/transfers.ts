@@ -1,26 +1,26 @@
 import { findFirstAtLeast } from '../numbers/search.js';
 
-/** Changes of weights that do not come from prices, as fractions of the value at the previous close, by session. */
+/** Weight changes that do not come from prices, as fractions of the value at the previous close, by session. */
 export interface Transfers {
-  /** Position from the first session of the book, ascending. */
+  /** Session index from the first session of the book, ascending. */
   readonly at: Int32Array;
   readonly slot: Int32Array;
-  /** Ordinary dividends that the whole index reinvests. */
+  /** Ordinary dividends of the security that the whole index reinvests. */
   readonly dividends: Float64Array;
   /**
-   * Weight that an adjustment of previous closes, or a change of share counts, moved away from the security; negative
-   * if it gained weight.
+   * Weight that an adjustment of previous closes, or a share-count change, moved away from the security; negative for a
+   * gain.
    */
   readonly moved: Float64Array;
   /**
-   * Positions on which share counts changed, ascending, and the fraction of its weight that every security kept.
-   * `moved` is relative to the kept weights.
+   * Session indices of share-count changes, ascending, and the fraction of its weight that every security kept. `moved`
+   * is relative to the kept weights.
    */
   readonly keptAt: Int32Array;
   readonly kept: Float64Array;
 }
 
-/** Returns the transfers after a position, relative to it. */
+/** Returns the transfers after a session index, relative to that index. */
 export function createTransfers({ at, slot, dividends, moved, keptAt, kept }: Transfers, first: number): Transfers {
   const begin = findFirstAtLeast(at, first + 1);
   const beginKept = findFirstAtLeast(keptAt, first + 1);
@@ -34,13 +34,13 @@ export function createTransfers({ at, slot, dividends, moved, keptAt, kept }: Tr
   };
 }
 
-/** Transfers without a change of share counts. */
+/** Empty fields of transfers without share-count changes. */
 export const NOTHING_KEPT: Pick<Transfers, 'keptAt' | 'kept'> = {
   keptAt: new Int32Array(0),
   kept: new Float64Array(0),
 };
 
-/** Book with its rows of weights. */
+/** Book with its weights and transfers. */
 interface Transferring {
   readonly transfers?: Transfers;
   readonly columns: Int32Array;
@@ -50,8 +50,8 @@ interface Transferring {
 const wholes = new WeakMap<Transfers, Transfers>();
 
 /**
- * Returns the transfers of a book, with a row for each security that kept only a part of its weight. @cost O(H) for
- * each change, once
+ * Returns the transfers of a book, with a row for each security that kept only a part of its weight.
+ * @cost O(H) for each change, once
  */
 export function listTransfers(book: Transferring): Transfers | undefined {
   const { transfers } = book;

@@ -6,17 +6,17 @@ import { computePendingShares } from './pending-shares.js';
 import { sumMovedWeight } from './moved-weight.js';
 import { haveSameColumns, type TakingIndex } from './take-effect.js';
 
-/** Whole rebalance at the first close of its phase. */
+/** Rebalance that is spread over a phase. */
 export interface WholeRebalance {
-  /** Composition in force until then. */
+  /** Composition in force before the phase. */
   readonly before: Composition;
-  /** Result of the rebalance if it took effect at one close. */
+  /** Composition that results if the whole rebalance takes effect at one close. */
   readonly whole: Composition;
 }
 
 /**
- * Starts a phase at its first close: both portfolios have the market value of the index, and shares move from one to
- * the other in the increments of the phase.
+ * Starts a phase at its first close. Both portfolios have the market value of the index, and index shares move from the
+ * old to the new portfolio in the increments of the phase.
  */
 export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whole }: WholeRebalance): Composition {
   const { session } = due;
@@ -47,8 +47,8 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
 }
 
 /**
- * Continues a phase from its previous close. With weights that hold at the effective close the target keeps its weights
- * and the previous market value of its shares; otherwise its shares drift.
+ * Continues a phase from its previous close. If `weights_as` is `weights`, the target portfolio keeps its weights at
+ * the market value of the old portfolio; otherwise its shares drift.
  */
 export function continuePhase(
   index: TakingIndex,
@@ -70,7 +70,7 @@ export function continuePhase(
   });
 }
 
-/** Keeps the weights of a leg, without constituents that have left. */
+/** Returns a portfolio with its previous weights and a new value, without constituents that have left. */
 function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }: Leg, value: number): Leg {
   const kept = staying.filter((column) => columns.includes(column));
   const ofKept = counts && countsFor(kept, [{ columns: staying, counts }]);
@@ -85,8 +85,8 @@ function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }:
 }
 
 /**
- * Advances a portfolio from one close to a later one: corporate actions adjust its shares, and the weight of securities
- * that leave is distributed.
+ * Advances a portfolio from one close to a later one: corporate actions adjust its shares, and weights of securities
+ * that leave are distributed.
  */
 export function advanceLeg(
   index: Omit<TakingIndex, 'weightsAs'>,
@@ -103,7 +103,7 @@ export function readShareCounts({ counts }: Pick<Leg, 'counts'>): Pick<Leg, 'cou
   return counts === undefined ? {} : { counts };
 }
 
-/** Returns share counts of securities, each from the first portfolio that holds it. */
+/** Returns the share counts of securities, each from the first portfolio that holds the security. */
 function countsFor(columns: Int32Array, legs: readonly Pick<Leg, 'columns' | 'counts'>[]): SecurityCounts {
   const known = new Map<number, readonly [number, number]>();
   for (const { columns: of, counts } of legs.toReversed())
@@ -117,8 +117,8 @@ function countsFor(columns: Int32Array, legs: readonly Pick<Leg, 'columns' | 'co
 }
 
 /**
- * Returns the composition of a close: the completed fraction of the target, and previous holdings for the remaining
- * fraction.
+ * Returns the composition of a phase close: the completed fraction of the target portfolio, and the rest in the old
+ * portfolio.
  */
 function mix(like: Composition, due: DueRebalance, transition: Transition): Composition {
   const { fraction } = due.phase!; // only closes of a phase reach this function
@@ -141,10 +141,7 @@ function mix(like: Composition, due: DueRebalance, transition: Transition): Comp
   };
 }
 
-/**
- * Returns true if the weights are still the capped ones. Securities that leave during a phase change the weights of the
- * others.
- */
+/** Returns true if the caps still hold. Securities that leave during a phase change the other weights. */
 function areKept(
   { cap, capped }: Transition['caps'],
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
@@ -155,10 +152,10 @@ function areKept(
   );
 }
 
-/** Largest difference of two weights that are equal up to rounding. */
+/** Maximum difference of two weights that are equal up to rounding. */
 const ROUNDING = 1e-12;
 
-/** No cap applies before the target is reached. */
+/** Cap fields before the target is reached, when no cap applies. */
 const UNCAPPED = { cap: null, capped: new Int32Array(0) };
 
 function capsOn({ capped, ...caps }: Transition['caps'], columns: Int32Array): Transition['caps'] {

@@ -7,30 +7,30 @@ import { resumeOf, extendStoredBook, toStoredBook, type StoredBook } from './res
 import { createShareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
-/** Index whose rebalances depend on its book between the decisions of its schedule. */
+/** Index whose rebalances depend on the state of its book between scheduled decisions. */
 export interface WatchInput {
   readonly indexId: string;
-  /** Rebalances of the schedule, ascending, beginning with the first session. */
+  /** Scheduled rebalances, ascending, the first on session `first`. */
   readonly due: readonly DueRebalance[];
   readonly first: number;
   readonly last: number;
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-/** Sessions of a book that was simulated up to a close. */
+/** Range of sessions over which a book is simulated. */
 interface BookSpan extends Pick<WatchInput, 'indexId' | 'first'> {
-  /** State of the book at the close of `at`; null before the first session. */
+  /** State of the book at the close of session `at`; null before the first session. */
   readonly stored: StoredBook | null;
   readonly at: number;
   readonly to: number;
   readonly known: readonly Composition[];
-  /** Uses the weights before capping. */
+  /** True to use the weights without caps. */
   readonly isUncapped?: boolean;
 }
 
 /**
- * Simulates the book of an index from one close to a later one, with the compositions known so far. @cost O((to - at)
- * H)
+ * Simulates an index book from one close to a later one, with the compositions known so far.
+ * @cost O((to - at) H)
  */
 export function simulateBookUntil(
   composer: Composer,
@@ -59,6 +59,6 @@ export function simulateBookUntil(
   });
 }
 
-/** Returns a book at the end of the sessions that were simulated last. */
+/** Returns the stored state after the sessions simulated last. */
 export const extendStoredUntil = (before: StoredBook | null, book: Book): StoredBook =>
   before === null ? toStoredBook(book) : extendStoredBook(before, book);

@@ -7,10 +7,10 @@ import type { ResolvedRequest } from '../documents/backtest-plan.js';
 
 /** Requested range of a backtest, and the part that calendar and store cover. */
 export interface RequestedRange {
-  /** Requested dates: the base date without a start, the last date of the store without an end. */
+  /** Requested dates. Default: from the base date to the last date of the store. */
   readonly start: Day;
   readonly end: Day;
-  /** Present if the calendar narrowed the range. */
+  /** Coverage of the calendar; null if it does not narrow the range. */
   readonly coverage: CalendarCoverage | null;
 }
 
@@ -75,7 +75,7 @@ export function checkRequestedRange({ document, calendar, dates, request }: Rang
   return { start, end, coverage: limitToCoverage(calendar, { start, end }) };
 }
 
-/** A return needs two sessions. */
+/** Minimum number of sessions for a return. */
 const SESSIONS_MIN = 2;
 
 function tooShort(what: string, count: number): Refusal {

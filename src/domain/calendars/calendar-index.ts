@@ -2,7 +2,7 @@ import { compareText } from '../refusals/findings.js';
 import type { AliasFile, CalendarIndex, RuleFile } from './rule-file.js';
 
 /**
- * Builds the index of a folder: one entry per rule file and per alias, in code order.
+ * Builds the index of a calendar folder: one entry per rule file and per alias, in code order.
  * @throws Error if a code occurs twice or an alias uses a code without rules
  */
 export function indexCalendars(files: readonly RuleFile[], aliases: AliasFile): CalendarIndex {

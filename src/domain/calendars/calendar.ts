@@ -1,9 +1,9 @@
 import type { Day } from '../time/days.js';
 import type { VersionedClosures } from './closures.js';
 
-/** Entry of the calendar list, available without expanding any calendar. */
+/** Entry of the calendar list, available without expanding the calendar. */
 export interface CalendarOption {
-  /** Exchange MIC. */
+  /** Market identifier code (MIC) of the exchange. */
   readonly code: string;
   readonly name: string;
   /** First segment of the IANA time zone. */
@@ -25,15 +25,15 @@ export interface CalendarCoverage {
 export interface Calendar extends CalendarOption {
   /** Recorded changes of its sessions; absent if there are none. */
   readonly recorded?: VersionedClosures;
-  /** Returns the name of the holiday for which a day is closed by the rules; undefined if there is none. */
+  /** Returns the name of the holiday on which the rules close a day; undefined if there is none. */
   closureOn?(day: Day): string | undefined;
   /** Session days, ascending. */
   readonly sessions: Int32Array;
-  /** @cost O(1), a bit test. Days outside the coverage are not sessions. */
+  /** Returns true if a day is a session. Days outside the coverage are not. @cost O(1), a bit test */
   isSession(day: Day): boolean;
 }
 
-/** Calendars of the service. Expands a calendar at its first use and caches it. */
+/** Calendars of the service. They are expanded at their first use and cached. */
 export interface Calendars {
   /** Returns every accepted code, in code order. */
   list(): readonly CalendarOption[];

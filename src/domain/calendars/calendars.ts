@@ -6,7 +6,7 @@ import type { TradingHours } from './trading-hours.js';
 
 /** Calendar with trading hours. */
 export interface ExchangeCalendar extends Calendar {
-  /** Local closing time `HH:MM` of sessions that end at an unusual time. */
+  /** Local closing time `HH:MM` of sessions that close early. */
   readonly earlyCloses: ReadonlyMap<Day, string>;
   /** Returns the local trading hours of a session; undefined on other days. */
   hoursOn(day: Day): TradingHours | undefined;
@@ -27,8 +27,8 @@ export interface CalendarSources {
 }
 
 /**
- * Creates the calendars of the service. Nothing is read or expanded before its first use; expanded calendars are cached
- * and never change. Codes that trade on the same days share one expansion.
+ * Creates the calendars of the service. Files are read and calendars expanded at their first use; expanded calendars
+ * are cached and never change. Codes with the same sessions share one expansion.
  */
 export function createCalendars({ index, read }: CalendarSources): ExchangeCalendars {
   const options = index.map(optionOf).sort((a, b) => (a.code < b.code ? -1 : 1));
@@ -62,7 +62,7 @@ export function createCalendars({ index, read }: CalendarSources): ExchangeCalen
   };
 }
 
-/** Returns the file name of a code: a file name cannot contain a slash. */
+/** Returns the file name of a code, in which a slash is replaced. */
 export function createFileName(code: string): string {
   return code.replace('/', '-');
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 
-/** Maximum number of recorded changes of a calendar: 40 years with one a week. */
+/** Maximum number of recorded changes of a calendar: one per week for 40 years. */
 export const CLOSURES_MAX = 2000;
 const REASON_LENGTH_MAX = 500;
 
@@ -33,7 +33,7 @@ export const VersionedClosures = defineObject(() => ({
 }));
 export type VersionedClosures = z.infer<typeof VersionedClosures>;
 
-/** Recorded changes by the code of the calendar. */
+/** Recorded changes by calendar code. */
 export const RecordedClosures = z.record(z.string().min(1).max(64), VersionedClosures);
 export type RecordedClosures = z.infer<typeof RecordedClosures>;
 
@@ -42,8 +42,8 @@ interface WithClosures {
 }
 
 /**
- * Returns the recorded changes of calendars in documents. If there are several versions for one calendar, returns the
- * newest.
+ * Returns the recorded changes of the calendars in several documents. If there are several versions for one calendar,
+ * returns the newest.
  */
 export function listClosures(documents: Readonly<Record<string, WithClosures>>): RecordedClosures {
   const found: RecordedClosures = {};

@@ -7,7 +7,7 @@ export interface CoveredRange {
   readonly calendar: string;
   readonly requestedStart: Day;
   readonly requestedEnd: Day;
-  /** Covered part. */
+  /** Part of the requested range that the calendar covers. */
   readonly start: Day;
   readonly end: Day;
   readonly trimmedStart: boolean;
@@ -15,7 +15,7 @@ export interface CoveredRange {
 }
 
 /**
- * Returns the part of a range that a calendar covers; nothing is extrapolated.
+ * Returns the part of a range that a calendar covers, without extrapolation.
  * @throws Refusal CALENDAR_NOT_COVERED if it covers no part of the range
  */
 export function requireCoveredRange(
@@ -47,7 +47,7 @@ export function requireCoveredRange(
   };
 }
 
-/** Report of a run on a range that its calendar narrowed. */
+/** Report of a run whose range was narrowed to the coverage of its calendar. */
 export interface CalendarCoveragePayload {
   readonly calendar: string;
   readonly requested_start: string;
@@ -58,7 +58,7 @@ export interface CalendarCoveragePayload {
   readonly trimmed_end: boolean;
 }
 
-/** Returns the payload of a run; null if its calendar covered the whole range. */
+/** Returns the coverage report of a run; null if its calendar covered the whole range. */
 export function createCoveragePayload(range: CoveredRange): CalendarCoveragePayload | null {
   if (!range.trimmedStart && !range.trimmedEnd) return null;
   return {

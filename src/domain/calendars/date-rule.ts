@@ -3,7 +3,7 @@ import { computeEasterSunday, computeOrthodoxEasterSunday } from './easter.js';
 import type { DatesByYear } from './rule-file.js';
 import { parseWeekday } from './weekdays.js';
 
-/** Returns the days of a rule in a year; empty if it has none in that year. */
+/** Function that returns the days of a rule in a year; empty if the rule has no day in that year. */
 export type DateRule = (year: number) => readonly Day[];
 
 /** Feast days by table name and year. */
@@ -13,10 +13,10 @@ export type FeastDays = Readonly<Record<string, DatesByYear>>;
  * Parses the rule of an `on` text:
  * - `12-25`, a day of the year (`02-29` only in leap years);
  * - `mon#1/05`, `mon#last/05`, the nth or last such weekday of a month;
- * - `mon>=05-25`, `mon<=05-24`, the first on or after, the last on or before a day;
+ * - `mon>=05-25`, `mon<=05-24`, the first such weekday on or after, the last on or before a day;
  * - `easter`, `orthodox-easter`, or the name of a table of feast days; each with an optional offset in days:
  *   `easter-2`, `thu#4/11+1`.
- * @throws Error if the text is none of these: the rule file is wrong.
+ * @throws Error if the text has none of these forms: the rule file is wrong.
  */
 export function parseDateRule(text: string, feasts: FeastDays): DateRule {
   const plain = parseBase(text, feasts);

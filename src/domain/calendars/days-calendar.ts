@@ -1,7 +1,8 @@
 import type { Calendar } from './calendar.js';
 
 /**
- * Creates a calendar with the given days as sessions, ascending, for securities that are not listed on one exchange.
+ * Creates a calendar with the given days as sessions, ascending, for securities that are not listed on a single
+ * exchange.
  */
 export function createDaysCalendar(days: Int32Array): Calendar {
   const sessions = new Set(days);

@@ -8,7 +8,7 @@ import { parseWeekdayMask } from './weekdays.js';
 
 /** Days of a calendar, computed over its whole coverage. */
 export interface Expansion {
-  /** Ascending. */
+  /** Session days, ascending. */
   readonly sessions: Int32Array;
   /** One bit per day from the first covered day. */
   readonly bits: Uint32Array;
@@ -16,7 +16,7 @@ export interface Expansion {
   readonly earlyCloses: ReadonlyMap<Day, string>;
   /** Names of the holidays on closed days. */
   readonly closures: ReadonlyMap<Day, string>;
-  /** Hours of a session. */
+  /** Returns the trading hours of a session. */
   readonly hoursOn: (session: Day) => TradingHours;
 }
 
@@ -26,7 +26,9 @@ export interface ExpansionSources {
   readonly feasts: FeastDays;
 }
 
-/** @cost O(days + rules x years): about 5 ms for sixty years. */
+/**
+ * Computes the sessions, holidays and hours of a calendar. @cost O(days + rules x years): about 5 ms for sixty years
+ */
 export function expand({ file, families, feasts }: ExpansionSources): Expansion {
   const coverage = createCoverage(file.coverage);
   const isBusinessDay = weekOf(file);
@@ -84,8 +86,8 @@ interface Recurrence {
 }
 
 /**
- * Returns the days of a recurring rule in the covered years and in the years next to them, whose observed days may be
- * in a covered year.
+ * Returns the days of a recurring rule in the covered years and in the adjacent years, whose observed days may be in a
+ * covered year.
  */
 function daysOf({ on, only, years, except }: Recurrence, coverage: CalendarCoverage, feasts: FeastDays): Day[] {
   const rules = (typeof on === 'string' ? [on] : on).map((text) => parseDateRule(text, feasts));
@@ -142,7 +144,7 @@ function earlyClosesOf(
   return closes;
 }
 
-/** Longest closure across which an early close before it is searched. */
+/** Maximum length of a closure before which the last session closes early; used to search for that session. */
 const CLOSURE_DAYS_MAX = 14;
 
 function shortDaysOf(

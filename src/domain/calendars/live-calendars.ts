@@ -2,11 +2,11 @@ import type { RecordedClosures } from './closures.js';
 import { correctCalendars } from './correct-calendars.js';
 import type { ExchangeCalendars } from './calendars.js';
 
-/** Calendars of the service with the changes recorded last. */
+/** Calendars of the service with the latest recorded changes. */
 export interface LiveCalendars extends ExchangeCalendars {
   /** Calendars without recorded changes. */
   readonly base: ExchangeCalendars;
-  /** Applies other recorded changes. */
+  /** Replaces the recorded changes. */
   record(closures: RecordedClosures): void;
 }
 

@@ -5,13 +5,16 @@ import { parseWeekday } from './weekdays.js';
 export interface Observance {
   /** Days to move by weekday, 0 Monday to 6 Sunday. */
   readonly shifts: readonly number[];
-  /** Weekdays from which it moves to the next free business day. */
+  /** Weekdays from which the holiday moves to the next free business day. */
   readonly toNextFree: ReadonlySet<number>;
-  /** True if it moves to the next free business day when it coincides with another holiday. */
+  /** True if the holiday moves to the next free business day when it coincides with another holiday. */
   readonly onClash: boolean;
 }
 
-/** @param text as in the rule files: `sat-1 sun+1`, `sun> same>`; undefined keeps the day. */
+/**
+ * Parses the movement of a holiday. @param text as in the rule files: `sat-1 sun+1`, `sun> same>`; undefined: no
+ * movement
+ */
 export function parseObservance(text: string | undefined): Observance {
   const shifts = [0, 0, 0, 0, 0, 0, 0];
   const toNextFree = new Set<number>();
@@ -26,16 +29,17 @@ export function parseObservance(text: string | undefined): Observance {
 }
 
 export interface Holiday {
-  /** Due day, after its fixed shift. */
+  /** Day of the holiday after its fixed shift. */
   readonly day: Day;
   readonly observance: Observance;
   readonly name: string;
 }
 
 /**
- * Returns the days closed by the holidays, with the name of the first one on each. Holidays that move when they clash are placed after all others, in list
- * order; then each holiday that needs a free day takes the next one without a holiday, in date order.
- * @param isBusinessDay depends on the weekday only
+ * Returns the days closed by holidays, with the name of the first holiday on each. Holidays that move in a conflict are
+ * placed after all others, in list order; then each holiday that needs a free day takes the next day without a holiday,
+ * in date order.
+ * @param isBusinessDay must depend only on the weekday
  */
 export function listObservedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Map<Day, string> {
   const closed = new Map<Day, string>();

@@ -7,13 +7,13 @@ import { IsoDate } from '../schema/shape.js';
  * one-off closures by date, special sessions and early closes; `README.md` in that folder explains the notation.
  */
 
-/** `mon tue wed thu fri`. */
+/** Weekdays separated by spaces: `mon tue wed thu fri`. */
 const Weekdays = z.string().regex(/^(mon|tue|wed|thu|fri|sat|sun)( (mon|tue|wed|thu|fri|sat|sun))*$/);
 
-/** Years and spans of years, both ends included, open ends omitted: `1978-`, `-1994`, `2002 2012-2014`. */
+/** Years and inclusive spans of years; an open end is omitted: `1978-`, `-1994`, `2002 2012-2014`. */
 const Years = z.string().regex(/^(\d{4}|\d{4}-|-\d{4}|\d{4}-\d{4})( (\d{4}|\d{4}-|-\d{4}|\d{4}-\d{4}))*$/);
 
-/** `MM-DD` and spans `MM-DD..MM-DD` by year, separated by spaces. */
+/** Days by year: `MM-DD` and spans `MM-DD..MM-DD`, separated by spaces. */
 export const DatesByYear = z.record(
   z.string().regex(/^\d{4}$/),
   z.string().regex(/^\d\d-\d\d(\.\.\d\d-\d\d)?( \d\d-\d\d(\.\.\d\d-\d\d)?)*$/),
@@ -27,7 +27,7 @@ const Observance = z
 
 const Recurring = {
   name: z.string().min(1),
-  /** One or several days of each year: see `parseDateRule`. */
+  /** Days of each year: see `parseDateRule`. */
   on: z.union([z.string(), z.array(z.string()).min(1)]),
   /** Weekdays to which the rule is limited. */
   only: Weekdays.optional(),
@@ -77,16 +77,16 @@ export const RuleFile = defineObject(() => ({
   country: z.string().min(1),
   tz: z.string().min(1),
   extends: z.array(z.string()).default([]),
-  /** Working days by date: each entry applies from its `from` on. */
+  /** Working days: each entry applies from its date `from` on. */
   week: z.array(z.strictObject({ from: IsoDate.optional(), days: Weekdays })).min(1),
-  /** Local trading hours, dated: the last entry that applies to a day is used. */
+  /** Local trading hours; the last entry that applies to a day is used. */
   hours: z
     .array(
       z.strictObject({
         from: IsoDate.optional(),
-        /** Weekdays to which the entry is limited. */
+        /** Weekdays to which the entry applies. */
         days: Weekdays.optional(),
-        /** Days of each year to which the entry is limited, `MM-DD..MM-DD`. */
+        /** Days of each year to which the entry applies, `MM-DD..MM-DD`. */
         season: z
           .string()
           .regex(/^\d\d-\d\d\.\.\d\d-\d\d$/)
@@ -101,17 +101,17 @@ export const RuleFile = defineObject(() => ({
     .min(1),
   coverage: Coverage,
   closed: z.array(ClosureRule).default([]),
-  /** Sessions on days that the week or a rule would close. */
+  /** Sessions on days that the working week or a rule would close. */
   open: z.array(DatedRule).default([]),
   early: z.array(ShortSession).default([]),
 }));
 export type RuleFile = z.infer<typeof RuleFile>;
 
-/** Feast days of calendars that are not computed: name of the table, then dates by year. */
+/** Feast days of calendars that are not computed: by table name, then dates by year. */
 export const DateTables = defineObject(() => ({ about: z.string(), tables: z.record(z.string(), DatesByYear) }));
 export type DateTables = z.infer<typeof DateTables>;
 
-/** Codes that trade on the days of another code. */
+/** Aliases: codes with the sessions of another code. */
 export const AliasFile = z.array(
   defineObject(() => ({
     code: z.string().min(1),
@@ -122,7 +122,7 @@ export const AliasFile = z.array(
 );
 export type AliasFile = z.infer<typeof AliasFile>;
 
-/** `index.json`: the list of calendars, derived from the rule files and the aliases. */
+/** Entries of `index.json`, the list of calendars derived from the rule files and the aliases. */
 export const IndexEntry = defineObject(() => ({
   code: z.string(),
   name: z.string(),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseDay, parseValidDay, toWeekday, type Day } from '../time/days.js';
 import { IsoDate } from '../schema/shape.js';
 
-/** Sessions of an exchange from another source. */
+/** Sessions of an exchange from another source, for comparison. */
 export interface SessionReference {
   readonly code: string;
   /** First and last day that the source covers. */
@@ -13,14 +13,14 @@ export interface SessionReference {
 
 const Code = z.string().min(1).max(64);
 
-/** Every session by date. */
+/** Reference that lists every session by date. */
 const ListedSessions = z.object({
   code: Code,
   sessions: z.array(IsoDate).min(1),
   range: z.tuple([IsoDate, IsoDate]).optional(),
 });
 
-/** Dated week (seven digits, Monday first), closures, and sessions on days off. */
+/** Reference with dated weeks (seven digits, Monday first), closures, and sessions on days off. */
 const ListedClosures = z.object({
   code: Code,
   range: z.tuple([IsoDate, IsoDate]),
@@ -29,7 +29,7 @@ const ListedClosures = z.object({
   special_sessions: z.array(IsoDate).default([]),
 });
 
-/** Corrections of a reference by code: days that should be closed, and open. */
+/** Corrections of a reference by code: days to close and days to open. */
 export const Corrections = z.record(
   Code,
   z.array(z.object({ close: z.array(IsoDate), open: z.array(IsoDate), confidence: z.string().default('') })),
@@ -38,7 +38,7 @@ export type Corrections = z.infer<typeof Corrections>;
 
 /**
  * Reads a reference from parsed JSON: `sessions` by date, or `range`, `weekmask`, `holidays` and `special_sessions`.
- * @throws if it is neither
+ * @throws Error if the value has neither form
  */
 export function readSessionReference(value: unknown): SessionReference {
   const listed = ListedSessions.safeParse(value);
@@ -58,7 +58,7 @@ export function readSessionReference(value: unknown): SessionReference {
 
 /**
  * Reads a reference from CSV with a column `date`, one row per session.
- * @throws if there is no such column, or a cell in it is not a date
+ * @throws Error if there is no such column, or it contains a value that is not a date
  */
 export function parseSessionReference(code: string, text: string): SessionReference {
   const [header = '', ...lines] = text.split(/\r?\n/);

@@ -1,7 +1,7 @@
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { parseValidDay } from '../time/days.js';
 
-/** Sessions from one date to another, both included. */
+/** Returns the sessions between two dates, both inclusive. */
 export function countSessionsBetween(sessions: Int32Array, start: string, end: string): Int32Array {
   return sessions.slice(
     findFirstAtLeast(sessions, parseValidDay(start)),

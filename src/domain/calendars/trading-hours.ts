@@ -7,9 +7,9 @@ import { parseWeekdayMask } from './weekdays.js';
  * calendars.
  */
 export interface TradingHours {
-  /** `HH:MM`. */
+  /** Opening time, `HH:MM`. */
   readonly open: string;
-  /** `HH:MM`; at or before `open` if the session ends on the next day. */
+  /** Closing time, `HH:MM`; at or before `open` if the session ends on the next day. */
   readonly close: string;
   /** Breaks between open and close. */
   readonly breaks: readonly (readonly [string, string])[];
@@ -17,7 +17,7 @@ export interface TradingHours {
   readonly openDay: -1 | 0;
 }
 
-/** Creates the lookup of the usual hours of a day, from the last entry that applies. */
+/** Creates a lookup of the usual trading hours of a day, from the last entry that applies. */
 export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => TradingHours {
   const dated = entries.map((entry) => ({
     hours: { open: entry.open, close: entry.close, breaks: entry.breaks, openDay: entry.openDay },
@@ -38,7 +38,7 @@ export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => Tra
   };
 }
 
-/** Returns the hours of a session that closes at an unusual time; a break that it would cut is omitted. */
+/** Returns the hours of a session with another closing time; a break at or after it is omitted. */
 export function closeHoursAt(hours: TradingHours, close: string): TradingHours {
   return { ...hours, close, breaks: hours.breaks.filter(([, end]) => end < close) };
 }

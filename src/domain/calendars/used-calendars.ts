@@ -1,6 +1,6 @@
 import type { RecordedClosures } from './closures.js';
 
-/** Calendars that stored indices are on, as checks of a market use them. */
+/** Calendars of stored indices, for checks of a market. */
 export interface UsedCalendars {
   readonly codes: readonly string[];
   /** Recorded changes of calendars; absent if there are none. */

@@ -7,7 +7,7 @@ export function parseWeekday(word: string): number {
   return weekday;
 }
 
-/** Returns one bit per weekday, Monday lowest. */
+/** Returns a mask of weekdays, one bit per day, Monday lowest. */
 export function parseWeekdayMask(words: string): number {
   return words.split(' ').reduce((mask, word) => mask | (1 << parseWeekday(word)), 0);
 }

@@ -6,8 +6,8 @@ import { reportUnreadParameters } from './unread-parameters.js';
 
 /**
  * Checks the parameters of a catalogue row against the schema of its class: fills in defaults and reports every
- * problem, including parameters that have no effect in combination with the others. An unknown parameter is an error;
- * an unknown field of a document is not.
+ * problem, including parameters that have no effect in combination with other parameters. Unknown parameters are
+ * errors, whereas unknown fields of a document are not.
  * @param path Path of the parameters: `pipeline.selection[0].params`.
  */
 export function checkParams<S extends z.ZodObject>(

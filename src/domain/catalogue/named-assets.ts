@@ -9,7 +9,7 @@ export interface NamedAsset {
 
 /**
  * Returns every asset identifier within a value, in lists and as keys. The schema marks identifiers by
- * `AssetIdentifier`. Values that do not match the schema contain none.
+ * `AssetIdentifier`. Values that do not match the schema are ignored.
  * @param path Path of the value.
  */
 export function listNamedAssets(schema: z.core.$ZodType, value: unknown, path: string): NamedAsset[] {

@@ -1,4 +1,4 @@
-/** Numbers in sentences, in decimals without rounding. */
+/** Formatting of numbers in sentences, with all decimals. */
 
 /** Formats a number with grouped thousands: `1,000,000`, `0.05`. */
 export function formatNumber(value: number): string {

@@ -2,11 +2,11 @@ import { z } from 'zod';
 
 /** Parameter of a catalogue class, for forms and clients. */
 export interface ParameterSpec extends MemberSpec {
-  /** Members of an object, or of each entry of a list of objects; null for other values. */
+  /** Members of an object, or of the entries of a list of objects; null for other values. */
   readonly fields: readonly MemberSpec[] | null;
 }
 
-/** Description of a named value. */
+/** Description of a parameter or member. */
 export interface MemberSpec {
   readonly name: string;
   readonly label: string;
@@ -20,9 +20,9 @@ export interface MemberSpec {
   readonly help: string | null;
   /** Component schema to which the value must conform. */
   readonly ref: string | null;
-  /** Format of a text or a list; null if its type is sufficient. */
+  /** Format of a text or a list; null for any text or list. */
   readonly format: Format | null;
-  /** Values of other parameters that make this one effective: any one of these; null for always. */
+  /** Alternative conditions on other parameters: this one has an effect if any of them is met; null: always. */
   readonly when: readonly Condition[] | null;
 }
 
@@ -46,7 +46,7 @@ export const FORMATS = {
 } as const;
 export type Format = keyof typeof FORMATS;
 
-/** Required values by parameter. All of them must be met. */
+/** Required values by parameter; all of them must be met. */
 export type Condition = Readonly<Record<string, readonly string[]>>;
 
 /** Rule, weighting or constraint class, for clients. */
@@ -69,19 +69,18 @@ export interface CatalogueEntry {
   readonly category: TypeSpec['category'];
   readonly help: string;
   readonly params: z.ZodObject;
-  /** Complete valid row. */
+  /** Complete valid row of this class, as an example. */
   readonly example: Readonly<Record<string, unknown>>;
   readonly unit?: NonNullable<TypeSpec['unit']>;
   readonly kind?: NonNullable<TypeSpec['kind']>;
   readonly convex?: boolean;
   /**
-   * True if the parameter `plugin` of the class refers to a plug-in of the document. The kind of the plug-in is the
-   * category.
+   * True if the parameter `plugin` of the class refers to a plug-in of the document, whose kind must be the category.
    */
   readonly takesPlugin?: true;
 }
 
-/** Returns the served form of an entry. */
+/** Returns the served form of a catalogue entry. */
 export function createTypeSpec(entry: CatalogueEntry): TypeSpec {
   return {
     type: entry.type,
@@ -97,8 +96,8 @@ export function createTypeSpec(entry: CatalogueEntry): TypeSpec {
 }
 
 /**
- * Returns the parameters of a schema in order. The schema's `.meta({ label, help, unit, ref, format, when })` provides
- * the texts of the form: a unit is appended to the help, `ref` refers to the component schema of a `json` parameter.
+ * Returns the parameters of a schema in order. `.meta({ label, help, unit, ref, format, when })` of the schema provides
+ * the texts of forms: the unit is appended to the help, and `ref` names the component schema of a `json` parameter.
  */
 export function createParameterSpecs(params: z.ZodObject): ParameterSpec[] {
   return Object.entries(memberSpecs(params)).map(([name, spec]) => {
@@ -144,7 +143,7 @@ function literals(schema: z.ZodType): number[] | null {
   return values.every((value) => typeof value === 'number') ? values : null;
 }
 
-/** Returns the format of texts and lists according to the schema. */
+/** Returns the format of texts and lists; null if the schema states none. */
 function formatOf(schema: z.ZodType): Format | null {
   if (schema instanceof z.ZodObject) return 'object';
   if (schema instanceof z.ZodRecord)
@@ -164,20 +163,20 @@ interface Words {
   readonly ref?: string;
   readonly format?: Format;
   readonly when?: readonly Condition[];
-  /** Default for new rows, if the default of the schema applies to stored rows. */
+  /** Default for new rows, if it differs from the default that applies to stored rows. */
   readonly stated?: unknown;
 }
 
 interface Unwrapped {
   readonly inner: z.ZodType;
   readonly meta: Words;
-  /** Absent for a required parameter. */
+  /** Default of the parameter; absent for a required parameter. */
   readonly fallback: { readonly value: unknown } | undefined;
 }
 
-/** Returns the schema below defaults and nullability; the outermost texts apply. */
+/** Returns the schema within defaults and nullability, with the outermost texts. */
 function unwrap(schema: z.ZodType): Unwrapped {
-  const words = (schema.meta() ?? {}) as Words; // our own `.meta` calls: see `createParameterSpecs`
+  const words = (schema.meta() ?? {}) as Words; // calls of `.meta` in this program: see `createParameterSpecs`
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
     const below = unwrap(schema.def.innerType as z.ZodType);
     const { stated = schema.def.defaultValue } = words;
@@ -200,7 +199,7 @@ function displayType(schema: z.ZodType): ParameterSpec['type'] {
   if (literals(schema) !== null) return 'integer';
   if (schema instanceof z.ZodBoolean) return 'boolean';
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodNumber)) return 'number';
-  // Forms offer the text form if a value may be a text or an object.
+  // Forms use a text field if a value may be a text or an object.
   if (schema instanceof z.ZodUnion && schema.options.some(isText) && schema.options.some(isObject)) return 'string';
   return isText(schema) ? 'string' : 'json';
 }

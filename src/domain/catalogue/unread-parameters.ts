@@ -3,7 +3,7 @@ import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { formatPath } from '../schema/shape.js';
 import { createParameterSpecs, type Condition } from './type-spec.js';
 
-/** Parameter that is effective only with some values of others. */
+/** Parameter that has an effect only with some values of other parameters. */
 interface Conditional {
   readonly name: string;
   readonly when: readonly Condition[];
@@ -13,9 +13,9 @@ interface Conditional {
 const known = new WeakMap<z.ZodObject, readonly Conditional[]>();
 
 /**
- * Reports parameters with a value other than the default that have no effect in combination with the others, as their
- * schema declares by `when`.
- * @param values Parsed by the schema.
+ * Reports parameters with a value other than the default that have no effect in combination with other parameters, as
+ * their schema declares by `when`.
+ * @param values Values parsed by the schema.
  * @param path Path of the values, as the client wrote it.
  */
 export function reportUnreadParameters(
@@ -44,10 +44,7 @@ function conditionalOf(schema: z.ZodObject): readonly Conditional[] {
   return conditional;
 }
 
-/**
- * Returns, for the condition that is closest to being met, the parameter that violates it; undefined if a condition is
- * met.
- */
+/** Returns the parameter that violates the condition closest to being met; undefined if a condition is met. */
 function findFirstAgainst(when: readonly Condition[], values: Readonly<Record<string, unknown>>): string | undefined {
   let furthest = -1;
   let against: string | undefined;

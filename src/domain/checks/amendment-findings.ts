@@ -16,8 +16,8 @@ import type { Finding } from '../refusals/findings.js';
 import { createError, isObject, type UncheckedBody } from './index-context.js';
 
 /**
- * Finds amendments out of order, members that cannot be amended, and amended documents that are invalid.
- * @param check findings of a document without amendments
+ * Reports amendments out of order, members that cannot be amended, and amended documents that are invalid.
+ * @param check returns the findings of a document without amendments
  */
 export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody) => readonly Finding[]): Finding[] {
   const { amendments, ...first } = body;
@@ -32,16 +32,16 @@ export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody
   const reported = new Set(check(first).map(keyOf));
   return amendments.flatMap((amendment, k) => {
     const before = text;
-    text = amendText(before, amendment) as UncheckedBody; // A patched object is an object.
+    text = amendText(before, amendment) as UncheckedBody; // The result of patching an object is an object.
     const matches = [...check(text), ...findFixedMembers(first, text), ...bookFindings(first, text)].filter(
       (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
     );
-    for (const finding of matches) reported.add(keyOf(finding)); // Later versions contain it as well.
+    for (const finding of matches) reported.add(keyOf(finding)); // Later versions contain the invalid change as well.
     return [...matches.map((finding) => inChanges(finding, k)), ...idleFindings({ before, text, amendment }, k)];
   });
 }
 
-/** Warns of an amendment that changes nothing, and of one that no review follows. */
+/** Warns of an amendment that changes nothing, and of an amendment without a later review. */
 function idleFindings(
   {
     before,
@@ -63,7 +63,7 @@ function idleFindings(
   return [{ ...about, path: `${path}.effective_from`, message }];
 }
 
-/** Returns a finding of an amended document at the path in the amendment, which its message names too. */
+/** Returns a finding of an amended document with the path in the amendment, also in its message. */
 function inChanges({ path, message, ...finding }: Finding, k: number): Finding {
   const sent = path === '' ? `amendments[${k}].changes` : `amendments[${k}].changes.${path}`;
   const isNamed = path !== '' && message.startsWith(`${path} `);
@@ -73,8 +73,8 @@ function inChanges({ path, message, ...finding }: Finding, k: number): Finding {
 const keyOf = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);
 
 /**
- * Finds changes of members that determine how prices and actions change index shares, because a run treats them in one
- * way only.
+ * Reports changes of members that determine how prices and actions change index shares, because a run needs one
+ * treatment for all sessions.
  */
 function bookFindings(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [IndexDocument.safeParse(first), IndexDocument.safeParse(text)];
@@ -108,7 +108,7 @@ function orderFindings(amendments: readonly Sent[], { base_date: base }: Uncheck
   });
 }
 
-/** Finds an amendment that is announced after its effect. */
+/** Reports an amendment that is announced after its effective date. */
 function announcementFindings({ announced, effective_from: date }: Sent, k: number): Finding[] {
   if (typeof announced !== 'string' || announced <= date) return [];
   const path = `amendments[${k}].announced`;
@@ -137,7 +137,7 @@ function memberFindings({ changes }: Sent, k: number): Finding[] {
   ];
 }
 
-/** Finds changes of return variant and reinvestment, which determine the series of an index on all sessions. */
+/** Reports changes of return variant and reinvestment, which determine the series of an index on all sessions. */
 function findFixedTreatment(treatment: unknown, path: string): Finding[] {
   if (treatment === undefined) return [];
   if (!isObject(treatment)) return [createError('IMMUTABLE_FIELD', path, 'An amendment cannot remove treatment.')];
@@ -150,15 +150,15 @@ function findFixedTreatment(treatment: unknown, path: string): Finding[] {
   );
 }
 
-/** Finds changes of members that all versions must share. */
+/** Reports changes of members that must be equal in all versions. */
 function findFixedMembers(first: UncheckedBody, text: UncheckedBody): Finding[] {
   return [...findFixedOverlay(first, text), ...requireFixedCounts(first, text), ...requireOneWatch(first, text)];
 }
 
-/** Finds changes of the type, the currencies or the underlying indices of an overlay. */
+/** Reports changes of the type, the currencies or the underlying indices of an overlay. */
 function findFixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
-  if (before === undefined || after === undefined) return []; // The checks of that version report it.
+  if (before === undefined || after === undefined) return []; // The checks of that version report a missing overlay.
   if (!isOverlayDocument(before) && !isOverlayDocument(after)) return [];
   const readKept = (document: IndexDocument): string => {
     if (!isOverlayDocument(document)) return '';
@@ -171,7 +171,7 @@ function findFixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] 
   return [createError('IMMUTABLE_FIELD', 'overlay', message)];
 }
 
-/** Requires share counts that are followed between reviews to be with free float, or without, in every version. */
+/** Requires that share counts followed between reviews include or exclude free float in all versions alike. */
 function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => {
     const { data } = IndexDocument.safeParse(one);
@@ -182,7 +182,7 @@ function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[
   return [createError('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
-/** Requires one kind of change between reviews, by breaches or by events, in all versions. */
+/** Requires the same trigger of changes between reviews, breaches or events, in all versions. */
 function requireOneWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   const isCalled = (one: IndexDocument | undefined): boolean => findBreachRule(one?.pipeline?.treatment) !== null;

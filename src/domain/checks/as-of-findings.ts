@@ -1,10 +1,10 @@
 import { parseValidDay, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 
-/** Days between the last prices and a requested date that do not count as a gap: a weekend with holidays. */
+/** Maximum number of days between the last prices and a requested date that is not a gap: a weekend with holidays. */
 const GAP_DAYS_MAX = 7;
 
-/** Warns about a date outside the data. @param dates of the market, ascending */
+/** Warns about a date outside the data. @param dates dates of the market, ascending */
 export function checkAsOf(asOf: string, dates: ArrayLike<number>): Finding[] {
   const [first, last] = [dates[0], dates[dates.length - 1]];
   if (first === undefined || last === undefined) return [];

@@ -22,7 +22,7 @@ export interface AssumptionInput {
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
   readonly market: MarketData;
-  /** Underlying indices, for an overlay. */
+  /** Returns an underlying index of an overlay. */
   readonly indexOf: (indexId: string) => IndexDocument | undefined;
   /** Rows of the constraint set of a strategy. */
   readonly rows?: readonly ConstraintRow[] | null | undefined;
@@ -46,7 +46,7 @@ export function reportAssumptions(assumed: AssumptionInput): Finding[] {
   ];
 }
 
-/** Warns if returns cannot follow the treatment. @cost O(A) */
+/** Warns if the price data do not permit the stated treatment of dividends. @cost O(A) */
 function basisFindings({ document, treatment: { dividends }, market }: AssumptionInput): Finding[] {
   const path = isDerivedDocument(document) ? 'derivation.source_index_id' : 'pipeline.treatment.dividends';
   if (!listVariants(market).includes(dividends)) {
@@ -59,7 +59,7 @@ function basisFindings({ document, treatment: { dividends }, market }: Assumptio
 }
 
 /**
- * Reports the default of the longest gap that follows from the store. A run always reports it; otherwise it is reported
+ * Reports the default of the longest gap that follows from the store. A run always reports it; other callers report it
  * only if it differs from the default of a store without delistings.
  */
 function staleFindings({ document, market, isRun }: AssumptionInput): Finding[] {
@@ -75,12 +75,12 @@ function staleFindings({ document, market, isRun }: AssumptionInput): Finding[] 
   return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: null }];
 }
 
-/** Number of securities listed by an assumption; the others are counted. */
+/** Maximum number of securities that an assumption lists; the others are counted. */
 const NAMES_LISTED_MAX = 3;
 
 /**
- * Warns about securities whose currency is not stated and is assumed to be that of the index; for an overlay, that of
- * the underlying index that holds them.
+ * Warns about securities without a stated currency: the currency of the index, or of the underlying index that holds
+ * them, is assumed.
  */
 function currencyFindings({ document, market, indexOf }: AssumptionInput): Finding[] {
   if (!isOverlayDocument(document)) return currencyFindingsOf(document, market, 'the index');
@@ -90,8 +90,8 @@ function currencyFindings({ document, market, indexOf }: AssumptionInput): Findi
 }
 
 /**
- * Reports missing exchange rates that are derived from two other rates, both for securities and for the conversion of
- * an overlay.
+ * Reports exchange rates that are missing and derived from two other rates, for securities and for the conversion of an
+ * overlay.
  */
 function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Finding[] {
   const holders = isOverlayDocument(document) ? holdersBeneath(document, indexOf) : [document];
@@ -116,7 +116,7 @@ function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Fin
   }));
 }
 
-/** Returns the underlying indices of an overlay that hold securities, each once. */
+/** Returns the distinct underlying indices of an overlay that hold securities. */
 function holdersBeneath(overlay: OverlayDocument, indexOf: AssumptionInput['indexOf']): IndexDocument[] {
   const results = new Map<string, IndexDocument>();
   const visit = (document: IndexDocument): void => {

@@ -15,7 +15,7 @@ import { equalWeight } from '../rules/weighting/equal-weight.js';
 import { createError, isObject } from './index-context.js';
 import { isRuleDocument, type IndexDocument, type RuleDocument } from '../documents/index-document.js';
 
-/** Reports a rule that applies by default, and one without effect. */
+/** Reports a breach rule that applies by default, and a rule without effect. */
 export function checkBreachRule(treatment: unknown): Finding[] {
   if (!isObject(treatment)) return [];
   const { on_breach: response } = treatment;
@@ -38,7 +38,7 @@ export function checkBreachRule(treatment: unknown): Finding[] {
   return [createError('REQUIRED', field, message, { accepted: ['none', 'rebalance'] })];
 }
 
-/** Warns if weights of a definition may break the rule whose breach triggers their rebalance. */
+/** Warns if the weights of a definition may violate the rule whose breach triggers a rebalance. */
 export function checkUnkeptRule(document: IndexDocument): Finding[] {
   if (!isRuleDocument(document)) return [];
   const rule = findBreachRule(document.pipeline.treatment);
@@ -64,7 +64,7 @@ function unkeptUnder(rule: LimitRuleName, weighting: WeightingSpec): RowWithoutG
     : findUnkeptUnderLadder(rule, ladder);
 }
 
-/** Returns the maximum weight under the cap of a weighting, if it states a number; null for any weight. */
+/** Returns the maximum weight under the cap of a weighting; null if the cap states no number. */
 function capBound({ cap }: WeightingSpec): number | null {
   const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : boundOf(toNode(toRequest(cap)));
   return bound < 1 ? bound : null;
@@ -92,8 +92,8 @@ function reachSentence({ row, value }: RowWithoutGuarantee): string {
 }
 
 /**
- * Returns the number of securities of a definition: from its last rule that counts them, or its list; null if neither
- * states it.
+ * Returns the number of securities of a definition, from its last rule that states a count, or from its list; null if
+ * neither states it.
  */
 function securitiesOf({ universe, pipeline: { selection } }: RuleDocument): number | null {
   const count = selection.findLast(({ params }) => typeof params['count'] === 'number')?.params['count'];

@@ -10,7 +10,7 @@ import { INHERITED_FIELDS } from './validate-derivation.js';
 import { requestWithTrees } from '../documents/request-expressions.js';
 import { isObject } from './index-context.js';
 
-/** Fields of a request for a new derived index. Other fields are copied from its parent. */
+/** Fields of a request for a new derived index. The other fields are copied from the parent. */
 export const DerivationRequest = defineObject(() => ({
   id: Id,
   name: z.string().min(1).max(200),
@@ -20,7 +20,7 @@ export const DerivationRequest = defineObject(() => ({
 }));
 export type DerivationRequest = z.infer<typeof DerivationRequest>;
 
-/** Reads the request in a body. @throws Refusal VALIDATION_FAILED with the path of each bad row */
+/** Reads the request in a body. @throws Refusal VALIDATION_FAILED with the path of each invalid row */
 export function readDerivation(body: unknown): DerivationRequest {
   const { body: raw, findings: ofTexts } = requestWithTrees(isObject(body) ? body : {});
   const { value, findings } = checkShape(DerivationRequest, isObject(body) ? raw : body);
@@ -31,7 +31,7 @@ export function readDerivation(body: unknown): DerivationRequest {
 }
 
 /**
- * Creates the document of a new derived index, with base date, base value, currency, calendar and cadence of its
+ * Creates the document of a new derived index, with the base date, base value, currency, calendar and cadence of its
  * parent.
  */
 export function createDerivedDocument(

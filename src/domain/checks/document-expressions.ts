@@ -24,8 +24,7 @@ export interface BodyWithTrees {
 }
 
 /**
- * Returns the body of an index document with every expression as a tree, and the problems of expressions given as
- * texts.
+ * Returns the body of an index document with every expression as a tree, and the errors in expressions given as texts.
  */
 export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData | undefined): BodyWithTrees {
   const findings: Finding[] = [];
@@ -55,10 +54,10 @@ export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData
   return { body, findings, texts };
 }
 
-/** Members of a weighting, other than its class, that are expressions. */
+/** Members of a weighting, other than its class, that may be expressions. */
 const WeightingLimits = WeightingSpec.pick({ cap: true, phase_in: true });
 
-/** Replaces an expression that is a constant by a number as the cap of a weighting. */
+/** Replaces the cap of a weighting by a number if it is a constant expression. */
 function addNumber(weighting: UncheckedBody): UncheckedBody {
   const { cap } = weighting;
   // An expression that cannot be parsed has no text.
@@ -101,7 +100,7 @@ function definitionsWithTrees(
     return [name, addText(read.tree ?? { node: 'value', value: 0 })];
   });
   const units = createUnitReader(new Map(entries.filter(isTree)));
-  // Units of datapoints defined elsewhere are known only now.
+  // Units of datapoints that are defined elsewhere are known only now.
   for (const [path, { text, problems }] of texts) {
     if (!path.startsWith('datapoints.') || problems.length > 0) continue;
     const later = readExpression(text, 'number', units).problems;
@@ -114,7 +113,7 @@ const isTree = (entry: [string, unknown]): entry is [string, ExpressionNode] => 
 
 const RESERVED: ReadonlySet<string> = new Set([...DERIVED_NAMES, 'DIVIDEND']);
 
-/** Finds ambiguous names, and definitions that refer to themselves or read too much. */
+/** Reports ambiguous names, definitions that refer to themselves, and definitions that read too much data. */
 function definitionFindings(datapoints: UncheckedBody, market: MarketData | undefined): Finding[] {
   const trees = new Map(Object.entries(datapoints).filter(isTree));
   const named = [...trees.keys()].flatMap((name) => nameFindings(name, `datapoints.${name}`, market));
@@ -130,7 +129,7 @@ function definitionFindings(datapoints: UncheckedBody, market: MarketData | unde
   return [...named, createError('OUT_OF_RANGE', `datapoints.${large}`, message)];
 }
 
-/** Finds ambiguous names of plug-ins. */
+/** Reports ambiguous names of plug-ins. */
 function pluginNameFindings({ plugins, datapoints }: UncheckedBody, market: MarketData | undefined): Finding[] {
   if (!isObject(plugins)) return [];
   return Object.keys(plugins).flatMap((name) => {

@@ -10,7 +10,7 @@ import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { createError, isObject } from './index-context.js';
 import { findUnknownMembers } from './unknown-members.js';
 
-/** Returns findings about the settings of changes between reviews, if their shape is valid. */
+/** Returns findings about the settings of changes between reviews, if they match the schema. */
 export function checkEvents(events: unknown): Finding[] {
   if (!isObject(events)) return [];
   const { replacement, reserve, fast_exit: exit } = events;

@@ -6,7 +6,7 @@ import type { NamedPlugins, PluginDocument, PluginKind } from '../documents/plug
 import { findSelectionClass, findWeightingClass } from '../rules/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
 
-/** A stored plug-in with the hash of its document. */
+/** Stored plug-in with the hash of its document. */
 export interface StoredPluginCode {
   readonly plugin: PluginDocument;
   readonly sha256: string;
@@ -17,7 +17,7 @@ export interface FilledDocument {
   readonly findings: readonly Finding[];
 }
 
-/** A definition with the code of its plug-ins, and the errors about them. */
+/** Returns a definition with the code of its plug-ins, and errors about the plug-ins. */
 export function fillPlugins(
   document: IndexDocument,
   pluginOf: (id: string) => StoredPluginCode | undefined,
@@ -53,7 +53,8 @@ export function fillPlugins(
 }
 
 /**
- * Returns a definition as it is stored, without what runs add to it: code of plug-ins, recorded changes of calendars.
+ * Returns a definition as it is stored, without the parts that runs add: code of plug-ins, recorded changes of
+ * calendars.
  */
 export function removeComputedParts({ closures: _closures, ...document }: IndexDocument): IndexDocument {
   const { plugins } = document;
@@ -70,7 +71,7 @@ function kindTakenBy(type: string): PluginKind | undefined {
   return entry?.takesPlugin === true ? entry.category : undefined;
 }
 
-/** Rules that name another kind of plug-in, or none. */
+/** Reports rules that refer to a plug-in of another kind, or to no plug-in. */
 function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedPlugins): Finding[] {
   const rows = [
     ...(pipeline?.selection ?? []).map((row, i) => ({ row, path: `pipeline.selection[${i}]` })),

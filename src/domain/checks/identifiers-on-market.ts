@@ -12,10 +12,10 @@ import { UniverseSpec, type DerivationPayload, type IndexDocument } from '../doc
 import type { ReviewSpec } from '../documents/review-spec.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 
-/** Maximum number of securities listed individually; the rest are counted. */
+/** Maximum number of securities listed individually; the others are counted. */
 const NAMES_LISTED_MAX = 20;
 
-/** Maximum number of unknown securities that are compared with every security of the market. */
+/** Maximum number of unknown securities for which similar securities of the market are searched. */
 const NAMES_COMPARED_MAX = 5;
 
 /** Security that a document lists. */
@@ -26,8 +26,8 @@ interface ListedName extends NamedAsset {
 }
 
 /**
- * Finds securities and groups of a document that the market does not contain: warnings, because the others are
- * computed.
+ * Reports securities and groups of a document that the market does not contain, as warnings, because the other
+ * securities are computed.
  */
 export function findUnknownNames(document: IndexDocument, market: MarketData): Finding[] {
   const { universe, pipeline, derivation, events, reviews = [] } = document;
@@ -44,7 +44,7 @@ export function findUnknownNames(document: IndexDocument, market: MarketData): F
   return [...names, ...findUnknownGroups(derivation?.constraints ?? [], market, 'derivation.constraints')];
 }
 
-/** Finds unknown securities and groups in constraint rows. @param path Path of their list. */
+/** Reports unknown securities and groups in constraint rows. @param path path of the list of rows */
 export function findUnknownRowNames(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
   return [...strangers(rowNames(rows, path), market), ...findUnknownGroups(rows, market, path)];
 }
@@ -81,7 +81,7 @@ interface Place {
   readonly rowId?: string | null;
 }
 
-/** Returns securities in the parameters of a class, with the list that contains each. */
+/** Returns the securities in the parameters of a class, with the list that contains each security. */
 function listValues(
   entry: { readonly params: z.ZodObject } | undefined,
   params: unknown,
@@ -95,7 +95,10 @@ function listValues(
   }));
 }
 
-/** @cost for each of a few unknown securities O(N) comparisons of words */
+/**
+ * Reports securities that the market does not contain. @cost O(N) string comparisons for each of a few unknown
+ * securities
+ */
 function strangers(names: readonly ListedName[], market: MarketData): Finding[] {
   if (names.length === 0) return [];
   const held = new Set(market.identifiers);

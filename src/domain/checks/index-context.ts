@@ -3,16 +3,16 @@ import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import type { IndexDocument } from '../documents/index-document.js';
 
-/** Context of a document's checks. */
+/** Context of the checks of a document. */
 export interface IndexContext {
   readonly calendars: readonly CalendarOption[];
-  /** Returns a calendar, on whose sessions review dates are checked. */
+  /** Returns a calendar, whose sessions the review dates are checked against. */
   readonly calendarOf?: Calendars['get'] | undefined;
-  /** Returns a stored document; undefined if none can be read. */
+  /** Returns a stored document; undefined if it does not exist or cannot be read. */
   readonly indexOf: (id: string) => IndexDocument | undefined;
   /** Document that the checked one replaces. */
   readonly replaces?: IndexDocument | undefined;
-  /** Current market: missing data in it gives a warning. */
+  /** Current market: missing data give a warning. */
   readonly market?: MarketData | undefined;
 }
 

@@ -20,7 +20,7 @@ interface Reached {
 }
 
 /**
- * Finds data that begins only after the first session of an overlay that needs it, if that can be determined without a
+ * Reports data that begin after the first session of an overlay that needs them, if that can be determined without a
  * run.
  */
 export function findLateRates(indexId: string, reached: Reached): Finding[] {
@@ -32,13 +32,13 @@ export function findLateRates(indexId: string, reached: Reached): Finding[] {
     document as OverlayDocument,
     { market, severity: 'error', indexOf: (id) => documents[id] },
     day,
-  ); // This was checked above.
+  ); // The document was checked above.
 }
 
 /**
- * Returns a session on or before which an index begins, if it does: For a universe of all or of listed securities this
- * is the first session on or after the base date with a price bar of one of them; for an overlay, the first session on
- * which all underlying indices have begun. Undefined if only a run can determine it.
+ * Returns a day by which an index has certainly begun: for a universe of all or of listed securities, the first session
+ * on or after the base date with a price bar of one of them; for an overlay, the first session on which all underlying
+ * indices have begun. Undefined if only a run can determine it.
  * @cost O(securities) for each earlier row
  */
 function beginsBy(indexId: string, reached: Reached): Day | undefined {
@@ -50,7 +50,7 @@ function beginsBy(indexId: string, reached: Reached): Day | undefined {
   if (!isOverlayDocument(document)) return undefined;
   const beneath = listSources(document).map((id) => beginsBy(id, reached));
   if (beneath.some((day) => day === undefined)) return undefined;
-  const from = Math.max(base, ...(beneath as Day[])); // This was checked above.
+  const from = Math.max(base, ...(beneath as Day[])); // The calendar was checked above.
   return calendar.sessions[findFirstAtLeast(calendar.sessions, from)];
 }
 
@@ -72,5 +72,5 @@ function findFirstPriced(
   return undefined;
 }
 
-/** Identifiers that may be exchange rates are not constituents. */
+/** Form of an exchange rate; such identifiers are not constituents. */
 const PAIR = /^[A-Z]{6}$/;

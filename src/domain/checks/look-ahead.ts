@@ -9,12 +9,12 @@ interface KnownMarket {
   readonly calendar: Calendar;
   /** First day with prices; null without a store. */
   readonly firstDay: Day | null;
-  /** Returns the last day of the returns of a stored risk model; undefined for an unknown one. */
+  /** Returns the last day of the returns of a stored risk model; undefined for an unknown model. */
   readonly observedEndOf: (modelId: string) => string | undefined;
 }
 
 /**
- * Warns if the stored risk model of a definition contains returns after its first decision, which a run then refuses.
+ * Warns if the stored risk model of a definition contains returns after its first decision; a run refuses such a model.
  */
 export function lookAheadFindings(
   document: IndexDocument,

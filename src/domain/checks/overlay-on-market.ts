@@ -16,7 +16,7 @@ interface OnMarket {
 }
 
 /**
- * Finds series of rates, and exchange rates, that a market lacks for an overlay; data that begins too late gives a
+ * Reports series of rates and exchange rates that a market lacks for an overlay; data that begin too late give a
  * warning.
  */
 export function checkOverlayOnMarket(document: OverlayDocument, on: OnMarket): Finding[] {
@@ -26,7 +26,7 @@ export function checkOverlayOnMarket(document: OverlayDocument, on: OnMarket): F
   return [...missing, ...findLateSeries(document, on, base), ...unquote(document, on)];
 }
 
-/** Finds series that a market lacks, and series whose values cannot be rates. */
+/** Reports series that a market lacks, and series whose values cannot be rates. */
 function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, severity }: OnMarket): Finding[] {
   return findOverlayType(overlay)
     .series(overlay)
@@ -41,7 +41,7 @@ function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, se
         const message = `overlay.${member} must be an interest rate in percent per year, but ${id} is the name of an exchange rate.`;
         return [{ severity, code: 'VALUE_TYPE_MISMATCH', path, message, value: id }];
       }
-      // The run refuses the values that it cannot use.
+      // The run refuses values that it cannot use.
       const beyond = severity === 'error' ? undefined : findInvalidRate(held);
       if (beyond === undefined) return [];
       return [{ severity, code: 'OUT_OF_RANGE', path, message: describeRateBeyond(beyond), value: beyond.value }];
@@ -51,8 +51,8 @@ function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, se
 const isPair = (id: string): boolean => parsePair(id)?.every(isCurrency) === true;
 
 /**
- * Finds rates whose stated currency differs from the one they are used for. If the overlay has a rate for that other
- * currency, the two are swapped and computation is refused. Any other currency may be intended, as for a pegged
+ * Reports rates whose stated currency differs from the currency they are used for. If the overlay also has a rate for
+ * the stated currency, the two are swapped, which is an error. Any other currency may be intended, as for a pegged
  * currency.
  */
 function findOtherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
@@ -74,8 +74,8 @@ function findOtherCurrencies(document: OverlayDocument, { market, indexOf, sever
 }
 
 /**
- * Finds series and exchange rates that begin after a day on which an overlay needs them.
- * @param day its first session, or an earlier day
+ * Reports series and exchange rates that begin after a day on which an overlay needs them.
+ * @param day first session of the overlay, or an earlier day
  */
 export function findLateSeries(
   document: OverlayDocument,
@@ -98,7 +98,7 @@ export function findLateSeries(
   });
 }
 
-/** Finds exchange rates that a market lacks for a conversion. */
+/** Reports exchange rates that a market lacks for a conversion. */
 function missingPairs(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const { id, currency } = document;
   const holds = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
@@ -119,7 +119,7 @@ export function listConvertedCurrencies(document: OverlayDocument, indexOf: Inde
   return [...new Set([...beneath, ...type.weighed(overlay)])];
 }
 
-/** Finds hedged currencies in which no security of the market is quoted. */
+/** Reports hedged currencies in which no security of the market is quoted. */
 function unquote(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const { overlay } = document;
   const beneath = listSources(document).flatMap((source) => indexOf(source)?.currency ?? []);

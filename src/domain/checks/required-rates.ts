@@ -5,8 +5,8 @@ import type { MarketData } from '../market/market-data.js';
 import { isBlank, createReferenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
 
 /**
- * Returns market identifiers of the exchange rates into the currency of an index that the securities of a universe (by
- * default all) need and that the store has neither directly nor as a cross rate, ascending.
+ * Returns the identifiers of the missing exchange rates, ascending: rates into the currency of an index that the
+ * securities of a universe (default: all) need and that the store has neither directly nor as a cross rate.
  */
 export function findMissingRates(market: MarketData, document: IndexDocument): string[] {
   const missing = listRequiredCurrencies(market, document).filter(
@@ -15,7 +15,7 @@ export function findMissingRates(market: MarketData, document: IndexDocument): s
   return [...new Set(missing.map((from) => createPair(from, document.currency)))].sort();
 }
 
-/** Returns currencies of the securities that a universe lists, or of all securities by default. */
+/** Returns the currencies of the securities that a universe lists; of all securities by default. */
 export function listRequiredCurrencies(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
   const own = findListedNames(universe);
   const list = own && new Set(own);
@@ -24,12 +24,12 @@ export function listRequiredCurrencies(market: MarketData, { universe }: Pick<In
   );
 }
 
-/** Returns true if a market has a security or series with a name. */
+/** Returns true if a market has a security or series of this name. */
 export function isHeld(market: MarketData, name: string): boolean {
   return namesHeld(market).has(name);
 }
 
-/** Currencies in which securities of a market are quoted, including that of the store. */
+/** Returns the currencies in which securities of a market are quoted, including the currency of the store. */
 export const listCurrencies = (market: MarketData): string[] => [
   ...namesByCurrency(market).keys(),
   ...(market.currency == null ? [] : [market.currency]),
@@ -38,7 +38,7 @@ export const listCurrencies = (market: MarketData): string[] => [
 const cache = new WeakMap<MarketData, ReadonlyMap<string, readonly string[]>>();
 const heldBy = new WeakMap<MarketData, ReadonlySet<string>>();
 
-/** Returns securities and series of a market. @cost O(N) the first time */
+/** Returns the securities and series of a market. @cost O(N) on the first call */
 function namesHeld(market: MarketData): ReadonlySet<string> {
   const known = heldBy.get(market) ?? new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
   heldBy.set(market, known);
@@ -46,8 +46,8 @@ function namesHeld(market: MarketData): ReadonlySet<string> {
 }
 
 /**
- * Returns the securities of a market that ever had a currency, by its code. @cost O(rows of the reference table) the
- * first time
+ * Returns the securities of a market that ever had a currency, by currency code. @cost O(rows of the reference table)
+ * on the first call
  */
 function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly string[]> {
   const known = cache.get(market);
@@ -66,8 +66,8 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
 }
 
 /**
- * Returns the securities of a universe (by default all) without a currency on some day with a price bar, if the store
- * declares none: their prices are assumed to be in the currency of the index. Ascending, without exchange rates.
+ * Returns the securities of a universe (default: all) with a price bar but no currency on some day, ascending, without
+ * exchange rates; none if the store declares a currency. Their prices are assumed to be in the currency of the index.
  */
 export function listSecuritiesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
   if (market.currency != null) return [];
@@ -80,7 +80,7 @@ export function listSecuritiesWithoutCurrency(market: MarketData, { currency, un
 const blank = new WeakMap<MarketData, readonly string[]>();
 
 /**
- * Returns securities that have a price bar but no currency on some day, ascending.
+ * Returns the securities with a price bar but no currency on some day, ascending.
  * @cost O(N), and O(T) for each security whose currency begins late, on the first call
  */
 function blankNames(market: MarketData): readonly string[] {

@@ -16,7 +16,10 @@ interface Dated extends PlacedReview {
   readonly positions: Int32Array;
 }
 
-/** Finds reviews that never run, that cancel each other on one date, or that begin within the phase of another. */
+/**
+ * Reports reviews that never run, that override each other on a date, or that take effect during the phase-in of
+ * another review.
+ */
 export function checkReviewCollisions(reviews: readonly PlacedReview[]): Finding[] {
   const dated = reviews.map((review): Dated => ({
     ...review,
@@ -35,7 +38,7 @@ function neverRun({ id, path, positions }: Dated): Finding[] {
   return [{ severity: 'warning', code: 'NO_EFFECT', path, message }];
 }
 
-/** Reports an error if another review takes effect before the phase of one is complete. */
+/** Reports an error if another review takes effect before the phase-in of a review is complete. */
 function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other: Dated): Finding[] {
   const closes = countPhaseCloses(rebalance.phase);
   if (closes === 1) return [];
@@ -51,8 +54,8 @@ function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other:
 }
 
 /**
- * Warns if a review has the date and the scope of a later one in the document, which then alone has an effect. Dates that
- * a previous warning covers are not reported again.
+ * Warns if a later review in the document has the same date and scope and overrides this one. Dates covered by a
+ * previous warning are not reported again.
  */
 function overridden(one: Dated, others: readonly Dated[]): Finding[] {
   const free = new Set(one.positions);

@@ -14,7 +14,7 @@ import { checkReviewCollisions, type PlacedReview } from './review-collisions.js
 import { checkRuleRows } from './rule-rows.js';
 import { findUnknownMembers } from './unknown-members.js';
 
-/** Returns findings about the dates of rebalances and their reviews, if their shape is valid. */
+/** Returns findings about the dates of rebalances and reviews, if they match the schema. */
 export function checkReviews(body: UncheckedBody, context: IndexContext): readonly Finding[] {
   const own = cadenceFindings(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
   const { reviews } = body;
@@ -53,7 +53,7 @@ interface CadencePlace {
 
 interface CheckedCadence {
   readonly findings: readonly Finding[];
-  /** Absent if the calendar or the base date is unknown. */
+  /** Cadence on its calendar; absent if the calendar or the base date is unknown. */
   readonly placed?: PlacedCadence;
 }
 
@@ -74,7 +74,7 @@ function cadenceFindings(rebalance: unknown, { body, context, path }: CadencePla
   return { findings: [...own, ...checkDateOrder(placed), ...checkPhase(placed)], placed };
 }
 
-/** Members of a cadence that are objects, in which unknown members are errors. */
+/** Members of a cadence that are objects and in which unknown members are errors. */
 const NEW_MEMBERS = [
   ['reference', DateRule],
   ['announcement', DateRule],
@@ -93,7 +93,7 @@ function idleReviews(reviews: readonly unknown[]): Finding[] {
   return [{ severity: 'warning', code: 'NO_EFFECT', path: 'reviews', message }];
 }
 
-/** Reports ids of reviews that are already used, also by the rebalance of the document itself. */
+/** Reports duplicate ids of reviews, including the id of the document's own rebalance. */
 function reportRepeatedReviews(ids: readonly unknown[]): Finding[] {
   return ids.flatMap((id, i) => {
     const path = `reviews[${i}].id`;
@@ -111,7 +111,7 @@ function reportRepeatedReviews(ids: readonly unknown[]): Finding[] {
   });
 }
 
-/** Reports members that the scope of a review does not read, and weightings that it cannot have. */
+/** Reports members that the scope of a review ignores, and weightings that it does not permit. */
 function scopeFindings(
   { scope, selection, weighting }: UncheckedBody,
   path: string,
@@ -146,7 +146,7 @@ function scopeFindings(
   ];
 }
 
-/** Reports fixed numbers of shares combined with weights: a split would be ambiguous. */
+/** Reports a combination of fixed numbers of shares with weights, in which the allocation would be ambiguous. */
 function reportMixedShares(path: string, own: string, base: string): Finding {
   const message = `${path}.weighting.type is ${own} and pipeline.weighting.type is ${base}: ${PRICE_WEIGHT} must be the weighting of every review or of none.`;
   return createError('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: own });

@@ -1,7 +1,7 @@
 import type { Finding } from '../refusals/findings.js';
 import { createError, isObject, type UncheckedBody } from './index-context.js';
 
-/** Reports rounding settings that lack a requirement or have no effect. */
+/** Reports rounding settings that lack a required member or have no effect. */
 export function checkRounding(body: UncheckedBody): Finding[] {
   const { rounding, base_market_value: base } = body;
   const isOverlay = isObject(body['overlay']);
@@ -21,7 +21,7 @@ export function checkRounding(body: UncheckedBody): Finding[] {
   ];
 }
 
-/** Returns the reason why divisor and index shares are not rounded; null if they are. */
+/** Returns the reason why divisor and index shares are not rounded; null if they can be. */
 function reinvestsInConstituents({ pipeline }: UncheckedBody): string | null {
   const treatment = isObject(pipeline) && isObject(pipeline['treatment']) ? pipeline['treatment'] : {};
   return treatment['reinvestment'] === 'constituent'

@@ -8,7 +8,10 @@ import { createError, isObject, type UncheckedBody } from './index-context.js';
 import { findUnknownMembers } from './unknown-members.js';
 import { checkWeighting } from './weighting-findings.js';
 
-/** Returns findings about the selection and weighting of a pipeline or a review: rows by class, duplicate ids, caps. */
+/**
+ * Returns findings about the selection and weighting of a pipeline or a review: parameters of rows by class, duplicate
+ * ids, caps.
+ */
 export function checkRuleRows(holder: UncheckedBody, path: string): Finding[] {
   const { selection, weighting } = holder;
   const rows: readonly unknown[] = Array.isArray(selection) ? selection : [];
@@ -62,7 +65,10 @@ interface FallbackPlace {
   readonly schema: z.ZodObject;
 }
 
-/** Returns findings about parameters that override those of a rule, each together with the parameters of the rule. */
+/**
+ * Returns findings about parameters that override those of a rule, checked together with the other parameters of the
+ * rule.
+ */
 function fallbackFindings(row: UncheckedBody, { path, rowId, schema }: FallbackPlace): Finding[] {
   const { params = {}, fallback } = row;
   if (!Array.isArray(fallback)) return [];

@@ -12,10 +12,10 @@ import { findOverlayType } from '../overlays/catalogue.js';
 import { bindPipeline, listReads } from '../rules/bound-pipeline.js';
 import { listMissingColumns } from '../rules/field-findings.js';
 
-/** Kinds of data that a document reads by name. */
+/** Kinds of data that a document refers to by name. */
 export const NEED_KINDS = ['column', 'series', 'universe'] as const;
 
-/** Column of the market or the reference data, series, or universe. */
+/** Column of the market or of the reference data, series, or universe. */
 export interface DataNeed {
   readonly kind: (typeof NEED_KINDS)[number];
   readonly name: string;
@@ -31,10 +31,10 @@ const CLOSES: Named = {
   universes: [],
 };
 
-/** Returns the data that the documents of a template read in addition to closes, each once. */
+/** Returns the data that the documents of a template read in addition to closes, without duplicates. */
 export const listDataNeeds = (documents: readonly IndexDocument[]): DataNeed[] => listMissingNeeds(documents, CLOSES);
 
-/** Returns the part of it that a market lacks. */
+/** Returns the data that the documents of a template read and a market lacks, without duplicates. */
 export function listMissingNeeds(documents: readonly IndexDocument[], market: Named): DataNeed[] {
   const needs = documents.flatMap((document) => [
     ...columnsOf(document, market).map((name): DataNeed => ({ kind: 'column', name })),

@@ -2,7 +2,7 @@ import { didYouMean } from '#base/text/nearest-name.js';
 import type { Finding } from '../refusals/findings.js';
 import { createError, isObject } from './index-context.js';
 
-/** Reports unknown members of an object as errors, where a document would drop them. */
+/** Reports unknown members of an object as errors, because a document would silently drop them. */
 export function findUnknownMembers(value: unknown, accepted: readonly string[], path: string): Finding[] {
   if (!isObject(value)) return [];
   return Object.keys(value)

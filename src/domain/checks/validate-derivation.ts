@@ -12,7 +12,7 @@ import { RelaxEntry, findStepParameter } from '../constraints/relax-step.js';
 import { findUnknownMembers } from './unknown-members.js';
 import { checkReference } from './validate-reference.js';
 
-/** Checks source, objective and constraint rows of a derived index. */
+/** Checks the source, objective and constraint rows of a derived index. */
 export function checkDerivation(
   derivation: UncheckedBody,
   body: UncheckedBody,
@@ -51,7 +51,7 @@ export function reportDroppedSource({ id, derivation }: UncheckedBody, { replace
   return [createError('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
 }
 
-/** Checks rows of valid shape. Positions are kept so that paths match the request. */
+/** Checks the constraint rows that match the schema. Positions are kept, so that paths match the request. */
 function constraintFindings(rows: readonly unknown[]): Finding[] {
   const shaped = rows.map((row) =>
     ConstraintRow.safeParse(isObject(row) ? { id: row['id'], type: row['type'], params: row['params'] } : row),
@@ -71,7 +71,7 @@ function constraintFindings(rows: readonly unknown[]): Finding[] {
   );
 }
 
-/** Reports missing rows, steps that their class does not accept, and unknown members. */
+/** Reports relaxation entries for missing rows, steps that the class of a row does not accept, and unknown members. */
 function relaxFindings(relax: unknown, constraints: unknown): Finding[] {
   if (!Array.isArray(relax)) return [];
   const rows = (Array.isArray(constraints) ? constraints : []).flatMap(
@@ -110,8 +110,8 @@ function stepsFindings(row: ConstraintRow, { steps }: RelaxEntry, path: string):
 }
 
 /**
- * Fields that a derived index copies from its parent when it is created. They do not follow later changes of the
- * parent.
+ * Fields that a derived index copies from its parent when it is created. Later changes of the parent do not affect
+ * them.
  */
 export const INHERITED_FIELDS = ['base_date', 'base_value', 'currency', 'calendar', 'rebalance'] as const;
 

@@ -27,15 +27,15 @@ import { checkCalledReferences } from './validate-reference.js';
 import { checkUniverse } from './validate-universe.js';
 
 export interface CheckedIndex {
-  /** Document with its defaults, without unknown fields; undefined if a finding is an error. */
+  /** Document with defaults, without unknown fields; undefined if a finding is an error. */
   readonly document: IndexDocument | undefined;
-  /** Every finding, in served order. */
+  /** All findings in the order in which they are served. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * Checks an index document in one pass: its shape, the parameters of every row, the combination of rows, the documents
- * it refers to, and (as warnings) data that the current market lacks.
+ * Checks an index document: its shape, the parameters of every row, the combination of rows, references to other
+ * documents, and (as warnings) data that the current market lacks.
  */
 export function validateIndex(sent: UncheckedBody, context: IndexContext): CheckedIndex {
   const {
@@ -82,7 +82,10 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
   return { document, findings: sortFindings(locateInTexts(findings.filter(isSaidOnce), texts)) };
 }
 
-/** Returns false for a warning that repeats an error: a member that the document ignores and its object refuses. */
+/**
+ * Returns false for a warning that repeats an error: an unknown member that is both ignored by the document and refused
+ * by its object.
+ */
 function isSaidOnce({ severity, code, path }: Finding, _: number, all: readonly Finding[]): boolean {
   const isError = (other: Finding): boolean => other.severity === 'error' && other.code === code && other.path === path;
   return severity === 'error' || !all.some(isError);
@@ -99,16 +102,16 @@ function idleDatapoints(body: UncheckedBody): Finding[] {
     });
 }
 
-/** Members of a document that older clients do not send: unknown members in them are errors. */
+/** Members of a document that older clients do not send; unknown members within them are errors. */
 const STRICT_MEMBERS = ['overlay', 'rounding', 'amendments'];
 
-/** Documents of immutable bodies. */
+/** Parsed documents by their frozen bodies. */
 const documentsOf = new WeakMap<object, IndexDocument>();
 
 /**
- * Reads a stored body as a document, with the defaults of the version that stored it; undefined if it does not satisfy
+ * Reads a stored body as a document, with the defaults of the version that stored it; undefined if it does not match
  * the schema.
- * @cost one validation; nothing for a frozen body that was read before
+ * @cost one validation; none for a frozen body that was read before
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
   const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
@@ -121,7 +124,7 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   return document;
 }
 
-/** Returns a body as it would be stored, with current defaults; undefined if it does not satisfy the schema. */
+/** Returns a body as it would be stored, with current defaults; undefined if it does not match the schema. */
 export function parseAcceptedIndex(body: unknown): IndexDocument | undefined {
   const { data } = IndexDocument.safeParse(body);
   return data && accept(data);
@@ -130,8 +133,8 @@ export function parseAcceptedIndex(body: unknown): IndexDocument | undefined {
 const accept = (document: IndexDocument): IndexDocument => stateIndexDefaults(addDefaultUniverse(document), 'today');
 
 /**
- * Adds the default universe, all securities, to an index that selects by rules. A derived index has the universe of its
- * source.
+ * Adds the default universe, all securities, to an index that selects by rules. The universe of a derived index is that
+ * of its source.
  */
 function addDefaultUniverse(document: IndexDocument): IndexDocument {
   return isDerivedDocument(document) || isOverlayDocument(document) || document.universe !== undefined
@@ -139,7 +142,7 @@ function addDefaultUniverse(document: IndexDocument): IndexDocument {
     : { ...document, universe: { kind: 'all' } };
 }
 
-/** Returns assumptions about a market for a document; none if a source index is missing. */
+/** Returns the assumptions about a market that a document makes; none if a source index is missing. */
 export function listAssumptions(
   document: IndexDocument,
   market: MarketData,
@@ -149,7 +152,7 @@ export function listAssumptions(
   return treatment === undefined ? [] : reportAssumptions({ document, treatment, market, indexOf });
 }
 
-/** Checks the id, the calendar and the kind of index. */
+/** Checks the id, the calendar and the kind of an index. */
 function checkOwnFindings(body: UncheckedBody, { calendars }: IndexContext): Finding[] {
   const findings: Finding[] = [];
   const { id, calendar } = body;
@@ -191,7 +194,7 @@ function checkOwnFindings(body: UncheckedBody, { calendars }: IndexContext): Fin
   return findings;
 }
 
-/** Checks every row by class, duplicate ids, and contradictory limits. */
+/** Checks every row by its class, and reports duplicate ids and contradictory limits. */
 function pipelineFindings(pipeline: UncheckedBody): Finding[] {
   return [...checkRuleRows(pipeline, 'pipeline'), ...checkBreachRule(pipeline['treatment'])];
 }

@@ -20,7 +20,7 @@ const WEIGHTS_TOLERANCE = 1e-9;
 /** Checks that the underlying indices of an overlay are stored and do not refer back to it. */
 export function checkOverlay(body: UncheckedBody, { indexOf }: IndexContext): Finding[] {
   const { overlay, source_index_id: source } = body;
-  // The type check refuses a value that is not an object.
+  // The check of the type refuses a value that is not an object.
   const isAbsent = overlay === undefined || overlay === null;
   if (!isObject(overlay)) return source === undefined || !isAbsent ? [] : [strayField('source_index_id')];
   if (overlay['type'] !== 'blend') {
@@ -44,7 +44,8 @@ function strayField(path: string): Finding {
 }
 
 /**
- * Adds the default currency of an overlay: the currency into which it converts, otherwise that of the underlying index.
+ * Adds the default currency of an overlay: the currency into which it converts, or otherwise the currency of the
+ * underlying index.
  */
 export function addOverlayCurrency(body: UncheckedBody, { indexOf }: IndexContext): UncheckedBody {
   const { overlay, currency } = body;
@@ -56,7 +57,7 @@ export function addOverlayCurrency(body: UncheckedBody, { indexOf }: IndexContex
   return taken === undefined ? body : { ...body, currency: taken };
 }
 
-/** Reports the default schedule of a blend, by which the weights of several parts are restored. */
+/** Reports the default schedule of a blend, on which the weights of several parts are reset. */
 export function reportBlendDefaults({ overlay }: UncheckedBody): Finding[] {
   if (!isObject(overlay) || overlay['type'] !== 'blend' || overlay['rebalance'] !== undefined) return [];
   if (!Array.isArray(overlay['parts']) || overlay['parts'].length < 2) return [];
@@ -80,7 +81,7 @@ export function checkOverlayTerms(document: IndexDocument, { indexOf }: Pick<Ind
   ];
 }
 
-/** Returns the remarks of an overlay type on its members. */
+/** Returns the findings of an overlay type about its members. */
 function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: IndexDocument | undefined): Finding[] {
   const remarks = findOverlayType(overlay).remarks(overlay, { currency: source?.currency, baseValue });
   return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
@@ -88,7 +89,7 @@ function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: 
 
 const usualRebalance = callOnce(() => JSON.stringify(RebalanceSpec.parse({})));
 
-/** Reports the schedule of an overlay, which the underlying indices determine. */
+/** Reports a schedule of an overlay, which has no effect because the underlying indices determine it. */
 function reportOwnRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
   if (JSON.stringify(rebalance) === usualRebalance()) return [];
   const instead =
@@ -102,7 +103,7 @@ function reportOwnRebalance({ rebalance, overlay }: OverlayDocument): Finding[] 
 
 type Blend = Extract<OverlayDocument['overlay'], { type: 'blend' }>;
 
-/** Reports parts that are indices of different return variants; a blend holds them in one. */
+/** Reports parts that are indices of different return variants; all parts of a blend must have one variant. */
 function returnFindings(
   { variant }: Blend,
   sources: readonly IndexDocument[],
@@ -149,7 +150,7 @@ function blendFindings({ parts, rebalance }: Blend): Finding[] {
   ];
 }
 
-/** Warns that an overlay begins with the last of its underlying indices. */
+/** Warns that an overlay begins when the last of its underlying indices begins. */
 function beginFindings({ base_date: begin }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
   const [last] = sources.toSorted((a, b) => (a.base_date < b.base_date ? 1 : -1));
   if (last === undefined || last.base_date <= begin) return [];
@@ -158,8 +159,8 @@ function beginFindings({ base_date: begin }: OverlayDocument, sources: readonly 
 }
 
 /**
- * Requires the currency of an overlay to be the one into which it converts; without a conversion, that of the
- * underlying index.
+ * Requires the currency of an overlay to be the currency into which it converts; without a conversion, the currency of
+ * the underlying index.
  */
 function currencyFindings({ currency, overlay }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
   const to = findOverlayType(overlay).currency(overlay);
@@ -194,7 +195,7 @@ function currencyFindings({ currency, overlay }: OverlayDocument, sources: reado
   );
 }
 
-/** Reports parts in another currency than the first. */
+/** Reports parts whose currency differs from that of the first part. */
 function partCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Finding[] {
   const currencyOf = new Map(sources.map(({ id, currency }) => [id, currency]));
   const first = parts[0]!.index_id;
@@ -208,7 +209,7 @@ function partCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Fi
 }
 
 /**
- * Reports selection and optimisation on overlays: they need securities, which an overlay holds only through its
+ * Reports selection and optimisation on overlays: they require securities, which an overlay holds only through its
  * underlying indices.
  */
 function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): Finding[] {
@@ -232,7 +233,7 @@ function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): F
 }
 
 /**
- * Refuses requests about the decisions of an overlay, because its underlying indices make them.
+ * Refuses requests about the decisions of an overlay, because its underlying indices make the decisions.
  * @throws Refusal VALIDATION_FAILED
  */
 export function assertDecides(document: IndexDocument): void {

@@ -9,7 +9,7 @@ import type { Finding } from '../refusals/findings.js';
 type Inputs = PluginDocument['inputs'];
 type Parameters = PluginDocument['parameters'];
 
-/** A plug-in as a client sends it: inputs and parameters may be written short. */
+/** Plug-in as sent by a client: inputs and parameters may have a short form. */
 export interface PluginDraft extends Omit<PluginDocument, 'inputs' | 'parameters'> {
   readonly inputs: Readonly<Record<string, string | Inputs[string]>>;
   readonly parameters: Readonly<Record<string, Parameters[string]['default'] | Parameters[string]>>;
@@ -21,7 +21,7 @@ export const checkPlugin = (plugin: PluginDocument): readonly Finding[] => [
   ...parameterFindings(plugin),
 ];
 
-/** Returns an error in the source. @param fault the message of the sandbox */
+/** Returns a finding about an error in the source. @param fault message of the sandbox */
 export const createSourceFinding = (fault: string): Finding => ({
   severity: 'error',
   code: 'PLUGIN_FAULT',
@@ -29,7 +29,7 @@ export const createSourceFinding = (fault: string): Finding => ({
   message: `The source ${fault}.`,
 });
 
-/** Returns a plug-in with its defaults. */
+/** Returns a plug-in with defaults. */
 export function addPluginDefaults({ inputs, parameters, ...rest }: PluginDraft): PluginDocument {
   return {
     ...rest,

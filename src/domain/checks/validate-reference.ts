@@ -5,13 +5,15 @@ import type { IndexDocument } from '../documents/index-document.js';
 import { listCalledIndices, listNamedIndices } from '../documents/named-indices.js';
 
 /**
- * Returns the indices to which the universe, derivation, overlay or expressions of a document refer; its source first.
+ * Returns the indices to which the universe, derivation, overlay or expressions of a document refer, its source first.
  */
 export function listReferences(document: IndexDocument): readonly string[] {
   return [...new Set(listTexts(document).flatMap(({ document: text }) => listNamedIndices(text).map(({ id }) => id)))];
 }
 
-/** Returns findings on indices to which the expressions of a body refer, if they are not stored or refer back to it. */
+/**
+ * Returns findings about indices that the expressions of a body refer to and that are not stored or refer back to it.
+ */
 export function checkCalledReferences(body: UncheckedBody, indexOf: IndexContext['indexOf']): Finding[] {
   const reports = new Set<string>();
   const parts = ['datapoints', 'pipeline', 'derivation', 'reviews'].flatMap((part) =>
@@ -24,7 +26,7 @@ export function checkCalledReferences(body: UncheckedBody, indexOf: IndexContext
   });
 }
 
-/** Reports an index that is not stored, or that refers back to the document. */
+/** Reports a referenced index that is not stored or refers back to the document. */
 export function checkReference(id: string, ownId: unknown, path: string, indexOf: IndexContext['indexOf']): Finding[] {
   if (id === ownId)
     return [createError('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
@@ -37,7 +39,7 @@ export function checkReference(id: string, ownId: unknown, path: string, indexOf
   ];
 }
 
-/** Returns the path of references from the end of a chain to an index; undefined if there is none. */
+/** Returns the chain of references from an index back to the document; undefined if there is none. */
 function chainTo(
   ownId: unknown,
   chain: readonly string[],

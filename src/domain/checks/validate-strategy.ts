@@ -11,26 +11,26 @@ import { checkShape } from '../schema/shape.js';
 
 /** Data against which a strategy is checked. */
 export interface StrategyContext {
-  /** Returns a stored index; undefined if none can be read. */
+  /** Returns a stored index; undefined if it does not exist or cannot be read. */
   readonly indexOf: (id: string) => IndexDocument | undefined;
-  /** Returns true if an index, readable or not, is stored under an id. */
+  /** Returns true if an index is stored under an id, even if it cannot be read. */
   readonly isIndex: (id: string) => boolean;
   /** Returns true if a readable constraint set is stored under an id. */
   readonly isConstraintSet: (id: string) => boolean;
-  /** Current market: missing data in it gives a warning. */
+  /** Current market: missing data give a warning. */
   readonly market?: MarketData | undefined;
 }
 
 export interface CheckedStrategy {
-  /** Document with its defaults, without unknown fields; undefined if a finding is an error. */
+  /** Document with defaults, without unknown fields; undefined if a finding is an error. */
   readonly document: StrategyDocument | undefined;
-  /** Every finding, in served order. */
+  /** All findings in the order in which they are served. */
   readonly findings: readonly Finding[];
 }
 
 type Raw = Readonly<Record<string, unknown>>;
 
-/** Checks a strategy document in one pass. */
+/** Checks a strategy document. */
 export function validateStrategy(body: Raw, context: StrategyContext): CheckedStrategy {
   const shaped = checkShape(StrategyDocument, body, { unknownFields: 'warning' });
   const tooLarge = checkFinite(body);
@@ -45,7 +45,7 @@ export function validateStrategy(body: Raw, context: StrategyContext): CheckedSt
   return { document: hasErrors(findings) ? undefined : shaped.value, findings: sortFindings(findings) };
 }
 
-/** Finds missing documents to which a strategy refers: an error when it is saved, a problem once it is stored. */
+/** Reports missing documents to which a strategy refers: an error when it is saved, a warning once it is stored. */
 export function checkStrategy(strategy: Raw, { indexOf, isConstraintSet, market }: StrategyContext): Finding[] {
   const { index_id: indexId, constraint_set_id: constraintSetId, benchmark } = strategy;
   const findings: Finding[] = [];
@@ -82,7 +82,7 @@ export function checkStrategy(strategy: Raw, { indexOf, isConstraintSet, market 
   return findings;
 }
 
-/** Returns the refusals of a strategy on an overlay at a run. */
+/** Returns the findings for which a run refuses a strategy on an overlay. */
 function overlayProblems(strategy: Raw, indexOf: StrategyContext['indexOf']): Finding[] {
   const { index_id: indexId, constraint_set_id: constraintSetId, transaction_cost_bps: cost } = strategy;
   const index = typeof indexId === 'string' ? indexOf(indexId) : undefined;
@@ -102,7 +102,10 @@ function error(code: Finding['code'], path: string, message: string, rest: Parti
   return { severity: 'error', code, path, message, ...rest };
 }
 
-/** Checks the id: indices and strategies share their paths, so it must be unique among both and not part of a route. */
+/**
+ * Checks the id: indices and strategies share their URL paths, so it must be unique among both and must not be a part
+ * of a route.
+ */
 function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
   if (typeof id !== 'string') return [];
   if ((RESERVED_INDEX_IDS as readonly string[]).includes(id)) {
@@ -127,7 +130,7 @@ function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
     : [];
 }
 
-/** Returns findings about a cadence, if its shape is valid. */
+/** Returns findings about a cadence, if it matches the schema. */
 function cadenceFindings(rebalance: unknown): Finding[] {
   if (typeof rebalance !== 'object' || rebalance === null || Array.isArray(rebalance)) return [];
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });

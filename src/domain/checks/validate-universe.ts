@@ -4,7 +4,7 @@ import { createError, isObject, type IndexContext, type UncheckedBody } from './
 import { findUnknownMembers } from './unknown-members.js';
 import { checkReference } from './validate-reference.js';
 
-/** Checks the universe of a document: its kind, the members that the kind needs, and the indices in it. */
+/** Checks the universe of a document: its kind, the members that the kind requires, and the indices it refers to. */
 export function checkUniverse(body: UncheckedBody, { indexOf }: IndexContext): Finding[] {
   const universe = body['universe'];
   if (universe === undefined) return [];
@@ -52,7 +52,7 @@ function listOneUniverse(universe: unknown, place: UniversePlace): Finding[] {
   return kind === 'index' && typeof id === 'string' ? checkReference(id, ownId, `${path}.id`, indexOf) : [];
 }
 
-/** Checks the members of a set, and its parts. */
+/** Checks the members and parts of a set of universes. */
 function setFindings(universe: UncheckedBody, kind: string, place: UniversePlace): Finding[] {
   const { path } = place;
   const parts = universe['of'];
@@ -64,7 +64,7 @@ function setFindings(universe: UncheckedBody, kind: string, place: UniversePlace
   return [...unknown, ...parts.flatMap((part, i) => listOneUniverse(part, { ...place, path: `${path}.of[${i}]` }))];
 }
 
-/** Kinds of universes that have a member. Runs contain the securities of a watchlist next to it. */
+/** Kinds of universes that have a member. `watchlist` may accompany other members, because runs add its securities. */
 const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {
   id: ['named', 'index'],
   watchlist_id: ['watchlist'],

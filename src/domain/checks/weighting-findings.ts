@@ -5,7 +5,7 @@ import type { Finding } from '../refusals/findings.js';
 import { createError, isObject, type UncheckedBody } from './index-context.js';
 import { findUnknownMembers } from './unknown-members.js';
 
-/** Finds limits of a weighting that contradict each other or have no effect, and unknown members. */
+/** Reports limits of a weighting that contradict each other or have no effect, and unknown members. */
 export function checkWeighting(weighting: UncheckedBody, at: string): Finding[] {
   return [
     ...floorFindings(weighting, at),
@@ -24,7 +24,7 @@ function floorFindings({ floor, cap, cap_by: by }: UncheckedBody, at: string): F
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** Reports limits that would move the weights set by caps in stages. */
+/** Reports limits that would change the weights set by laddered caps. */
 function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }: UncheckedBody, at: string): Finding[] {
   if (!isObject(ladder)) return [];
   const path = `${at}.ladder_caps`;
@@ -54,7 +54,7 @@ function capByFindings({ cap_by: by, cap, ladder_caps: ladder }: UncheckedBody, 
   return [{ severity: 'warning', code: 'NO_EFFECT', path: `${at}.cap_by`, message }];
 }
 
-/** Reports a field that a decision does not know for earlier reviews. */
+/** Reports a field whose value at earlier reviews is unknown to a decision. */
 function phaseFindings(phaseIn: unknown, at: string): Finding[] {
   if (!isObject(phaseIn)) return [];
   const path = `${at}.phase_in`;

@@ -5,7 +5,9 @@ import type { Finding, Severity } from '../refusals/findings.js';
 
 const PATH = 'pipeline.treatment.withholding_tax';
 
-/** Finds values of the tax field without a rate, among the securities of the universe, or all securities. */
+/**
+ * Reports values of the tax field without a rate, among the securities of the universe or, by default, all securities.
+ */
 export function checkWithholding(document: RuleDocument, market: MarketData, severity: Severity): Finding[] {
   const { withholding_tax: tax } = document.pipeline.treatment;
   if (typeof tax === 'number') return [];
@@ -32,7 +34,7 @@ export function checkWithholding(document: RuleDocument, market: MarketData, sev
   return [{ severity, code: 'NO_RATE', path: PATH, message: `${describeWithoutRate(tax, values)}.`, value: values }];
 }
 
-/** Returns columns that have reference rows: exchange rates among the securities of a store have none. */
+/** Returns the columns with reference rows, which excludes exchange rates among the securities of a store. */
 function addReference({ identifiers, reference }: MarketData, columns: readonly number[]): number[] {
   return columns.filter((column) => reference.rows.has(identifiers[column]!));
 }

@@ -10,7 +10,7 @@ import { DEFAULT_LIMIT_RULE, LIMIT_RULES, type LimitRuleName } from './rules.js'
 /** Reference column of issuers. */
 export const ISSUER = 'ISSUER';
 
-/** Reaction of an index to a breach, from its document. */
+/** Breach settings of an index definition. */
 export interface BreachTreatment {
   readonly on_breach?: 'none' | 'rebalance' | undefined;
   readonly breach_rule?: LimitRuleName | undefined;
@@ -21,11 +21,11 @@ export function findBreachRule(treatment: BreachTreatment | undefined): LimitRul
   return treatment?.on_breach === 'rebalance' ? (treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
 }
 
-/** Rows of a published rule whose bounds are exceeded at a close. */
+/** Watch over the rows of a published rule. */
 export interface BreachWatch {
   /**
-   * Returns rows that were within their bound at the previous close and exceed it now.
-   * @param weights [H], in the order of the securities; days must be given in ascending order
+   * Returns true if a row that was within its bound at the previous close exceeds it now.
+   * @param weights [H], in the order of the securities; days must be passed in ascending order
    */
   begins(day: Day, weights: Float64Array): boolean;
 }
@@ -35,11 +35,11 @@ export interface WatchedSecurities {
   readonly market: MarketData;
   /** [H] */
   readonly names: readonly string[];
-  /** Rows that currently exceed their bound, kept up to date by the watch. */
+  /** Rows that currently exceed their bound; the watch updates them. */
   readonly open: Set<string>;
 }
 
-/** Watches a rule on the closes of a book. */
+/** Creates a watch of a rule over the closes of a book. */
 export function createBreachWatch({ rule, market, names, open }: WatchedSecurities): BreachWatch {
   const holdingsOn = issuerHoldings(market, names);
   return {
@@ -56,7 +56,7 @@ export function createBreachWatch({ rule, market, names, open }: WatchedSecuriti
   };
 }
 
-/** Returns the distance of weights to the nearest bound of a rule, negative beyond it. */
+/** Returns the distance of weights to the nearest bound of a rule, negative if a bound is exceeded. */
 export function computeRuleHeadroom(
   { rule, market, names }: Omit<WatchedSecurities, 'open'>,
   day: Day,
@@ -66,7 +66,10 @@ export function computeRuleHeadroom(
   return Math.min(...LIMIT_RULES[rule].rows.map((row) => computeHeadroom(row, row.measure.valueOf(holdings))));
 }
 
-/** Returns weights by issuer as known on the day. A security without an issuer is its own issuer. */
+/**
+ * Returns a function that sums weights by issuer as known on a day. A security without an issuer counts as a separate
+ * issuer.
+ */
 function issuerHoldings(market: MarketData, names: readonly string[]): (day: Day, weights: Float64Array) => Holdings {
   const hasIssuers = market.reference.columns.includes(ISSUER);
   const issuersOn = hasIssuers ? groupsByDay(names, listIssuerSpells(market, ISSUER)) : null;

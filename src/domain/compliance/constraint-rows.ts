@@ -18,16 +18,13 @@ import {
   type BoundSide,
 } from './measure.js';
 
-/**
- * Data of a close that watched rows of the optimiser may read: holdings and datapoints, but no parent, trade or
- * forecast.
- */
+/** Data of a close that watched optimiser rows may read: holdings and datapoints, but no parent, trade or forecast. */
 export interface WatchedContext extends Pick<RowContext, 'identifiers' | 'numbers' | 'categories' | 'covers'> {
-  /** Called with the values that a row lacks, by its position. Default: no action. */
+  /** Receives the missing values of a row, by the position of the row. Default: no action. */
   missing?(lack: MissingValues, position: number): void;
 }
 
-/** Thrown if a class reads data that no close has. */
+/** Error of a constraint class that reads data that holdings alone do not provide. */
 class NotOfHoldings extends Error {}
 
 /**
@@ -83,11 +80,11 @@ function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): U
       if (row.average === undefined) return bounds(row, computeRatio(row.coefficients, null));
       const { numerator, denominator } = row.average;
       const side: BoundSide = row.lower === null ? 'upper' : 'lower';
-      return [{ side, limit: params[side] as number, measure: computeRatio(numerator, denominator) }]; // This parameter made the row.
+      return [{ side, limit: params[side] as number, measure: computeRatio(numerator, denominator) }]; // the row exists because this parameter is set
     }
     case 'norm':
       if (row.metric === 'covariance' || row.centre !== null) throw new NotOfHoldings();
-      return [{ side: row.side, limit: params[row.limit.parameter!] as number, measure: effectiveNumber }]; // This parameter made the row.
+      return [{ side: row.side, limit: params[row.limit.parameter!] as number, measure: effectiveNumber }]; // the row exists because this parameter is set
     case 'count':
       return [
         { side: 'lower', limit: row.minimum, measure: countHeldMembers(row.members) },
@@ -119,8 +116,8 @@ function bounds(
 }
 
 /**
- * Measures the weight of one security. It responds most to the security's own price; of the others, to the price of the
- * largest one.
+ * Measures the weight of one security. The weight responds most to the security's own price, and otherwise to the price
+ * of the largest security.
  */
 function weightOf(position: number): BoundedMeasure {
   return {

@@ -3,17 +3,17 @@ import { computeHeadroom, type LimitRow } from './limit-row.js';
 import { TOLERANCE } from './measure.js';
 import { LIMIT_RULES, type LimitRuleName } from './rules.js';
 
-/** Row of a rule that the weights of a definition may break on the day they are decided. */
+/** Row of a rule that the weights of a definition may violate on the decision day. */
 export interface RowWithoutGuarantee {
   readonly row: LimitRow;
-  /** Value of the row under the most concentrated weights that the definition allows. */
+  /** Value of the row for the most concentrated weights that the definition allows. */
   readonly value: number;
 }
 
-/** Smaller than every bound of the rules: smaller caps keep them too. */
+/** Cap below all bounds of the rules: smaller caps satisfy every rule as well. */
 const LEAST_CAP = 0.001;
 
-/** Returns the first row of a rule that weights up to a cap may break; null if the cap keeps the rule. */
+/** Returns the first row of a rule that weights up to a cap may violate; null if the cap guarantees the rule. */
 export function findUnkeptUnderCap(rule: LimitRuleName, most: number): RowWithoutGuarantee | null {
   const cap = Math.max(most, LEAST_CAP);
   const count = Math.floor(1 / cap + TOLERANCE);
@@ -21,13 +21,16 @@ export function findUnkeptUnderCap(rule: LimitRuleName, most: number): RowWithou
   return unkeptBy(rule, [...Array<number>(count).fill(cap), ...(rest > TOLERANCE ? [rest] : [])]);
 }
 
-/** Caps in stages that bound weights. */
+/** Staged caps: a cap on each weight, and a cap on the total of large weights. */
 export interface StagedCaps {
   readonly single?: { readonly above: number } | undefined;
   readonly group?: { readonly each_above: number; readonly together_above: number } | undefined;
 }
 
-/** Same for caps in stages: large weights up to their total, the others at their cap. */
+/**
+ * Returns the first row of a rule that staged caps may violate, null if there is none: large weights reach their joint
+ * total, all others their single cap.
+ */
 export function findUnkeptUnderLadder(rule: LimitRuleName, { single, group }: StagedCaps): RowWithoutGuarantee | null {
   const most = single?.above ?? 1;
   if (group === undefined || group.each_above >= most) return findUnkeptUnderCap(rule, most);
@@ -42,7 +45,7 @@ export function findUnkeptUnderLadder(rule: LimitRuleName, { single, group }: St
   return unkeptBy(rule, [...large, ...others, ...(left > TOLERANCE ? [left] : [])]);
 }
 
-/** Same for equal weights. */
+/** Returns the first row of a rule that equal weights violate; null if there is none. */
 export function findUnkeptByEqual(rule: LimitRuleName, count: number): RowWithoutGuarantee | null {
   return unkeptBy(rule, Array<number>(count).fill(1 / count));
 }
@@ -55,10 +58,10 @@ function unkeptBy(rule: LimitRuleName, weights: readonly number[]): RowWithoutGu
   return null;
 }
 
-/** Caps to try, as used in published rules. */
+/** Caps to try: bounds of published rules. */
 const CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
 
-/** Returns the largest of some round caps that keeps a rule. */
+/** Returns the largest cap in `CAPS` that guarantees a rule. */
 export function findLargestCap(rule: LimitRuleName): number {
   const keeps = CAPS.find((cap) => findUnkeptUnderCap(rule, cap) === null);
   if (keeps === undefined) throw new Error(`no cap keeps the rule ${rule}`);

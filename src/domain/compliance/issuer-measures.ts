@@ -1,15 +1,19 @@
 import { selectNearer, TOLERANCE, type Bound, type Holdings, type BoundedMeasure, type Moves } from './measure.js';
 
-/** Issuers above a trigger while one security moves: their sum is (fixed + moving x) / (1 + weight x). */
+/**
+ * Issuers above a trigger while the price of one security moves by x: the sum of their weights is (fixed + moving x) /
+ * (1 + weight x).
+ */
 interface Above {
   count: number;
-  /** Sum of their weights without a move. */
+  /** Sum of the weights without a move. */
   fixed: number;
   /**
-   * Change of the sum per unit of the move: the weight of the moving security if its issuer is included, otherwise 0.
+   * Change of the sum per unit of the move: weight of the moving security if its issuer is above the trigger, otherwise
+   * 0.
    */
   moving: number;
-  /** Same sum over all issuers, above the trigger or not. */
+  /** Sum over all issuers, whether above the trigger or not. */
   total: number;
   totalMoving: number;
   /** Weight of the moving security. */
@@ -46,7 +50,7 @@ function largestOf(issuers: Float64Array): number {
   return largest;
 }
 
-/** Sums the issuers above a trigger. */
+/** Measures the sum of the issuers above a trigger. */
 export function measureSumAbove(trigger: number): BoundedMeasure {
   return {
     valueOf({ issuers }) {
@@ -63,7 +67,7 @@ export function measureSumAbove(trigger: number): BoundedMeasure {
   };
 }
 
-/** Sums the issuers at or below a trigger. */
+/** Measures the sum of the issuers at or below a trigger. */
 export function measureSumUpTo(trigger: number): BoundedMeasure {
   return {
     valueOf({ issuers }) {
@@ -90,7 +94,7 @@ export function measureSumUpTo(trigger: number): BoundedMeasure {
 }
 
 /**
- * Returns the first move, between two, at which (fixed + moving x) / (1 + weight x) exceeds a bound; Infinity if there
+ * Returns the first move in an interval at which (fixed + moving x) / (1 + weight x) exceeds a bound; Infinity if there
  * is none.
  */
 function computeFirstBeyond(
@@ -106,51 +110,48 @@ function computeFirstBeyond(
   return isWithin ? meets : Infinity;
 }
 
-/** Returns the change of a sum that meets a bound, per unit of the largest effect of the moving weight. */
+/** Returns the distance of a sum to a bound, divided by the largest change of the sum per unit of the weighted move. */
 function gapOf({ limit }: Bound, sum: number): number {
   return Math.abs(limit - sum) / Math.max(1, Math.abs(limit), Math.abs(1 - limit));
 }
 
 interface Question {
-  /**
-   * Returns the smallest move between two at which the bound is exceeded while the same issuers are above the trigger;
-   * otherwise Infinity.
-   */
+  /** Returns the smallest move in an interval without trigger crossings that exceeds the bound; otherwise Infinity. */
   beyond(above: Above, from: number, to: number): number;
   /**
-   * Returns the least product of a move and a weight that passes the bound while no issuer crosses the trigger, from
-   * the sum of the issuers above it.
+   * Returns the least product of move and weight that exceeds the bound while no issuer crosses the trigger.
+   * @param sum weight of the issuers above the trigger
    */
   gapAt(sum: number): number;
-  /** Moves that keep the bound regardless of crossings. Default: none are known. */
+  /** Moves that stay within the bound whichever issuers cross the trigger. Default: none are known. */
   readonly kept?: Kept | undefined;
 }
 
-/** Sums of the issuers above the trigger that keep a bound, as parts of the portfolio before the move. */
+/** Bounds on the sum of the issuers above the trigger, as fractions of the portfolio before the move. */
 interface Kept {
-  /** Returns true if a sum of at most this value remains within the bound after the portfolio has lost an amount. */
+  /** Returns true if a sum of at most `most` stays within the bound after the portfolio loses the fraction `lost`. */
   afterFall(most: number, lost: number): boolean;
-  /** Returns the gain of the portfolio below which a sum of at most this value keeps it, the gain included. */
+  /** Returns the gain of the portfolio up to which a sum of at most `most` plus the gain stays within the bound. */
   rise(most: number): number;
 }
 
-/** (most + gain) / (1 + gain) < limit */
+/** Solves (most + gain) / (1 + gain) < limit. */
 const keptBelow = (limit: number): Kept => ({
   afterFall: (most, lost) => most + ROUNDING < limit * (1 - lost),
   rise: (most) => (limit < 1 ? (limit - most - ROUNDING) / (1 - limit) : 0),
 });
 
-/** (invested - most) / (1 + gain) > limit */
+/** Solves (invested - most) / (1 + gain) > limit. */
 const keptBeside = (invested: number, limit: number): Kept => ({
   afterFall: (most, lost) => limit < 1 && invested - lost - most > limit * (1 - lost) + ROUNDING,
   rise: (most) => (limit > 0 ? (invested - most - ROUNDING) / limit - 1 : 0),
 });
 
 /**
- * Returns the least move at which `beyond` finds the bound passed. It is called for each span of moves over which the
- * same issuers are above the trigger, from zero outwards. Another issuer s passes the trigger where s / (1 + w x) does,
- * at one multiple of 1/w for all securities, so one order serves them all. The issuer of the moving security passes it
- * where |n + w x| / (1 + w x) does, n its net weight.
+ * Returns the least move at which `beyond` reports an exceeded bound. `beyond` is called for successive intervals of
+ * moves without trigger crossings, from zero outwards. Another issuer s crosses the trigger where s / (1 + w x) does,
+ * at one multiple of 1/w for all securities, so that one order serves all of them. The issuer of the moving security,
+ * with net weight n, crosses it where |n + w x| / (1 + w x) does.
  */
 function bothWays(holdings: Holdings, trigger: number, question: Question): Moves {
   const { beyond } = question;
@@ -166,7 +167,7 @@ function bothWays(holdings: Holdings, trigger: number, question: Question): Move
     const net = nets[own]!;
     const crossing = direction * weight < 0 ? rising : falling;
     const change = direction * weight < 0 ? 1 : -1;
-    // A price falls to zero at most, so the portfolio falls by less than its full value.
+    // A price falls at most to zero, so the portfolio falls by less than its full value.
     const end = direction < 0 ? Math.max(-1, weight > 0 ? -1 / weight : -1) : weight < 0 ? -1 / weight : Infinity;
     const turns = turnsOf({ net, weight, trigger, direction, end });
     let isOwnAbove = issuers[own]! > trigger;
@@ -220,7 +221,7 @@ interface OwnIssuer {
 }
 
 /**
- * Returns the moves at which the issuer of a moving security passes the trigger, long or short, or zero; from zero
+ * Returns the moves at which the issuer of the moving security crosses the trigger (long or short) or zero, from zero
  * outwards.
  */
 function turnsOf({ net, weight, trigger, direction, end }: OwnIssuer): Turn[] {
@@ -235,10 +236,10 @@ function turnsOf({ net, weight, trigger, direction, end }: OwnIssuer): Turn[] {
     .sort((a, b) => (a.at - b.at) * direction);
 }
 
-/** Tolerance that keeps rounding from skipping a security. */
+/** Tolerance that prevents rounding from skipping a security. */
 const ROUNDING = 1e-9;
 
-/** Returns the least product of a move and a weight that may pass the bound. */
+/** Returns the least product of move and weight that can exceed the bound. */
 function computeLeastProduct(
   { gap, sum, rising, most, isShort }: ByDistance,
   issuers: Float64Array,
@@ -247,8 +248,8 @@ function computeLeastProduct(
   if (isShort) return 0;
   const uncrossed = Math.min(gap, gapAt(sum));
   if (kept === undefined || most >= 1) return uncrossed;
-  // Worst case: a fall raises above the trigger every issuer that any fall can raise; a rise raises only the issuer of
-  // the security.
+  // Worst case: a fall lifts above the trigger every issuer that any fall can lift; a rise lifts only the issuer of the
+  // moving security.
   const all = rising.reduce((total, issuer) => total + issuers[issuer]!, sum);
   return kept.afterFall(all, most) ? Math.max(uncrossed, kept.rise(sum + trigger)) : uncrossed;
 }
@@ -258,15 +259,17 @@ function toInfinite(move: number): number {
 }
 
 interface ByDistance {
-  /** Issuers above the trigger, nearest first. */
+  /** Issuers above the trigger, nearest to the trigger first. */
   readonly falling: readonly number[];
-  /** Sum of the weights of those issuers. */
+  /** Sum of the weights of the issuers above the trigger. */
   readonly sum: number;
-  /** Issuers at or below the trigger that a move of another can raise above it, nearest first. */
+  /** Issuers at or below the trigger that a move of another issuer can lift above it, nearest to the trigger first. */
   readonly rising: readonly number[];
-  /** Smallest distance of an issuer to the trigger. No issuer passes the trigger while weight times move is smaller. */
+  /**
+   * Smallest distance of an issuer to the trigger. No issuer crosses the trigger while weight times move is smaller.
+   */
   readonly gap: number;
-  /** Largest long weight. */
+  /** Largest long weight of a security. */
   readonly most: number;
   readonly isShort: boolean;
 }
@@ -281,8 +284,8 @@ function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance
     if (weight > most) most = weight;
     if (weight < 0) isShort = true;
   }
-  // After a long position w falls to zero, the others have 1 / (1 - w) of their previous weight. For a short position
-  // there is no limit.
+  // If a long position of weight w falls to zero, all other weights grow by the factor 1 / (1 - w). A short position
+  // has no such limit.
   const least = isShort ? 0 : trigger * (1 - most);
   let sum = 0;
   let gap = Infinity;

@@ -8,7 +8,8 @@ interface Grouped {
 }
 
 /**
- * Sums weights by issuer, and their magnitudes, into reused memory: a result is valid until the next call.
+ * Creates a function that sums weights, and their magnitudes, by issuer. It reuses memory: a result is valid until the
+ * next call.
  * @param names number of securities
  */
 export function sumByIssuer(names: number): (weights: Float64Array, issuers: readonly string[] | null) => Holdings {

@@ -1,6 +1,6 @@
 import type { Bound, BoundedMeasure } from './measure.js';
 
-/** Watched limit: a number computed from the holdings, and its bound. */
+/** Watched limit: a number computed from the holdings, with its bound. */
 export interface LimitRow extends Bound {
   /** Name under which breaches are reported. */
   readonly row: string;
@@ -9,7 +9,7 @@ export interface LimitRow extends Bound {
   readonly measure: BoundedMeasure;
 }
 
-/** Returns the distance to the bound, negative if it is exceeded. */
+/** Returns the distance to the bound; negative if the bound is exceeded. */
 export function computeHeadroom({ side, limit }: Bound, value: number): number {
   return side === 'upper' ? limit - value : value - limit;
 }

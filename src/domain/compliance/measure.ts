@@ -1,49 +1,49 @@
 import { dot } from '../numbers/dot.js';
 
-/** Weights at one close, the input of limits. */
+/** Weights at a close, as the input of limits. */
 export interface Holdings {
   /** Weights of the securities, negative for short positions, [H]. */
   readonly weights: Float64Array;
   /** Issuer of each security, [H]. */
   readonly issuerOf: Int32Array;
-  /** Sums of the weights of each issuer, [K]. */
+  /** Net weight of each issuer, [K]. */
   readonly nets: Float64Array;
-  /** Sums of the magnitudes of the weights of each issuer, [K]. */
+  /** Sum of the magnitudes of each issuer's weights, [K]. */
   readonly issuers: Float64Array;
 }
 
-/** Excess below which a difference is rounding and not a breach, in the unit of a limit. */
+/** Excess, in the unit of the limit, below which a difference is rounding and not a breach. */
 export const TOLERANCE = 1e-12;
 
 export type BoundSide = 'lower' | 'upper';
 
-/** Relative change of the price of one security while all other prices are unchanged. */
+/** Relative price change of one security while all other prices are unchanged. */
 export interface PriceMove {
   /** Position of the security. */
   readonly name: number;
-  /** 0.1 is a rise of 10 %. */
+  /** Relative change: 0.1 is a rise of 10 %. */
   readonly move: number;
 }
 
 /** Number that a limit bounds. */
 export interface BoundedMeasure {
   valueOf(holdings: Holdings): number;
-  /** Prepares the effect of moves of one security on a value, for one close. */
+  /** Prepares the effect of single-security price moves on the value, for one close. */
   movesOf(holdings: Holdings, bound: Bound): Moves;
-  /** Securities among which the least move is. Default: all. */
+  /** Returns the securities that can have the least move. Default: all. */
   movers?(heaviest: readonly number[]): readonly number[];
 }
 
-/** Moves of one security, prepared for one close. */
+/** Price moves of single securities, prepared for one close. */
 export interface Moves {
-  /** No move exceeds the bound while its product with the weight of the security is below this. Default: 0. */
+  /** Product of move and weight below which no move exceeds the bound. Default: 0. */
   readonly least?: number;
   readonly moveOf: LeastMove;
 }
 
 /**
- * Returns the smallest price move of one security that takes a value beyond its bound, preferring a rise to an equal
- * fall; Infinity if there is none.
+ * Returns the smallest price move of a security that takes the value beyond its bound; the rise if a fall is equal;
+ * Infinity if there is none.
  * @param name security with a weight
  * @param reach larger moves may be reported as Infinity
  */
@@ -56,7 +56,7 @@ export interface Bound {
 
 /**
  * Measures a ratio of two weighted sums. A move x of security i changes both: (n'w + n_i w_i x) / (d'w + d_i w_i x).
- * The ratio equals its bound at one x.
+ * The ratio equals its bound at a single x.
  * @param denominator null for the value of the portfolio
  */
 export function computeRatio(numerator: Float64Array, denominator: Float64Array | null): BoundedMeasure {
@@ -82,7 +82,7 @@ export function computeRatio(numerator: Float64Array, denominator: Float64Array 
   };
 }
 
-/** 1 over the sum of squared weights. */
+/** Effective number of securities: 1 over the sum of squared weights. */
 export const effectiveNumber: BoundedMeasure = {
   valueOf({ weights }) {
     const squares = dot(weights, weights);
@@ -90,15 +90,15 @@ export const effectiveNumber: BoundedMeasure = {
   },
   movesOf({ weights }, { limit }) {
     const c = limit * dot(weights, weights) - 1;
-    // Solves limit * (Q + 2 w^2 x + w^2 x^2) = (1 + w x)^2, where Q is the sum of squares.
+    // Solves limit * (Q + 2 w^2 x + w^2 x^2) = (1 + w x)^2, where Q is the sum of squared weights.
     const moveOf = (name: number): number => {
       const weight = weights[name]!;
       const square = weight * weight;
       const a = limit * square - square;
       const b = 2 * (limit * square - weight);
       if (a === 0) return limitMove(-c / b, weight);
-      const root = Math.sqrt(b * b - 4 * a * c); // NaN if the bound is out of reach.
-      // Avoids cancellation: one root by the sum, the other by the product.
+      const root = Math.sqrt(b * b - 4 * a * c); // NaN if no move reaches the bound.
+      // One root comes from the sum and the other from the product, to avoid cancellation.
       const q = -(b + Math.sign(b || 1) * root) / 2;
       return selectNearer(limitMove(q / a, weight), limitMove(c / q, weight));
     };
@@ -106,7 +106,7 @@ export const effectiveNumber: BoundedMeasure = {
   },
 };
 
-/** Measures the least long weight. */
+/** Smallest long weight. */
 export const leastHolding: BoundedMeasure = {
   valueOf: ({ weights }) => weights.reduce((least, weight) => (weight > 0 ? Math.min(least, weight) : least), Infinity),
   movesOf({ weights }, { limit }) {
@@ -139,7 +139,7 @@ function twoLeast(weights: Float64Array): readonly [Holding, Holding] {
   return [first, second];
 }
 
-/** Counts the held securities among `members`. Price moves do not change the count. */
+/** Measures the number of held securities among `members`. Price moves do not change it. */
 export function countHeldMembers(members: Int32Array): BoundedMeasure {
   return {
     valueOf: ({ weights }) => members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0),
@@ -147,7 +147,9 @@ export function countHeldMembers(members: Int32Array): BoundedMeasure {
   };
 }
 
-/** Returns the two largest long and the two largest short positions, if they exist; equal ones in order of position. */
+/**
+ * Returns the two largest long and the two largest short positions, if they exist; equal weights are in security order.
+ */
 export function findHeaviest(weights: Float64Array): number[] {
   return [1, -1].flatMap((side) => {
     let first = -1;
@@ -162,7 +164,7 @@ export function findHeaviest(weights: Float64Array): number[] {
   });
 }
 
-/** Returns the move if price and portfolio can survive it, otherwise Infinity. */
+/** Returns the move if the price and the portfolio stay positive, otherwise Infinity. */
 export function limitMove(move: number, weight: number): number {
   return !Number.isFinite(move) || move <= -1 || 1 + weight * move <= 0 ? Infinity : move;
 }

@@ -1,12 +1,12 @@
 import { computeHeadroom, type LimitRow } from './limit-row.js';
 import { findHeaviest, TOLERANCE, type Holdings, type PriceMove } from './measure.js';
 
-/** Event that took holdings beyond a limit. */
+/** Event by which holdings exceeded a limit. */
 export type BreachCause = 'price' | 'action' | 'rebalance';
 
 export interface Breach {
   readonly row: string;
-  /** Positions of dates: first and last in breach; `end` is null if the breach lasts to the last date. */
+  /** Date indices of the first and the last date in breach; `end` is null if the breach lasts to the last date. */
   readonly begin: number;
   readonly end: number | null;
   readonly cause: BreachCause;
@@ -14,24 +14,24 @@ export interface Breach {
   readonly worst: { readonly at: number; readonly value: number; readonly limit: number };
 }
 
-/** One watched date. */
+/** Holdings and limits on one watched date. */
 export interface WatchedDate {
   readonly at: number;
   readonly rows: readonly LimitRow[];
   readonly holdings: Holdings;
-  /** Event other than price drift up to the close, if any, and the holdings before it. */
+  /** Event other than price drift since the previous close, with the holdings before it; null without an event. */
   readonly event: { readonly kind: Exclude<BreachCause, 'price'>; readonly before: Holdings | null } | null;
 }
 
-/** One date with the values of its rows, each computed on demand. */
+/** Watched date whose values are computed on demand. */
 export interface MeasuredDate {
   readonly at: number;
   readonly rows: readonly LimitRow[];
-  /** Returns the value of the row at a position. */
+  /** Returns the value of the k-th row. */
   valueOf(k: number): number;
-  /** Returns the event that took a row beyond its bound. Called when a breach begins. */
+  /** Returns the event by which a row exceeded its bound; called when a breach begins. */
   causeOf(k: number): BreachCause;
-  /** See `measureDistanceToBreach`; called only within every bound. */
+  /** Returns the distance to a breach (see `measureDistanceToBreach`); called only if every row is within its bound. */
   distance(): PriceMove | null;
 }
 
@@ -45,16 +45,16 @@ export interface RowSummary {
 }
 
 export interface LimitWatch {
-  /** Positions of the reported dates. */
+  /** Indices of the reported dates. */
   readonly dates: readonly number[];
-  /** Smallest headroom of the rows on each date, NaN if no row applies. */
+  /** Smallest headroom of all rows on each date; NaN if no row applies. */
   readonly headroom: readonly number[];
-  /** Distance to a breach on each date, see `measureDistanceToBreach`; empty if not requested. */
+  /** Distance to a breach on each date (see `measureDistanceToBreach`); empty if not requested. */
   readonly distances: readonly (PriceMove | null)[];
-  /** Number of dates on which a row is beyond its bound. */
+  /** Number of dates on which any row exceeds its bound. */
   readonly breachedDates: number;
   readonly rows: readonly RowSummary[];
-  /** Sorted by begin, then in the order of the rows. */
+  /** Breaches sorted by begin, then in row order. */
   readonly breaches: readonly Breach[];
 }
 
@@ -63,7 +63,7 @@ interface OpenBreach extends Omit<Breach, 'end' | 'worst'> {
 }
 
 export interface WatchOptions {
-  /** First reported position: earlier dates only provide the beginnings of breaches. */
+  /** Index of the first reported date; earlier dates serve only to find the beginning of breaches. */
   readonly from: number;
   readonly withDistances?: boolean | undefined;
 }
@@ -80,7 +80,7 @@ function* listMeasuredDates(watched: Iterable<WatchedDate>): Iterable<MeasuredDa
   for (const date of watched) yield measureDate(date);
 }
 
-/** Measures a date from its holdings while they are valid. */
+/** Returns the measures of a date, computed from its holdings while these are valid. */
 export function measureDate(date: WatchedDate): MeasuredDate {
   const { at, rows, holdings } = date;
   return {
@@ -92,7 +92,7 @@ export function measureDate(date: WatchedDate): MeasuredDate {
   };
 }
 
-/** Watches limits over dates that are measured elsewhere. */
+/** Watches limits over dates with measured values. */
 export function watchMeasured(
   measured: Iterable<MeasuredDate>,
   { from, withDistances = false }: WatchOptions,
@@ -158,7 +158,7 @@ export function isWithin(row: LimitRow, value: number): boolean {
   return !(computeHeadroom(row, value) < -TOLERANCE);
 }
 
-/** Returns `price` if the limit was exceeded before other events of the close; otherwise the event. */
+/** Returns `price` if the limit was already exceeded before the event; otherwise the event. */
 function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
   if (event === null) return 'price';
   if (event.before === null) return event.kind;
@@ -166,8 +166,8 @@ function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
 }
 
 /**
- * Returns the least relative price move of one security that takes holdings beyond a limit; null if a limit is already
- * passed, or if no move of one security passes one. If several are equal, returns the move of the first security.
+ * Returns the smallest relative price move of one security that takes holdings beyond a limit; null if a limit is
+ * already exceeded, or if no such move exists. Returns the move of the first security if several are equal.
  * @cost O(rows * (H + held securities)), plus sorting the issuers near a bound
  */
 export function measureDistanceToBreach(rows: readonly LimitRow[], holdings: Holdings): PriceMove | null {
@@ -175,10 +175,10 @@ export function measureDistanceToBreach(rows: readonly LimitRow[], holdings: Hol
   return isBreached ? null : findLeastMove(rows, holdings);
 }
 
-/** Returns the least move within every limit. */
+/** Returns the smallest price move that reaches any limit. */
 function findLeastMove(rows: readonly LimitRow[], holdings: Holdings): PriceMove | null {
   const { weights } = holdings;
-  // The heaviest first: their moves give the tightest limit for the others.
+  // The heaviest securities come first, because their moves give the tightest limit for the others.
   const heaviest = findHeaviest(weights);
   const nearest = { name: -1, move: Infinity };
   for (const row of rows) {

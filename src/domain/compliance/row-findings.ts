@@ -6,17 +6,17 @@ import type { MarketData } from '../market/market-data.js';
 import { findNearestName } from '#base/text/nearest-name.js';
 import { createReferenceSpells } from '../market/reference-spells.js';
 
-/** Data on which rows are watched. */
+/** Data for checks of watched rows. */
 export interface RowWatch {
-  /** Securities held at any time. */
+  /** Securities that the run held at any time. */
   readonly names: readonly string[];
-  /** Null if no row reads the market. */
+  /** Market data; null if no row reads them. */
   readonly market: MarketData | null;
   /** Last day of the run. */
   readonly day: Day;
 }
 
-/** Reports constraints that match no holdings, and securities without a group that count as one. */
+/** Reports rows that match no holdings, and securities without a group, which form one group together. */
 export function listRowFindings(rows: readonly ConstraintRow[], watched: RowWatch): Finding[] {
   const { market } = watched;
   return rows.flatMap((row, position) => [
@@ -38,7 +38,7 @@ const warning = (
   places: all.slice(0, 5),
 });
 
-/** Returns the first of some absent identifiers, with the closest known one, and the number of others. */
+/** Formats absent identifiers: the first with the closest known identifier, and the number of others. */
 function firstOf(absent: readonly string[], known: Iterable<string>): string {
   const near = findNearestName(absent[0]!, known);
   const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
@@ -51,7 +51,7 @@ function neverHeld(row: ConstraintRow, position: number, names: readonly string[
   const known = new Set(names);
   const member = 'coefficients' in params ? 'coefficients' : 'identifiers';
   const list: unknown = params[member] ?? [];
-  const named = Array.isArray(list) ? (list as string[]) : Object.keys(list as object); // Schema of the class.
+  const named = Array.isArray(list) ? (list as string[]) : Object.keys(list as object); // as the schema of the constraint class requires
   const absent = named.filter((name) => !known.has(name));
   if (absent.length === 0) return [];
   const message = `The run never held ${firstOf(absent, names)}: this part of the row has no effect.`;
@@ -65,7 +65,7 @@ function groupFindings(
   position: number,
   { names, market, day }: RowWatch & { readonly market: MarketData },
 ): Finding[] {
-  const { field, groups = null } = row.params as { field?: unknown; groups?: readonly string[] | null }; // Schema of the class.
+  const { field, groups = null } = row.params as { field?: unknown; groups?: readonly string[] | null }; // as the schema of the constraint class requires
   if (typeof field !== 'string' || !('groups' in row.params || row.type.startsWith('Group'))) return [];
   if (!market.reference.columns.includes(field)) return [];
   if (groups === null) return ungrouped(row, position, { field, names, day, of: listGroupSpells(market, field) });
@@ -87,7 +87,7 @@ interface Grouped extends Pick<RowWatch, 'names' | 'day'> {
   readonly of: ReturnType<typeof listGroupSpells>;
 }
 
-/** Securities without a group form one group, unlike issuers of a published rule. */
+/** Reports securities without a group. They form one group, unlike securities without an issuer in a published rule. */
 function ungrouped(row: ConstraintRow, position: number, { field, names, day, of }: Grouped): Finding[] {
   const own = names.filter((name) => of(name, day).group === UNCLASSIFIED);
   if (own.length < 2) return [];

@@ -32,11 +32,11 @@ export interface PathTerms {
   readonly day: Day;
   /** Base date of the index. */
   readonly baseDay: Day;
-  /** Returns the value of the source index at its latest review on or before a day. */
+  /** Returns the value of the source index at the latest source review on or before a day. */
   readonly valueAt: (day: Day) => number;
 }
 
-/** Returns the value of a path on the day of a decision. */
+/** Returns the value of a bound path on the decision day. */
 export function computeValueOnPath(
   { base, yearly, times, from }: BoundPath,
   { day, baseDay, valueAt }: PathTerms,

@@ -67,5 +67,5 @@ export function findConstraintClass(type: string): ConstraintClass | undefined {
   return BY_TYPE.get(type);
 }
 
-/** Returns the catalogue for clients. */
+/** Returns the constraint catalogue for clients. */
 export const listConstraintSpecs = (): TypeSpec[] => CONSTRAINT_CLASSES.map(createTypeSpec);

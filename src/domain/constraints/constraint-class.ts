@@ -6,12 +6,12 @@ import type { ProgramRow } from './program-row.js';
 import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /**
- * Portfolio from which a row measures trades: the index, the previous solved weights, or the weights just before the
- * rebalance, after drift.
+ * Portfolio from which a row measures trades: the index, the previous solved weights, or the drifted weights just
+ * before the rebalance.
  */
 export type Reference = 'index' | 'previous' | 'held';
 
-/** Portfolio from which trades are measured. */
+/** Reference portfolio with its weights inside and outside the problem. */
 export interface ReferencePortfolio {
   /** Weights of the securities of the problem, [N]. */
   readonly weights: Float64Array;
@@ -19,24 +19,27 @@ export interface ReferencePortfolio {
   readonly outside: number;
 }
 
-/** Values needed by a row. */
+/** Datapoint that a row needs, with its missing values. */
 export interface MissingValues {
   readonly field: string;
-  /** NaN if missing, [N]. */
+  /** Values of the datapoint, NaN if missing, [N]. */
   readonly values: Float64Array;
-  /** Treatment of securities without a value, as a clause. */
+  /** Treatment of securities without a value, as a clause for a sentence. */
   readonly effect: string;
 }
 
-/** Data available to a class when it translates itself into rows of the program. All arrays follow `identifiers`. */
+/** Data from which a constraint class creates the rows of the program. All arrays follow `identifiers`. */
 export interface RowContext {
   /** Securities of the problem in code-point order, [N]. */
   readonly identifiers: readonly string[];
   /** Weights of the target index, [N]. */
   readonly index: Float64Array;
-  /** `previous` returns the index if no portfolio has been solved yet, and null if there are no holdings yet. */
+  /**
+   * Returns a reference portfolio. `previous` returns the index if no portfolio has been solved yet; null if there are
+   * no holdings yet.
+   */
   reference(reference: Reference): ReferencePortfolio | null;
-  /** Returns a numeric datapoint, or an expression, as of the rebalance date, NaN if missing, [N]. */
+  /** Returns a numeric datapoint or an expression as of the rebalance date, NaN if missing, [N]. */
   numbers(field: string | DatapointExpression): Float64Array;
   /** Returns a category as of the rebalance date, null if missing, [N]. */
   categories(field: string): readonly (string | null)[];
@@ -44,18 +47,18 @@ export interface RowContext {
   medianValueTraded(window: number): Float64Array;
   /** Returns covariance times the index weights, [N]. */
   covarianceTimesIndex(): Float64Array;
-  /** Returns the mean of the worst scenarios. */
+  /** Returns the goal whose value is the mean of the worst scenarios. */
   tail(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
   /** Reports securities without a value of a datapoint. */
   missing(lack: MissingValues): void;
-  /** Returns true if a row without a scope covers a security and its group. Default: covers all. */
+  /** Returns true if a row without a scope covers a security and its group. Default: it covers all. */
   covers?(name: number): boolean;
 }
 
 /** Portfolio with the datapoints of its securities. */
 export interface MeasuredPortfolio {
   readonly weights: Float64Array;
-  /** NaN if missing. */
+  /** Returns a numeric datapoint or an expression, NaN if missing. */
   numbers(field: string | DatapointExpression): Float64Array;
 }
 
@@ -63,25 +66,25 @@ export interface MeasuredPortfolio {
 export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'constraint';
   readonly kind: 'eq' | 'ineq';
-  /** Unit of its slack. */
+  /** Unit of the slack of its rows. */
   readonly unit: 'fraction' | 'count' | 'value';
   readonly convex: boolean;
   /** True if its rows always measure trades from the previous solved weights. */
   readonly tradesFromPrevious?: true;
-  /** Present if its rows measure scenarios: the parameters that select them. */
+  /** True if its rows measure scenarios, which its parameters select. */
   readonly readsScenarios?: true;
-  /** True if one number limits both sides: `lower` is its negative. */
+  /** True if one parameter limits both sides; `lower` is then its negative. */
   readonly isSymmetric?: true;
   readonly params: P;
-  /** Parameters of a row that is watched and not solved, if its bounds are wider. */
+  /** Schema for the parameters of a watched row, if it allows wider bounds than that of an optimised row. */
   readonly watched?: P;
-  /** Returns rows of the program; an expanding class returns one per member. */
+  /** Returns rows of the program; an expanding class returns one row per member. */
   toRows(params: z.output<P>, context: RowContext): ProgramRow[];
-  /** Returns the bounded quantity of a portfolio, for a class whose bounds may follow a path. */
+  /** Returns the bounded quantity of a portfolio; only for a class whose bounds may follow a path. */
   measureOf?(params: z.output<P>, portfolio: MeasuredPortfolio): number;
 }
 
-/** Keeps the parameter types of an entry for its `toRows`. */
+/** Defines a constraint class; infers the parameter type of `toRows` from its schema. */
 export function defineConstraintClass<P extends z.ZodObject>(
   entry: Omit<ConstraintClass<P>, 'category'>,
 ): ConstraintClass<P> {

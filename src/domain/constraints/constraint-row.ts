@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 
-/** Constraint as clients write it; its catalogue entry checks its parameters. */
+/** Constraint as a client writes it. The schema of the constraint class checks the parameters. */
 export const ConstraintRow = defineObject(() => ({
   type: z.string().min(1).meta({ description: 'Constraint class; see /optimise/constraint-types.' }),
   id: z.string().max(64).default('').meta({

@@ -9,13 +9,13 @@ import type { ConstraintRow } from './constraint-row.js';
 const LISTED_MAX = 10;
 
 /**
- * Warns about groups of rows that no security of the market ever had; a later table may have them. Such a row limits
- * nothing.
- * @param path Path of the list of rows.
+ * Warns about groups in rows to which no security of the market ever belonged, because such a row limits nothing. A
+ * later reference table may contain the group.
+ * @param path path of the list of rows.
  */
 export function findUnknownGroups(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
   return rows.flatMap(({ id, params }, position): Finding[] => {
-    const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // The shape is not checked yet.
+    const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // the parameters have not been checked yet
     if (typeof field !== 'string' || !Array.isArray(groups)) return [];
     if (!market.reference.columns.includes(field)) return [];
     const known = groupsOf(market, field);

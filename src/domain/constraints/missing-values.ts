@@ -6,7 +6,10 @@ export interface SecuritiesWithoutValue {
   readonly weight: number;
 }
 
-/** Returns the securities of a portfolio that lack a value. @param of [N] each */
+/**
+ * Returns the securities of a portfolio without a value.
+ * @param of [N] each
+ */
 export function listMissingValues(
   { values }: MissingValues,
   of: { readonly identifiers: readonly string[]; readonly weights: Float64Array },
@@ -19,7 +22,8 @@ export function listMissingValues(
 }
 
 /**
- * States how many securities, and how much weight, lack a value. @param whole Owner of the weight, such as `the index`
+ * Describes how many securities, with how much weight, lack a value.
+ * @param whole portfolio that the weight refers to, for example `the index`
  */
 export function describeLackingValues(
   { field, effect }: MissingValues,

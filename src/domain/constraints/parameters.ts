@@ -5,12 +5,12 @@ import { BoundPath } from './bound-path.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /**
- * Default priority of a row. In relaxation reports it is relaxed after all rows with a higher number; it is never
- * relaxed at the rebalances of a derived index.
+ * Default priority of a row. Relaxation reports relax it after all rows with a higher number; the rebalances of a
+ * derived index never relax it.
  */
 export const DEFAULT_PRIORITY = 1;
 
-/** Maximum number of identifiers in a row. */
+/** Maximum number of identifiers in one row. */
 const IDENTIFIERS_MAX = 20_000;
 
 const common = {
@@ -24,7 +24,7 @@ const common = {
   }),
 };
 
-/** Returns the schema of a class, with the parameters that every row may have as the last two. */
+/** Creates the parameter schema of a class, with the parameters that all classes share at the end. */
 export function defineConstraintParams<S extends z.core.$ZodLooseShape>(shape: S) {
   return z.strictObject({ ...shape, ...common });
 }
@@ -72,10 +72,10 @@ export const reference = z.enum(['index', 'previous', 'held']).default('index').
   help: 'Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.',
 });
 
-/** Side of a row that may follow a path. */
+/** Schema of a bound that may follow a path. */
 export const side = z.union([z.number(), BoundPath]).nullable().default(null);
 
-/** Returns a bound as a number; paths are resolved before rows are created. */
+/** Returns a bound as a number; paths have been resolved before rows are created. */
 export function numberOf(bound: number | BoundPath): number {
   if (typeof bound !== 'number') throw new Error('a bound along a path was not resolved');
   return bound;
@@ -88,23 +88,23 @@ interface Range {
   readonly upper: Bound;
 }
 
-/** Arguments of a schema's `refine`: the condition, and the finding if it is violated. */
+/** Arguments of a schema's `refine`: the condition, and the finding for a violation. */
 export type Refinement<T> = [
   holds: (value: T) => boolean,
   wording: { path: string[]; params: { finding: FindingCode }; error: (issue: { input?: unknown }) => string },
 ];
 
-/** Requires lower to be at most upper. */
+/** Requires that `lower` is at most `upper`. */
 export const notEmpty: Refinement<Range> = [
   ({ lower, upper }) => typeof lower !== 'number' || typeof upper !== 'number' || lower <= upper,
   {
     path: ['upper'],
     params: { finding: 'EMPTY_RANGE' },
-    error: ({ input }) => `is below the lower bound ${(input as Range).lower}`, // the refinement runs on parsed parameters
+    error: ({ input }) => `is below the lower bound ${(input as Range).lower}`, // a refinement runs on parsed parameters
   },
 ];
 
-/** Requires at least one of the two sides. */
+/** Requires at least one of `lower` and `upper`. */
 export const notVacuous: Refinement<Range> = [
   ({ lower, upper }) => lower !== null || upper !== null,
   {
@@ -114,7 +114,7 @@ export const notVacuous: Refinement<Range> = [
   },
 ];
 
-/** Maximum number of securities that a row can count: as a maximum it is no restriction. */
+/** Maximum number of securities that a row can count; as an upper bound it does not restrict anything. */
 export const COUNT_MAX = 100_000;
 
 interface Counts {
@@ -122,7 +122,7 @@ interface Counts {
   readonly maximum: number;
 }
 
-/** Requires minimum to be at most maximum. */
+/** Requires that `minimum` is at most `maximum`. */
 export const countNotEmpty: Refinement<Counts> = [
   ({ minimum, maximum }) => minimum <= maximum,
   {
@@ -137,7 +137,7 @@ interface Concentration {
   readonly trigger: number;
 }
 
-/** Requires the trigger to be at most the single limit. */
+/** Requires that the trigger is at most the single limit. */
 export const limitsInOrder: Refinement<Concentration> = [
   ({ single, trigger }) => trigger <= single,
   {

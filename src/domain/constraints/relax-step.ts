@@ -4,7 +4,7 @@ import type { ConstraintClass } from './constraint-class.js';
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** Maximum number of entries of one derivation, and of steps of one entry: 256 problems in total. */
+/** Maximum number of entries in one derivation, and of steps in one entry: 256 problems in total. */
 const ENTRIES_MAX = 16;
 const STEPS_MAX = 16;
 
@@ -22,13 +22,16 @@ export const RelaxEntry = defineObject(() => ({
 })).meta({ id: 'RelaxEntry', description: 'Constraint row with the limits to try if the problem is infeasible.' });
 export type RelaxEntry = z.infer<typeof RelaxEntry>;
 
-/** Entries in the order of trial. Each step keeps the previous steps. */
+/** Entries in the order of trial. Each step is applied in addition to the previous steps. */
 export const RelaxEntries = z.array(RelaxEntry).max(ENTRIES_MAX);
 
-/** Parameters that may be the main limit of a row: the first that a class has. */
+/** Parameters that can be the main limit of a class, in order of precedence. */
 const MAIN_LIMITS = ['limit', 'upper', 'maximum', 'threshold', 'minimum'] as const;
 
-/** Returns the parameters of a step: a number as the main limit of its class; undefined if the class has none. */
+/**
+ * Returns the parameters that a step changes. A number changes the main limit of the class; undefined if the class has
+ * none.
+ */
 export function findStepParameter(
   { params, isSymmetric }: Pick<ConstraintClass, 'params' | 'isSymmetric'>,
   step: RelaxEntry['steps'][number],

@@ -3,8 +3,8 @@ import type { RowContext } from './constraint-class.js';
 import type { FurtherParameters, Limit, NameRow } from './program-row.js';
 
 /**
- * Returns positions of the securities that a row covers, ascending: all for null; identifiers outside the problem are
- * ignored.
+ * Returns the positions of the securities that a row covers, ascending: all securities for null. Identifiers outside
+ * the problem are ignored.
  */
 export function listSecuritiesInScope(identifiers: readonly string[] | null, context: RowContext): number[] {
   const { covers = everyName } = context;
@@ -15,17 +15,17 @@ export function listSecuritiesInScope(identifiers: readonly string[] | null, con
 
 const everyName = () => true;
 
-/** Name of the group of securities without a group. */
+/** Key of the group that contains the securities without a group. */
 export const NO_GROUP = '';
 
 export interface Group {
   readonly group: string;
-  /** Positions, ascending. */
+  /** Positions of the securities, ascending. */
   readonly members: Int32Array;
 }
 
 /**
- * Returns the groups that a row covers, by name ascending: all groups with members for null, otherwise the listed
+ * Returns the groups that a row covers, in order of their names: for null all groups with members, otherwise the listed
  * groups.
  */
 export function listGroupsInScope(field: string, groups: readonly string[] | null, context: RowContext): Group[] {
@@ -39,7 +39,7 @@ export function listGroupsInScope(field: string, groups: readonly string[] | nul
     .map(([group, positions]) => ({ group, members: Int32Array.from(positions) }));
 }
 
-/** Returns one for members, zero for the others, [N]. */
+/** Returns a vector of ones for members and zeros for other securities, [N]. */
 export function createIndicator(members: Int32Array, { identifiers }: RowContext): Float64Array {
   const coefficients = new Float64Array(identifiers.length);
   for (const name of members) coefficients[name] = 1;
@@ -50,12 +50,12 @@ interface Trade {
   readonly name: number;
   /** Weight before the trade. */
   readonly from: number;
-  /** Maximum change of weight. */
+  /** Maximum change of the weight in either direction. */
   readonly room: number;
   readonly parameter: string;
   /** Change of `room` per unit of the parameter. */
   readonly slope: number;
-  /** Other parameters on which `room` depends. */
+  /** Other parameters that change `room`. */
   readonly further?: FurtherParameters;
 }
 

@@ -8,17 +8,17 @@ import { CONSTRAINT_CLASSES, findConstraintClass } from './catalogue.js';
 import type { ConstraintClass } from './constraint-class.js';
 
 export interface ConstraintCheck {
-  /** Path of the list in the request: `derivation.constraints`. */
+  /** Path of the row list in the request, for example `derivation.constraints`. */
   readonly path: string;
-  /** Constituents of the index, if known: other identifiers give a warning. */
+  /** Constituents of the index, if known; other identifiers cause a warning. */
   readonly identifiers?: ReadonlySet<string>;
-  /** True if the rows are monitored instead of solved. */
+  /** True if the rows are monitored instead of optimised. */
   readonly areWatched?: boolean;
-  /** True if bounds may follow a path: for rows that are solved on successive dates. */
+  /** True if bounds may follow a path, as in rows that are optimised on successive dates. */
   readonly followPaths?: boolean;
 }
 
-/** Returns all problems of a list of constraint rows, in served order. */
+/** Returns all findings on a list of constraint rows, in response order. */
 export function validateConstraints(rows: readonly ConstraintRow[], check: ConstraintCheck): Finding[] {
   const { path } = check;
   const findings = rows.flatMap((row, position) => validateRow(row, { ...check, path: `${path}[${position}]` }));
@@ -44,7 +44,7 @@ function validateRow(
   return identifiers === undefined ? findings : [...findings, ...strangers(row, entry, { path, identifiers })];
 }
 
-/** Reports bounds along a path if the problem has only one date. */
+/** Reports bounds that follow a path where only a number is possible, because the problem has a single date. */
 function unreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
   return Object.entries(params).flatMap(([name, value]): Finding[] => {
     if (!isBoundPath(value)) return [];
@@ -54,7 +54,7 @@ function unreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
   });
 }
 
-/** Warns about securities that are not constituents. */
+/** Warns about identifiers that are not constituents. */
 function strangers(
   row: ConstraintRow,
   { params }: ConstraintClass,

@@ -4,13 +4,13 @@ import { ACTION_KINDS, type ActionType, type CorporateAction } from '../market/m
 import { IsoDate } from '../schema/shape.js';
 import { formatDay, type Day } from '../time/days.js';
 
-/** `new`: no decision yet. `amended`: the terms changed after the decision. */
+/** States of an action. `new`: no decision yet. `amended`: the terms changed after the decision. */
 export const DESK_STATES = ['new', 'confirmed', 'rejected', 'amended'] as const;
 export type DeskState = (typeof DESK_STATES)[number];
 
 const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
 
-/** Terms of an action, as a person decides on them. */
+/** Terms of an action on which a person decides. */
 export const ActionTerms = defineObject(() => ({
   identifier: z.string(),
   type: z.enum(ACTION_TYPES).meta({ description: 'Type of the action.' }),
@@ -31,7 +31,7 @@ export const ActionSource = defineObject(() => ({
 })).meta({ id: 'ActionSource' });
 export type ActionSource = z.infer<typeof ActionSource>;
 
-/** A decision of a person about a corporate action. */
+/** Decision of a person about a corporate action. */
 export const ActionDecision = defineObject(() => ({
   decision: z.enum(['confirmed', 'rejected', 'reopened']).meta({ description: 'Decision about the action.' }),
   terms: ActionTerms.meta({ description: 'Terms on which it was decided.' }),
@@ -81,13 +81,13 @@ export function findDeskState(terms: ActionTerms, last: ActionDecision | undefin
 }
 
 const isSame = (a: ActionTerms, b: ActionTerms): boolean =>
-  (Object.keys(a) as (keyof ActionTerms)[]).every((name) => a[name] === b[name]); // Both have the same members.
+  (Object.keys(a) as (keyof ActionTerms)[]).every((name) => a[name] === b[name]); // both have the same members
 
 export interface FlagTerms {
   /** Other actions of the security. */
   readonly others: readonly CorporateAction[];
   readonly isSession: (day: Day) => boolean;
-  /** True if the store has a security with this identifier. */
+  /** Last close of the security before the ex-date. */
   readonly closeBefore: number;
   /** True if the store has a security of the identifier. */
   readonly isKnown: (identifier: string) => boolean;
@@ -98,7 +98,7 @@ const DIVIDEND_MAX = 0.2;
 /** Multipliers of shares outside this range are flagged. */
 const RATIO_MAX = 100;
 
-/** Returns the reasons to review an action before it takes effect. */
+/** Returns the reasons why a person should review an action before it takes effect. */
 export function listFlags(action: CorporateAction, terms: FlagTerms): string[] {
   const { type, exDay, value, payDay, announcedDay, related } = action;
   const { others, isSession, closeBefore, isKnown } = terms;
@@ -119,7 +119,7 @@ export function listFlags(action: CorporateAction, terms: FlagTerms): string[] {
   return flags.filter((flag) => flag !== false);
 }
 
-/** Differences between the terms of the store and another source. */
+/** Returns the differences between the terms in the store and those of other sources. */
 export function compareSources(terms: ActionTerms, sources: readonly ActionSource[]): string[] {
   return sources.flatMap(({ name, value, ex_date: exDate }) => [
     ...(value !== null && value !== terms.value ? [`${name} has the value ${value}, the store ${terms.value}.`] : []),

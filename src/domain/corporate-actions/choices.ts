@@ -8,7 +8,7 @@ import {
   type WorthOf,
 } from './pro-forma.js';
 
-/** Choices of a holder. */
+/** Choices of a holder of the security. */
 export const ACTION_CHOICES = {
   take_up: 'subscribe for all new shares of a rights issue, paid from outside',
   sell: 'sell the rights at their theoretical value and take the cash out',
@@ -19,21 +19,21 @@ export const ACTION_CHOICES = {
 } as const satisfies Readonly<Record<RightsChoice | 'accept_cash' | 'accept_shares', string>>;
 export type ActionChoice = keyof typeof ACTION_CHOICES;
 
-/** Security after a choice, at prices that move only by the action. */
+/** Position in a security after a choice, if no price changes for any other reason. */
 export interface AfterChoice {
   readonly choice: ActionChoice;
   readonly weight: number;
-  /** Shares after over shares before. */
+  /** Shares after divided by shares before. */
   readonly shares: number;
-  /** Cash per share held before, in the currency of the security; negative if the holder pays it. */
+  /** Cash per share held before, in the currency of the security; negative if the holder pays. */
   readonly cash: number;
-  /** Weights of the other securities after over before. */
+  /** Weights of the other securities after divided by before. */
   readonly others: number;
-  /** Shares received in another security; null if none. */
+  /** Shares received in another security; null if none are received. */
   readonly received: Received | null;
 }
 
-/** Sides of an offer, both for one security on one day. */
+/** Two sides of an offer, for one security on one day. */
 export interface Offer {
   readonly cash: CorporateAction;
   readonly shares: CorporateAction;
@@ -42,7 +42,7 @@ export interface Offer {
 /**
  * Finds offers of cash or shares: an acquisition and a merger of one security on one ex-date, between which a holder
  * chooses.
- * @returns offers by either action
+ * @returns each offer by both of its actions
  */
 export function listOffers(actions: readonly CorporateAction[]): ReadonlyMap<CorporateAction, Offer> {
   const sides = new Map<string, Partial<Offer>>();
@@ -81,8 +81,8 @@ export function computeRightsChoices(action: CorporateAction, { weight, price }:
 }
 
 /**
- * Returns the choices for a dividend that may be taken in shares, at the ex-dividend price; empty if there is no such
- * choice.
+ * Returns the choices for a dividend that may be taken in shares, at the ex-dividend price; empty if the dividend
+ * permits no choice.
  */
 export function computeScripChoices(
   { value: cash, scripRatio }: CorporateAction,
@@ -101,9 +101,9 @@ export function computeScripChoices(
   });
 }
 
-/** Returns the sides of an offer. */
+/** Returns the choices between the two sides of an offer. */
 export function offerChoices({ cash, shares }: Offer, { weight, price }: BeforeAction, worth: WorthOf): AfterChoice[] {
-  const money = cash.value > 0 ? cash.value : price; // Without a price the last close is paid.
+  const money = cash.value > 0 ? cash.value : price; // without a cash value, the last close is paid
   const paid: AfterChoice = {
     choice: 'accept_cash',
     weight: 0,

@@ -8,19 +8,20 @@ import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../marke
 /** Security of an index before an action, and its treatment by the index. */
 export interface BeforeAction {
   readonly weight: number;
-  /** Price of a share in the currency of the action, on the share basis of its ex-date. */
+  /** Price per share in the currency of the action, on the share basis of its ex-date. */
   readonly price: number;
   readonly variant: ReturnVariant;
   readonly treatment: Pick<TreatmentSpec, 'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'delisting'>;
   /** Fraction withheld from an ordinary dividend of the security. */
   readonly withheld: number;
   readonly growth: GrowthTerms;
-  /** True if prices already include spun-off securities, which then do not enter the index. */
+  /** True if prices are already adjusted for spun-off securities, which then do not enter the index. */
   readonly isTotal?: boolean;
 }
 
 /**
- * Returns the value of one share of another security in shares of this one, at current prices; null without a price.
+ * Returns the value of one share of another security, in shares of this security, at current prices; null without a
+ * price.
  */
 export type WorthOf = (identifier: string) => number | null;
 
@@ -39,11 +40,14 @@ export interface Received {
 /** Index after an action, if no price changes for any other reason. */
 export interface ProForma {
   readonly weight: number | null;
-  /** Index shares of the security after over before. */
+  /** Index shares of the security after divided by before. */
   readonly shares: number | null;
-  /** Divisor over the divisor before. */
+  /** Divisor after divided by before. */
   readonly divisor: number | null;
-  /** Cash per share of a security that leaves, which buys the others; null if it stays or converts into another. */
+  /**
+   * Cash per share of a security that leaves, with which the others are bought; null if it stays or converts into
+   * another security.
+   */
   readonly proceeds: number | null;
   readonly received: Received | null;
 }
@@ -53,9 +57,9 @@ const UNCHANGED = { shares: 1, divisor: 1, ...STAYS };
 const UNKNOWN: ProForma = { weight: null, shares: null, divisor: null, ...STAYS };
 
 /**
- * Computes the effect of an action on an index. Cash that the level reinvests buys the security; other cash leaves the
- * index, as withheld tax does. Payments for a security that ends buy the other securities. An offer of cash or shares
- * pays shares. Returns null if the effect depends on a decision.
+ * Computes the effect of an action on an index. Cash that the level reinvests buys the security; other cash, such as
+ * withheld tax, leaves the index. Payments for a security that ends buy the other securities. An offer of cash or
+ * shares is treated as paying shares. Members are null if the effect depends on a decision.
  */
 export function computeProForma(action: CorporateAction, before: BeforeAction, worth: WorthOf): ProForma {
   const { type, value } = action;
@@ -91,7 +95,7 @@ export function computeProForma(action: CorporateAction, before: BeforeAction, w
 }
 
 /**
- * Returns the holding of a spun-off security: it enters at a price of zero, and has no weight before its first close.
+ * Returns the holding in a spun-off security: it enters at a price of zero and has no weight before its first close.
  */
 function childOf({ identifier, value, related }: CorporateAction, before: BeforeAction): Received | null {
   const enters = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
@@ -118,7 +122,7 @@ function createEnded(
   return { weight: 0, shares: 0, divisor: removeName(weight, proceeds / price), proceeds, received: null };
 }
 
-/** Returns the divisor after over before the exit of a security at a price; null if nothing else is held. */
+/** Returns the divisor after divided by before if a security leaves at a price; null if no other security is held. */
 function removeName(weight: number, moved: number): number | null {
   const others = 1 - weight;
   const level = others + weight * moved;
@@ -137,7 +141,9 @@ export function convertShares(
   return { identifier, ratio, weight: (weight * ratio * each) / (1 - weight + weight * ratio * each) };
 }
 
-/** Returns the fraction of an ordinary dividend that a level reinvests. Short positions pay the full dividend. */
+/**
+ * Returns the fraction of an ordinary dividend that a return variant reinvests. Short positions pay the full dividend.
+ */
 export function computeReinvestment(
   variant: ReturnVariant,
   { weight, withheld }: { readonly weight: number; readonly withheld: number },
@@ -145,7 +151,7 @@ export function computeReinvestment(
   return { price: 0, total: 1, net: weight < 0 ? 1 : 1 - withheld }[variant];
 }
 
-/** Adjusts a previous close: index shares by the terms, and the divisor by the remaining market value. */
+/** Adjusts a previous close: index shares by the terms of the action, and the divisor by the remaining market value. */
 function afterOpening(action: CorporateAction, { weight, price, growth }: BeforeAction): ProForma {
   const effect = computeEffect(action, 'none', growth, 0);
   if (effect === undefined) return { ...UNCHANGED, weight };
@@ -166,7 +172,7 @@ function afterPayment({ weight, price }: BeforeAction, cash: number): ProForma {
   return { ...UNCHANGED, weight: (weight * (1 - paid)) / (1 - weight * paid) };
 }
 
-/** @param reinvested fraction of the cash */
+/** Applies a payment of cash of which a fraction is reinvested. @param reinvested fraction of the cash */
 function afterCash({ weight, price, growth }: BeforeAction, cash: number, reinvested: number): ProForma {
   const paid = cash / price;
   if (!(paid < 1)) return UNKNOWN;
@@ -182,8 +188,7 @@ function afterCash({ weight, price, growth }: BeforeAction, cash: number, reinve
 }
 
 /**
- * Returns the unit of index shares after over before an action: market value if all return variants share it, otherwise
- * level.
+ * Returns the factor on the unit of index shares: by market value if all return variants share it, otherwise by level.
  */
 function unitOf({ reinvestment }: GrowthTerms, divisor: number): number {
   return reinvestment === 'index' ? divisor : 1;
@@ -195,7 +200,7 @@ export interface RightsTerms {
   readonly subscription: number;
 }
 
-/** Returns null without a subscription price, because nothing can be computed then. */
+/** Returns the terms of a rights issue; null without a subscription price. */
 export function computeRightsTerms({ value, subscriptionPrice: subscription }: CorporateAction): RightsTerms | null {
   return subscription === null || !(value > 0) ? null : { ratio: value, subscription };
 }
@@ -206,8 +211,8 @@ export function computeExRightsPrice(price: number, { ratio, subscription }: Rig
 }
 
 /**
- * Applies a rights issue as in levels: relative to the theoretical ex-rights price. The subscription enters the divisor
- * with the new shares.
+ * Applies a rights issue as index levels do: relative to the theoretical ex-rights price. The divisor includes the
+ * subscription with the new shares.
  */
 function afterRights({ weight, price, growth }: BeforeAction, terms: RightsTerms): ProForma {
   const subscribed = (terms.ratio * terms.subscription) / price;

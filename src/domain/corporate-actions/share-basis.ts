@@ -3,7 +3,7 @@ import type { TreatmentSpec } from '../documents/index-document.js';
 import { ACTION_KINDS } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Number of shares on a later day per share on a session, by the splits known at that time. */
+/** Returns the number of shares on a later day per share on a session, by the splits known on that session. */
 export type SharesToCome = (identifier: string, until: Day) => number;
 
 export function computePendingShares(

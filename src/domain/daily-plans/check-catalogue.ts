@@ -47,12 +47,13 @@ export type Check = z.infer<typeof Check>;
 
 export const checkKindOf = (name: CheckName): CheckKind<Check> => CHECK_CATALOGUE[name] as unknown as CheckKind<Check>;
 
-/** Checks that a plan has to name: they need a parameter, or a desk that confirms actions. */
+/** Checks that a plan must list explicitly: they require a parameter, or a desk that confirms actions. */
 const NAMED_ONLY: ReadonlySet<CheckName> = new Set(['second_source', 'confirmed_actions']);
 
 /**
- * Returns the checks of a step that lists none: all except those that need a run, which are included if there is one.
- * @param hasPolicy true if a policy for errors decides about published closes that differ, so that their check warns
+ * Returns the checks of a step that lists none: all except those to be listed explicitly, and those that need a run
+ * only if there is one.
+ * @param hasPolicy true if an error policy decides about differences in published closes; the check then only warns
  */
 export const listStandardChecks = (hasRun: boolean, hasPolicy = false): readonly Check[] =>
   CHECK_NAMES.filter((name) => !NAMED_ONLY.has(name) && (hasRun || !checkKindOf(name).needsRun)).map((check) => {

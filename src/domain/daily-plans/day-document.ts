@@ -6,8 +6,8 @@ import { ScheduleDocument } from './schedule-document.js';
 import { STEP_TYPES } from './step-catalogue.js';
 
 /**
- * `waiting`: it resumes at `next_attempt_at`. `blocked`: indices are held back until the next check at that time.
- * `missed`: it was too old to catch up.
+ * States of a day. `waiting`: it resumes at `next_attempt_at`. `blocked`: indices are held back until the next check at
+ * that time. `missed`: the session was too old to catch up.
  */
 export const DAY_STATES = ['waiting', 'running', 'blocked', 'done', 'skipped', 'missed'] as const;
 
@@ -15,7 +15,7 @@ export const STEP_STATES = ['pending', 'running', 'waiting', 'failed', 'done'] a
 export const ITEM_STATES = ['waiting', 'blocked', 'failed', 'done'] as const;
 export type ItemState = (typeof ITEM_STATES)[number];
 
-/** File that a step wrote. */
+/** File written by a step. */
 const MadeFile = defineObject(() => ({
   name: z.string().meta({ description: 'Name of the file.' }),
   bytes: z.int().min(0),
@@ -41,7 +41,7 @@ export const StepItem = defineObject(() => ({
   }),
 })).meta({ id: 'StepItem' });
 
-/** An item as it is stored: with the artifact of its file. */
+/** Stored item of a step, with the artifact of its file. */
 export const StoredItem = defineObject(() => ({ ...StepItem.shape, artifact: z.string().nullable() }));
 export type StoredItem = z.infer<typeof StoredItem>;
 
@@ -75,7 +75,7 @@ export const StepRecord = defineObject(() => ({
 export const StoredStep = defineObject(() => ({ ...stepFields, items: z.array(StoredItem) }));
 export type StoredStep = z.infer<typeof StoredStep>;
 
-/** A decision of a person to accept findings of a check. */
+/** Decision of a person to accept findings of a check. */
 export const Waiver = defineObject(() => ({
   check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
   index_id: z
@@ -120,24 +120,24 @@ const dayFields = {
   held: z.array(HeldIndex).meta({ description: 'Indices that are held back.' }),
 };
 
-/** A day as it is shown. */
+/** Day as it is served. */
 export const ScheduleDay = defineObject(() => ({
   ...dayFields,
   steps: z.array(StepRecord).meta({ description: 'Steps, in their order.' }),
 })).meta({ id: 'ScheduleDay', description: 'The day of a session: what was planned, and what came of it.' });
 export type ScheduleDay = z.infer<typeof ScheduleDay>;
 
-/** A day in listings. */
+/** Day in listings. */
 export const ScheduleDaySummary = defineObject(() => ({
   ...dayFields,
   step: z.enum(STEP_TYPES).nullable().meta({ description: 'First step that is not done; null if all are.' }),
 })).meta({ id: 'ScheduleDaySummary' });
 export type ScheduleDaySummary = z.infer<typeof ScheduleDaySummary>;
 
-/** Lease on a day: no other process performs the day until it ends. */
+/** Lease on a day: no other process works on the day until the lease ends. */
 const Lease = defineObject(() => ({ holder: z.string(), until: z.string() }));
 
-/** A day that is to be performed again: the schedule that it follows then, and the steps without results. */
+/** Request to perform a day again: the schedule to follow, and the steps without results. */
 const Renewal = defineObject(() => ({
   plan: ScheduleDocument,
   version: dayFields.version,
@@ -158,18 +158,18 @@ export const DayDocument = defineObject(() => ({
 }));
 export type DayDocument = z.infer<typeof DayDocument>;
 
-/** Progress of a schedule. The engine reads only its open days. */
+/** Progress of a schedule, from which the engine knows the open days. */
 export const ScheduleState = defineObject(() => ({
-  /** Last session that has a day; null before the first. */
+  /** Last session that has a day; null before the first day. */
   through: IsoDate.nullable(),
   /** Sessions whose days have not ended, ascending. */
   open: z.array(IsoDate),
-  /** Sessions before this one have no files; absent before the first search for old files. */
+  /** First session that may still have files; absent before the first search for old files. */
   files_from: IsoDate.optional(),
   /** Day of the last search for old files. */
   pruned_on: IsoDate.optional(),
 }));
 export type ScheduleState = z.infer<typeof ScheduleState>;
 
-/** Maximum number of log lines stored for a step. */
+/** Maximum number of stored log lines per step. */
 export const LOG_LINES_MAX = 100;

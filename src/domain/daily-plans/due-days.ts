@@ -13,7 +13,7 @@ export interface DueDay {
 
 type Plan = Pick<ScheduleDocument, 'at' | 'day_offset' | 'time_zone' | 'deadline_minutes'>;
 
-/** Returns when the day of a session begins and its deadline. */
+/** Returns the time at which the day of a session is due, and its deadline. */
 export function findDueDay(session: Day, plan: Plan, calendar: Pick<Calendar, 'tz'>): DueDay {
   const zone = plan.time_zone ?? calendar.tz;
   const dueMs = toInstant({ day: session + plan.day_offset, time: plan.at, zone });
@@ -22,8 +22,8 @@ export function findDueDay(session: Day, plan: Plan, calendar: Pick<Calendar, 't
 }
 
 /**
- * Returns the sessions after one whose days are due, ascending.
- * @param after last session that has a day; null before the first
+ * Returns the sessions after a given one whose days are due, ascending.
+ * @param after last session that has a day; null before the first day
  */
 export function listDueDays(
   plan: ScheduleDocument,
@@ -41,7 +41,7 @@ export function listDueDays(
   return due;
 }
 
-/** Returns the first session whose day is not due yet; undefined at the end of the calendar. */
+/** Returns the first session whose day is not yet due; undefined at the end of the calendar. */
 export function findNextDay(plan: ScheduleDocument, calendar: Calendar, nowMs: number): DueDay | undefined {
   const { sessions } = calendar;
   const from = Math.max(

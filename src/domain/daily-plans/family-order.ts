@@ -1,6 +1,6 @@
-/** Indices of a plan in the order in which they are computed and published. */
+/** Order in which the indices of a plan are computed and published. */
 export interface FamilyOrder {
-  /** Waves of ids: each depends only on earlier waves. Ids ascend within a wave. */
+  /** Waves of index ids: each wave depends only on earlier waves. Ids ascend within a wave. */
   readonly waves: readonly (readonly string[])[];
   /** All indices of the plan on which an index depends, directly or indirectly. */
   readonly ancestors: ReadonlyMap<string, ReadonlySet<string>>;
@@ -8,10 +8,10 @@ export interface FamilyOrder {
 
 /**
  * Orders a family: parents before derived indices, overlays and blends. Dependencies outside the plan are followed to
- * the plan's indices behind them.
+ * the indices of the plan behind them.
  * @param ids indices of the plan, without duplicates
- * @param parentsOf indices on which an index depends, in the plan or not
- * @returns waves; indices of a circle, which valid definitions exclude, are in the last wave
+ * @param parentsOf returns the indices on which an index depends, in the plan or not
+ * @returns waves; indices of a cycle, which valid definitions exclude, are in the last wave
  */
 export function sortFamily(ids: readonly string[], parentsOf: (id: string) => readonly string[]): FamilyOrder {
   const planned = new Set(ids);

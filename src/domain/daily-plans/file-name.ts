@@ -1,14 +1,14 @@
 import { toCivilDate, type Day } from '../time/days.js';
 
-/** Placeholders of a pattern: `{index}`, `{table}`, `{schedule}` and `{date}` or `{date:FORMAT}`. */
+/** Placeholders of a file name pattern: `{index}`, `{table}`, `{schedule}` and `{date}` or `{date:FORMAT}`. */
 const PLACEHOLDER = /\{(index|table|schedule|date)(?::([^{}]+))?\}/g;
 /** YYYY is matched as YY twice: with a separate alternative, the time to reject a text would grow exponentially. */
 const DATE_FORMAT = /^(?:YY|MM|DD|[-_.])+$/;
 
-/** Characters of a file name that every file system and every SFTP server accepts. */
+/** File names that every file system and every SFTP server accepts. */
 const NAME = /^[A-Za-z0-9._-]{1,200}$/;
 
-/** Reason a pattern is refused; undefined if it is accepted. */
+/** Returns the reason why a pattern is refused; undefined if it is valid. */
 export function checkPattern(pattern: string): string | undefined {
   const problem = formatProblem(pattern);
   if (problem !== undefined) return problem;
@@ -17,8 +17,8 @@ export function checkPattern(pattern: string): string | undefined {
 }
 
 /**
- * Returns the problem of a path pattern, which consists of folders and a name with placeholders, including {file} and
- * {client}; undefined if it is valid.
+ * Returns the reason why a path pattern is refused; undefined if it is valid. A path pattern consists of folders and a
+ * name with placeholders, including {file} and {client}.
  */
 export function checkPathPattern(pattern: string): string | undefined {
   const problem = formatProblem(pattern);
@@ -49,13 +49,13 @@ function formatProblem(pattern: string): string | undefined {
 
 export interface FileNameTerms {
   readonly schedule: string;
-  /** Absent for a file of the whole family. */
+  /** Index of the file; absent for a file of the whole family. */
   readonly index?: string | undefined;
   readonly table: string;
   readonly day: Day;
 }
 
-/** Returns the path of a file at a target by its pattern. */
+/** Returns the path of a file at a delivery target, according to a pattern. */
 export function createPath(
   pattern: string,
   { file, client, ...terms }: FileNameTerms & { readonly file: string; readonly client: string },
@@ -64,7 +64,7 @@ export function createPath(
   return createFileName(pattern, terms).replaceAll(/\{(file|client)\}/g, (_, name: string) => own[name]!);
 }
 
-/** Returns the name of a file from its pattern. `{date}` without a format is `YYYY-MM-DD`. */
+/** Returns the name of a file according to a pattern. `{date}` without a format is `YYYY-MM-DD`. */
 export function createFileName(pattern: string, { schedule, index, table, day }: FileNameTerms): string {
   const values: Record<string, string> = { schedule, table, index: index ?? schedule };
   return pattern.replaceAll(PLACEHOLDER, (_, name: string, format: string | undefined) =>

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { CheckMeasure } from './checks/check-kind.js';
 
-/** Decisions by people about a day. Each is kept permanently, with its reason. */
+/** Decisions of people about a day. Each decision is kept permanently, with its reason. */
 export const JUDGEMENT_ACTIONS = ['run', 'backfill', 'skip', 'waive'] as const;
 
-/** A finding of a check that a person accepts. */
+/** Finding of a check that a person accepts. */
 export const AcceptedFinding = defineObject(() => ({
   index_id: z.string(),
   identifier: z.string().nullable().meta({ description: 'Security or series; null for the index as a whole.' }),
@@ -14,7 +14,7 @@ export const AcceptedFinding = defineObject(() => ({
 })).meta({ id: 'AcceptedFinding' });
 export type AcceptedFinding = z.infer<typeof AcceptedFinding>;
 
-/** A decision of a person about a schedule. */
+/** Decision of a person about a schedule. */
 export const Judgement = defineObject(() => ({
   seq: z.int().min(1).meta({ description: 'From 1, without a gap, by schedule.' }),
   at: z.string().meta({ description: 'Time of the decision, ISO-8601 UTC with offset.' }),

@@ -4,15 +4,15 @@ import { Id, IsoDate } from '../schema/shape.js';
 import { LOCAL_TIME_PATTERN } from '../time/local-time.js';
 import { Step } from './step-catalogue.js';
 
-/** Maximum number of indices of one plan, equal to the maximum of one request. */
+/** Maximum number of indices of a plan, equal to the maximum per request. */
 export const PLAN_INDICES_MAX = 500;
 const STEPS_MAX = 32;
-/** Sessions that are caught up: a year. */
+/** Maximum number of sessions to catch up: a year. */
 const CATCH_UP_MAX = 260;
 
 const LocalTime = z.string().regex(LOCAL_TIME_PATTERN, { error: 'must be a time of day, HH:MM, as 18:30' });
 
-/** The daily plan of an index family as a client writes it. */
+/** Daily plan of an index family as written by a client. */
 export const ScheduleBody = defineObject(() => ({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable().default(null),
@@ -56,7 +56,7 @@ export const ScheduleBody = defineObject(() => ({
 })).meta({ id: 'ScheduleBody' });
 export type ScheduleBody = z.infer<typeof ScheduleBody>;
 
-/** The plan as it is stored; its id is the key it is stored under. */
+/** Daily plan as it is stored; its id is the key of the document. */
 export const ScheduleDocument = ScheduleBody.omit({ starts_on: true })
   .extend({
     starts_on: IsoDate.meta({ description: 'First session.' }),

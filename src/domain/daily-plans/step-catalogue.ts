@@ -9,13 +9,13 @@ import { refresh } from './steps/refresh.js';
 import { render } from './steps/render.js';
 import { run } from './steps/run.js';
 
-/** All kinds of step. Compilation fails for a kind without a performer (`src/services/daily-plans/performers.ts`). */
+/** All kinds of steps. Compilation fails for a kind without a performer (`src/services/daily-plans/performers.ts`). */
 export const STEP_CATALOGUE = { refresh, checks, run, compare, publish, export: exportFiles, render, deliver } as const;
 
 export type StepType = keyof typeof STEP_CATALOGUE;
 export const STEP_TYPES = Object.keys(STEP_CATALOGUE) as [StepType, ...StepType[]]; // Object.keys returns plain strings.
 
-/** A step of a plan by its type. */
+/** Step of a plan by its type. */
 export type StepOf<T extends StepType> = z.infer<(typeof STEP_CATALOGUE)[T]['schema']>;
 
 export const Step = z.discriminatedUnion('type', [

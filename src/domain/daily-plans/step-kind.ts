@@ -1,18 +1,18 @@
 import type { z } from 'zod';
 
-/** Scopes that a step may need, named like the scopes of keys. */
+/** Scopes that a step may require, named like the scopes of keys. */
 export type StepScope = 'read' | 'run' | 'data' | 'publish';
 
-/** One kind of step. The code that performs it is in `src/services/daily-plans/steps/`. */
+/** Kind of step. The code that performs it is in `src/services/daily-plans/steps/`. */
 export interface StepKind {
   readonly schema: z.ZodObject;
-  /** A sentence for the guide and the contract. */
+  /** Sentence for the guide and the contract. */
   readonly help: string;
-  /** Scope that a key needs to store a plan with the step: a schedule cannot exceed the rights of its author. */
+  /** Scope that a key needs to store a plan with this step: a schedule cannot exceed the rights of its author. */
   readonly scope: StepScope;
   /** True if every round of a day repeats the step for indices and files that are not done. */
   readonly repeats: boolean;
 }
 
-/** Keeps the literal types of an entry. */
+/** Returns a kind of step and keeps its literal types. */
 export const defineStepKind = <const K extends StepKind>(kind: K): K => kind;

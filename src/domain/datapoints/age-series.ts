@@ -1,19 +1,22 @@
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Marks a security whose first price bar has not been looked up. */
+/** Value for a security whose first price bar has not been searched yet. */
 const UNKNOWN = -1;
 
 interface AgeSeries {
   fill(session: number, columns: Int32Array, out: Float64Array): void;
 }
 
-/** Returns the number of sessions since the first price bar: 0 on its session, missing before it. */
+/**
+ * Creates the series of the number of sessions since the first price bar: 0 on the session of that bar, missing before
+ * it.
+ */
 export function createAgeSeries({ market, rowOf, securityCount }: SessionMarket): AgeSeries {
   const close = market.fields.get('CLOSE')!;
   const first = new Int32Array(securityCount).fill(UNKNOWN);
   /**
-   * Searches the bars before the axis too: if the market starts at a later session, securities may be older.
-   * @cost the sessions before the axis
+   * Searches the bars before the axis too: if the market starts on a later session, securities may be older.
+   * @cost number of sessions before the axis
    */
   const findFirstBar = (column: number): number => {
     for (let session = 0; session < rowOf.length; session++) {

@@ -1,24 +1,26 @@
 import { select } from '../numbers/select.js';
 import type { Aggregate } from './field-request.js';
 
-/** Windows of some securities, the cells of each window together and in time order, NaN on sessions without a value. */
+/**
+ * Windows of some securities. The cells of a window are contiguous and in time order, NaN on sessions without a value.
+ */
 export interface Windows {
   readonly cells: Float64Array;
   /** First cell of each window, [n]. */
   readonly starts: Int32Array;
   /** Number of cells in a window. */
   readonly length: number;
-  /** Number of values below which a statistic is missing, at least 1. */
+  /** Minimum number of values of a statistic, at least 1; below it the statistic is missing. */
   readonly enough: number;
 }
 
 /**
- * Statistic of the values of each window.
+ * Function that computes a statistic of the values of each window.
  * @param out [n], overwritten; NaN if there are too few values.
  */
 export type Statistic = (windows: Windows, out: Float64Array) => void;
 
-/** Every aggregate over a window that reads the values. */
+/** Statistics of aggregates that read all values of a window. */
 export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, Statistic>> = {
   mean: applyToEach((cells, from, to, enough) => {
     const result = countOf(cells, from, to);
@@ -33,7 +35,7 @@ export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, S
   std: computeDeviation,
 };
 
-/** Computes the statistic of one window, the cells from `from` to `to` (exclusive). */
+/** Function that computes the statistic of one window, the cells from `from` to `to` (exclusive). */
 type OfOne = (cells: Float64Array, from: number, to: number, enough: number) => number;
 
 function applyToEach(ofOne: OfOne): Statistic {
@@ -69,7 +71,9 @@ function greatestOf(cells: Float64Array, from: number, to: number): number {
   return greatest;
 }
 
-/** Multiplies the values. Two windows are processed at a time, so that neither waits for its last multiplication. */
+/**
+ * Computes the product of the values. Two windows are processed at a time to overlap the latency of multiplications.
+ */
 export function computeProduct({ cells, starts, length, enough }: Windows, out: Float64Array): void {
   for (let k = 0; k < starts.length; k += 2) {
     const a = starts[k]!;
@@ -97,8 +101,8 @@ export function computeProduct({ cells, starts, length, enough }: Windows, out: 
 
 /**
  * Computes the sample standard deviation (ddof 1), NaN for fewer than two values. Sums are taken about the first value,
- * so that a constant series gives exactly 0. Because that value is in the sample, the difference of the sums loses
- * accuracy by at most a factor of the count. Two windows are processed at a time to overlap the latency of additions.
+ * so that a constant series gives exactly 0. Because the first value belongs to the sample, cancellation loses accuracy
+ * by at most a factor of the count. Two windows are processed at a time to overlap the latency of additions.
  */
 export function computeDeviation({ cells, starts, length, enough }: Windows, out: Float64Array): void {
   const least = Math.max(2, enough);
@@ -132,7 +136,7 @@ export function computeDeviation({ cells, starts, length, enough }: Windows, out
   }
 }
 
-/** Returns the first value of a window; NaN if it has none. */
+/** Returns the first value of a window; NaN if the window has no value. */
 function findFirstValue(cells: Float64Array, from: number, length: number): number {
   let i = from;
   while (i < from + length - 1 && Number.isNaN(cells[i]!)) i++;
@@ -143,7 +147,7 @@ function rootOfVariance(squares: number, sum: number, count: number): number {
   return Math.sqrt(Math.max(0, (squares - (sum * sum) / count) / (count - 1)));
 }
 
-/** Memory for the values of one window while their median is selected. */
+/** Scratch for the values of one window while their median is selected. */
 let scratch = new Float64Array(256);
 
 /** Returns the median; for an even count, the mean of the two middle values. */
@@ -157,18 +161,16 @@ function median(cells: Float64Array, from: number, to: number, enough: number): 
   return count < enough ? NaN : computeMedian(scratch, count);
 }
 
-/** Number of values up to which buckets are not worth clearing. */
+/** Maximum number of values for which the median is selected without buckets. */
 const FEW = 24;
 
-/**
- * Number of buckets into which values are sorted by size. The middle bucket of a year of values has about four of them.
- */
+/** Number of buckets by size. For a year of values the middle bucket has about four values. */
 const BUCKETS = 64;
 
 const inBucket = new Int32Array(BUCKETS);
 
 /**
- * Returns the median of the first values of a buffer, which is reordered: only the values in the bucket of the median
+ * Returns the median of the first values of a buffer, which is reordered. Only the values in the bucket of the median
  * are read twice.
  * @cost O(count) on average
  */
@@ -187,8 +189,8 @@ export function computeMedian(values: Float64Array, count: number): number {
   if (!(scale > 0 && scale < Infinity)) return middleOf(values, { from: 0, to: count - 1, upper, count });
   inBucket.fill(0);
   for (let i = 0; i < count; i++) inBucket[((values[i]! - least) * scale) | 0]!++;
-  // For an even count the bucket of the lower middle is searched first: the values up to the upper one are in it or
-  // just above.
+  // For an even count the bucket of the lower middle value is searched first: values up to the upper middle value are
+  // in it or just above.
   let bucket = 0;
   let below = 0;
   const lower = count % 2 === 0 ? upper - 1 : upper;
@@ -209,16 +211,16 @@ export function computeMedian(values: Float64Array, count: number): number {
 interface Middle {
   readonly from: number;
   readonly to: number;
-  /** Position of the upper middle among the sorted values of the range. */
+  /** Rank of the upper middle value among the values of the range. */
   readonly upper: number;
-  /** All values, in the range or not. */
+  /** Number of all values, inside or outside the range. */
   readonly count: number;
 }
 
 function middleOf(values: Float64Array, { from, to, upper, count }: Middle): number {
   const high = select(values, { from, to, position: upper });
   if (count % 2 === 1) return high;
-  let low = values[from]!; // after the selection everything before `upper` is at most `high`
+  let low = values[from]!; // after the selection, all values before `upper` are at most `high`
   for (let i = from + 1; i < upper; i++) if (values[i]! > low) low = values[i]!;
   return (low + high) / 2;
 }

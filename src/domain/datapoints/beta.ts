@@ -2,15 +2,15 @@ import type { WindowLayout, WindowReader } from './window-layout.js';
 import { computeHalf } from './windows.js';
 
 export interface BetaWindow {
-  /** Windows of returns. */
+  /** Reader of windows of returns. */
   readonly returns: WindowReader;
-  /** First session of the window, not negative, and its last. */
+  /** First session of the window, not negative, and its last session. */
   readonly from: number;
   readonly end: number;
 }
 
 /**
- * Computes the return of the equally weighted universe on each session of a window: the mean over securities with a
+ * Computes the return of the equally weighted universe on each session of a window: the mean over the securities with a
  * return, NaN if there are none.
  * @returns [end - from + 1]
  */
@@ -32,8 +32,8 @@ export function computeEqualWeightedReturns({ returns, from, end }: BetaWindow, 
 }
 
 /**
- * Same from session to session: results for an unchanged universe are cached, so that a session is averaged once for
- * all its windows.
+ * Market returns of a window. Results for an unchanged universe are cached, so that each session is averaged once for
+ * all windows.
  */
 export type MarketReturns = (window: BetaWindow, universe: Int32Array) => Float64Array;
 
@@ -66,10 +66,10 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
 }
 
 /**
- * Computes the slope of the return of each security on that of the market over the sessions that have both; missing
- * with fewer than half of the requested sessions, or if the market was constant.
+ * Computes the slope of the return of each security on the market return over the sessions with both returns. The slope
+ * is missing if they are fewer than half of the requested sessions, or if the market return is constant.
  * @param market [end - from + 1]
- * @param length Requested sessions, including those before the first one.
+ * @param length Number of requested sessions, including sessions before the first one of the data.
  * @returns [n]
  * @cost two passes over the windows
  */
@@ -94,18 +94,18 @@ export function computeBetas(
   return slopes;
 }
 
-/** Number of securities summed in parallel: each sum is a chain of additions that wait for each other. */
+/** Number of securities summed in parallel, to overlap the latency of additions. */
 const FOUR = 4;
 
-/** Market over sessions that all have a return. */
+/** Deviations of the market over sessions that all have a return. */
 interface MarketMoves {
-  /** Returns minus their mean. */
+  /** Returns less their mean. */
   readonly deviations: Float64Array;
-  /** Sum of their squares. */
+  /** Sum of the squared deviations. */
   readonly squares: number;
 }
 
-/** Returns null if a session has no return, or the market was constant. */
+/** Returns null if a session has no return, or the market return is constant. */
 function movesOf(market: Float64Array): MarketMoves | null {
   let sum = 0;
   for (let k = 0; k < market.length; k++) sum += market[k]!;
@@ -117,9 +117,9 @@ function movesOf(market: Float64Array): MarketMoves | null {
 }
 
 /**
- * Computes `slope` for complete groups of four securities; NaN for securities that lack a return, and for those beyond
- * the last complete group.
- * @param out [n], of NaN
+ * Computes the slopes of complete groups of four securities; NaN for securities that lack a return, and for securities
+ * beyond the last complete group.
+ * @param out [n], filled with NaN
  */
 function slopesByFour(
   out: Float64Array,
@@ -155,15 +155,15 @@ function slopesByFour(
   }
 }
 
-/** Values that begin at a cell. */
+/** Consecutive values that begin at a cell. */
 export interface ValueRun {
   readonly cells: Float64Array;
   readonly start: number;
 }
 
 /**
- * Computes the slope of the least-squares line of values on others, over the positions that have both; NaN if fewer than
- * `enough` have, or if the others are constant. Sums are taken about the means of the first pass.
+ * Computes the slope of the least-squares line of values on market values, over the positions with both; NaN if these
+ * are fewer than `enough`, or if the market values are constant. Sums are taken about the means of a first pass.
  */
 export function computeSlope(
   { cells, start }: ValueRun,
@@ -195,5 +195,5 @@ export function computeSlope(
   return mm / (count - 1) >= FLAT ? rm / mm : NaN;
 }
 
-/** Variance below which the market counts as constant. */
+/** Sum of squares below which the market counts as constant. */
 const FLAT = 1e-18;

@@ -11,8 +11,9 @@ interface Call {
 }
 
 /**
- * Computes the values of a plug-in at a decision. It receives data known at that time, and no data of other calls.
- * @param inputs one for each input of its program
+ * Computes the values of a plug-in at a decision. The plug-in receives only data known at that time, and no data of
+ * other calls.
+ * @param inputs one array per input of its program
  * @returns [count], NaN if missing
  * @throws Refusal PLUGIN_FAILED
  */

@@ -51,47 +51,53 @@ export interface CrossSection {
   readonly dividends: DividendHistory;
   /**
    * Returns a numeric datapoint for some securities, NaN if missing; values of a non-numeric column are missing.
-   * @param columns Selected securities, ascending, [n]: a transform is taken across them.
+   * @param columns Selected securities, ascending, [n]; a transform is computed across them.
    * @returns [n]
    */
   numbers(field: DatapointExpression, columns: Int32Array): Float64Array;
-  /** Returns values in index currency: a price is converted. */
+  /** Returns values in the currency of the index: prices are converted. */
   money(field: DatapointExpression, columns: Int32Array): Float64Array;
-  /** Returns FALSE, TRUE or UNKNOWN for a condition, [n]. */
+  /** Returns FALSE, TRUE or UNKNOWN for a condition by security, [n]. */
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   /** Returns any datapoint as stored, null if missing, [n]. */
   values(field: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /** Returns the positions of values from best to worst in the order of `rankPositions`, cached by the array of values. */
+  /** Returns the ranks of values, best first, as `rankPositions` does; results are cached by the array of values. */
   ordered(values: Float64Array, order: Ordering): Int32Array;
-  /** Returns the groups of the securities by a datapoint: one for each value, and one for missing values. */
+  /** Returns the groups of the securities by a datapoint: one group per value, and one for missing values. */
   groups(field: DatapointExpression, columns: Int32Array): Grouping;
   /** Returns the type of the values of a datapoint. */
   kindOf(field: DatapointExpression): ValueKind;
-  /** Returns the number of values of a datapoint over its trailing sessions, even if fewer than half of them, [n]. */
+  /**
+   * Returns the number of values of a datapoint in its trailing window, even if they are fewer than half of the
+   * sessions, [n].
+   */
   count(field: FieldRequest, columns: Int32Array): Float64Array;
-  /** Returns a statistic, over trailing sessions, of a datapoint that no request can name. */
+  /** Returns a statistic, over trailing sessions, of a datapoint that requests cannot name. */
   statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;
-  /** Returns growth factors of the total variant, [S - first x N], for the use of some securities. */
+  /** Returns growth factors of the total return variant for some securities, [S - first x N]. */
   growth(columns: Int32Array): Float64Array;
   /** Returns the sessions from which the datapoint of a security was read. */
   read(field: DatapointExpression, column: number): DatapointRead;
-  /** Returns the same datapoints with additional data known at a decision. */
+  /** Returns a cross-section with additional data known at a decision. */
   given(context: DecisionContext): CrossSection;
 }
 
 export interface CrossSections {
   at(session: number, universe: Int32Array): CrossSection;
   /**
-   * Returns the latest values of a datapoint by session, as `numbers` returns them; null for a datapoint over a window,
-   * which must be requested session by session.
+   * Returns a reader of the values of a datapoint by session, as `numbers` returns them; null for a datapoint over a
+   * window, which must be requested session by session.
    */
   latest(name: string): LatestValues | null;
 }
 
-/** @param columns ascending, [n] @param out [n], overwritten; NaN if missing @throws Refusal FX_MISSING */
+/**
+ * Function that writes the latest values on a session. @param columns ascending, [n] @param out [n], overwritten; NaN
+ * if missing @throws Refusal FX_MISSING
+ */
 export type LatestValues = (session: number, columns: Int32Array, out: Float64Array) => void;
 
-/** Creates cross-sections of one market; results that do not depend on the session are computed once. */
+/** Creates the cross-sections of a market; results that do not depend on the session are computed once. */
 export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): CrossSections {
   const table = createSeriesTable(sm, terms);
   const spells = new Map<string, readonly (readonly ReferenceSpell[])[]>();
@@ -122,7 +128,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return known;
     },
     windowsOf(series, session) {
-      // Most uses concern one decision: windows are cached from the second decision on.
+      // Most callers need a single decision, so windows are cached only from the second decision on.
       if (session === firstSession) return sampleSeries(series);
       const known = trails.get(series) ?? createTrail(series, sm.securityCount);
       trails.set(series, known);
@@ -173,7 +179,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   };
 }
 
-/** True if the values of a datapoint use exchange rates. */
+/** Returns true if the values of a datapoint use exchange rates. */
 const isInIndexCurrency = (name: string): boolean => isMoney(name) || GROWTH_BASED.has(name);
 
 interface SectionTerms {
@@ -293,14 +299,14 @@ function crossSection(
   return sectionGiven(NO_CONTEXT);
 }
 
-/** A session whose values are read, for the universe of a decision. */
+/** Session whose values are read, with the universe of a decision. */
 interface Moment {
   readonly shared: Shared;
   readonly session: number;
   readonly universe: Int32Array;
 }
 
-/** Computes a field on a session. @param convert into the currency of the index */
+/** Computes a field on a session. @param convert true to convert prices into the currency of the index */
 function computeField(
   { shared, session, universe }: Moment,
   field: FieldRequest,

@@ -9,18 +9,18 @@ import { computeHalf } from './windows.js';
 import { listExpressionReads } from './expressions/reads.js';
 import { isField, requestOf, type DatapointExpression } from './expressions/tree.js';
 
-/** Dates on which a value is based: those of the bars, rows or events that were read. */
+/** Dates of the bars, rows or events on which a value is based. */
 export interface DatapointRead {
-  /** First date read; equals `to` for a single value; null if nothing was found. */
+  /** First date read; equals `to` for a single value; null if no value was found. */
   readonly from: string | null;
   readonly to: string | null;
-  /** Number of values found between them. */
+  /** Number of values found between the two dates. */
   readonly observations: number;
   /** First later session on which the history of the security can be long enough; null if it is long enough now. */
   readonly knownFrom: string | null;
 }
 
-/** Returns the dates on which an expression is based: the union over everything that it reads. */
+/** Returns the dates on which an expression is based: the union over all datapoints that it reads. */
 export function readExpression(
   shared: Shared,
   asked: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
@@ -86,8 +86,8 @@ function datapointRead(
 }
 
 /**
- * Returns the first session on which a security that trades on every session from its first price bar on has a
- * datapoint: a statistic needs half of its window. NaN before its first price bar.
+ * Returns the first session on which a datapoint of a security can have a value, if the security trades on every
+ * session from its first price bar on: a statistic needs half of its window. NaN before the first price bar.
  */
 function earliestOf(
   sm: SessionMarket,
@@ -108,7 +108,7 @@ function findFirstBar({ lastBar, securityCount }: SessionMarket, column: number)
   return NaN;
 }
 
-/** Returns the day of a session that may be after the last session of the data; null beyond the calendar. */
+/** Returns the date of a session, which may be after the last session of the data; null beyond the calendar. */
 function dayAt({ sessions, calendar }: SessionMarket, session: number): string | null {
   const from = findFirstAtLeast(calendar.sessions, sessions[0]!);
   const day = calendar.sessions[from + session];

@@ -13,7 +13,7 @@ import type { RollingStatistics } from './rolling-statistics.js';
 import type { Series, SeriesTable, SeriesTerms } from './series.js';
 import type { Tally } from './tally.js';
 
-/** Shared state of the cross-sections of all sessions. */
+/** State shared by the cross-sections of all sessions. */
 export interface Shared {
   readonly sm: SessionMarket;
   readonly table: SeriesTable;
@@ -21,17 +21,17 @@ export interface Shared {
   spellsOf(name: string): readonly (readonly ReferenceSpell[])[];
   groupsOf(name: string): DatedGroups;
   referenceKindOf(name: string): ValueKind;
-  /** Returns windows for a decision on a session. */
+  /** Returns the reader of windows for a decision on a session. */
   windowsOf(series: Series, session: number): WindowReader;
   tallyOf(series: Series): Tally;
-  /** Returns the market to which BETA is relative. */
+  /** Returns the market returns to which BETA is relative. */
   readonly marketReturns: MarketReturns;
-  /** Statistics of rolling windows; null if each is computed separately. */
+  /** Statistics of rolling windows; null if each window is computed separately. */
   readonly rolling: RollingStatistics | null;
   dividends: () => DividendHistory;
 }
 
-/** Returns true if the datapoint is an unmodified reference column, whose values need not be numbers. */
+/** Returns true if a datapoint is an unmodified reference column, whose values need not be numbers. */
 export function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): boolean {
   const result = resolve(sm.market, field);
   return (
@@ -58,19 +58,19 @@ export type DatapointSource =
   | {
       readonly kind: 'series';
       readonly series: Series;
-      /** Series of its windows. */
+      /** Series from which its windows are computed. */
       readonly trailing: Series;
       readonly isClose: boolean;
     }
   | {
       readonly kind: 'windowed';
       readonly statistic: Statistic;
-      /** True if it also includes growth over gaps. */
+      /** True if growth over gaps is included. */
       readonly isWhole: boolean;
     }
   | { readonly kind: 'beta' };
 
-/** Datapoints that are amounts of money: always converted to index currency. */
+/** Datapoints that are amounts of money; they are always converted to index currency. */
 const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
 export const isMoney = (name: string): boolean => MONEY.has(name);
 
@@ -92,7 +92,7 @@ export function createSource({ sm, table }: Shared, field: FieldRequest): Datapo
     const series = isMoney(field.name) ? table.inIndexCurrency(stored) : stored;
     return { kind: 'series', series, trailing: series, isClose: field.name === 'CLOSE' };
   }
-  const name = field.name as DerivedName; // resolved as derived
+  const name = field.name as DerivedName; // derived datapoints have been resolved before
   if (name === 'BETA') return { kind: 'beta' };
   // A return is its growth factor minus one, so both have the same deviation.
   if (name === 'VOLATILITY') {
@@ -104,7 +104,7 @@ export function createSource({ sm, table }: Shared, field: FieldRequest): Datapo
   return { kind: 'series', series, trailing: isSessionReturn(name) ? table.returns(name) : series, isClose: false };
 }
 
-/** Returns the series for windows over a datapoint that is not a statistic itself. */
+/** Returns the series for windows over a datapoint that is not itself a statistic. */
 export function createTrailingReader(shared: Shared, field: FieldRequest): Series {
   const source = createSource(shared, field);
   if (source.kind !== 'series') throw new Error(`${field.name} is already a statistic`);

@@ -3,25 +3,27 @@ import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
 import { BeforeMarket } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
 
-/** Ordinary dividends of every security, without cancelled ones. */
+/** Ordinary dividends of every security, without cancelled dividends. */
 export interface DividendHistory {
   /**
    * Returns ordinary dividends per share with an ex-date in the twelve months that end on `day`, on the share basis of
-   * `day`.
-   * 0 for a security that paid none.
+   * `day`; 0 without dividends.
    * @throws BeforeMarket
    */
   trailing(column: number, day: Day): number;
   /**
-   * Returns that sum for a security as a step function, with a few steps per year. @cost O(dividends of the security)
-   * the first time
+   * Returns the trailing sums of a security as a step function, with a few steps per year. @cost O(dividends of the
+   * security) on the first call
    */
   steps(column: number): DividendSteps;
-  /** @throws BeforeMarket if dividends of the twelve months that end on a day have been removed */
+  /**
+   * Asserts that the dividends of the twelve months up to a day are complete. @throws BeforeMarket if some have been
+   * removed
+   */
   assertCovers(day: Day): void;
   /**
-   * Returns ordinary dividends per share by year of their ex-date, up to `day` and on its share basis; at least those
-   * of the last `YEARS_OF_GROWTH_MAX` years.
+   * Returns ordinary dividends per share by year of their ex-date, up to `day` and on the share basis of `day`; at
+   * least for the last `YEARS_OF_GROWTH_MAX` years.
    * @throws BeforeMarket
    * @cost O(dividends of the security)
    */
@@ -30,7 +32,7 @@ export interface DividendHistory {
   paidBetween(column: number, start: Day, end: Day): boolean;
 }
 
-/** 0 before the first of the days, then the sum from each day until the next. */
+/** Step function: 0 before the first of the days, then the sum from each day until the next. */
 export interface DividendSteps {
   readonly days: Int32Array;
   readonly sums: Float64Array;
@@ -43,10 +45,13 @@ interface Events {
   readonly ratios: Float64Array;
 }
 
-/** Cached by market, on which alone it depends. */
+/** Histories by market; they depend on nothing else. */
 const histories = new WeakMap<MarketData, DividendHistory>();
 
-/** @cost O(actions) once; a look-up is O(log actions of the security + actions in the window). */
+/**
+ * Returns the dividend history of a market. @cost O(actions) once; a look-up is O(log actions of the security + actions
+ * in the window)
+ */
 export function createDividendHistory(market: MarketData): DividendHistory {
   const known = histories.get(market) ?? historyOf(market);
   histories.set(market, known);
@@ -64,13 +69,13 @@ function historyOf(market: MarketData): DividendHistory {
   };
   let today = NaN;
   let yearBefore = NaN;
-  /** Returns the day twelve months earlier; securities are read day by day. */
+  /** Returns the day twelve months earlier; the last result is cached, because callers read all securities of a day. */
   const monthsBefore = (day: Day): Day => {
     if (day !== today) yearBefore = addMonths(day, -12);
     today = day;
     return yearBefore;
   };
-  /** Cache by ex-date, because securities share many ex-dates: first day whose twelve months exclude the ex-date. */
+  /** Cache of the first day whose twelve months exclude an ex-date, by ex-date: securities share many ex-dates. */
   const leftOn = new Map<Day, Day>();
   const leavingOn = (exDay: Day): Day => {
     const day = leftOn.get(exDay) ?? dayLeft(exDay);
@@ -102,7 +107,8 @@ function historyOf(market: MarketData): DividendHistory {
 }
 
 /**
- * Returns sums over the twelve months before each day on which a dividend enters or leaves, or the share basis changes.
+ * Returns the trailing sums on each day on which a dividend enters or leaves the twelve months, or the share basis
+ * changes.
  */
 function stepsOf(events: Events, leavingOn: (exDay: Day) => Day): DividendSteps {
   const left = events.exDays.map(leavingOn);
@@ -110,7 +116,7 @@ function stepsOf(events: Events, leavingOn: (exDay: Day) => Day): DividendSteps 
   return { days, sums: Float64Array.from(days, (day) => sumOn(events, day, findLastAtMost(left, day) + 1)) };
 }
 
-/** Sums the dividends from one on up to a day, on the share basis of the day. */
+/** Returns the sum of the dividends from index `first` up to a day, on the share basis of the day. */
 function sumOn({ exDays, amounts, splitDays, ratios }: Events, day: Day, first: number): number {
   let total = 0;
   let basis = 1; // shares of `day` per share on the ex-date of the dividend
@@ -137,12 +143,12 @@ function totalsByYear({ exDays, amounts, splitDays, ratios }: Events, day: Day):
 /** Maximum number of years of rising dividends that are counted. */
 export const YEARS_OF_GROWTH_MAX = 100;
 
-/** Rounding of sums of amounts on different share bases, which does not count as a rise. */
+/** Maximum relative increase that counts as a rounding error of sums on different share bases. */
 const ROUNDING = 1e-12;
 
 /**
- * Counts complete calendar years before a day in which a security paid more than in the previous year, backwards from
- * the last.
+ * Counts consecutive complete calendar years before a day in which a security paid more than in the previous year,
+ * backwards from the last year.
  */
 export function countYearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, column: number, day: Day): number {
   const totals = history.byYear(column, day);
@@ -165,7 +171,7 @@ function dayLeft(exDay: Day): Day {
   return day;
 }
 
-/** In a store with split-adjusted prices, amounts are already adjusted. */
+/** In a store with split-adjusted prices, dividend amounts are already adjusted. */
 function eventsByColumn(market: MarketData): Events[] {
   const positions = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
   const cash = market.identifiers.map((): { day: Day; value: number }[] => []);

@@ -24,9 +24,12 @@ import type { Series } from './series.js';
 
 /** Data known at a decision in addition to the columns of the market. */
 export interface DecisionContext {
-  /** 1 for a constituent of the index before the decision, by column; null at its first. */
+  /** 1 for a constituent of the index before the decision, by column; null at the first decision. */
   readonly incumbents: Uint8Array | null;
-  /** Returns another index as last decided; null before its first composition, and if no index is available. */
+  /**
+   * Returns the weights of another index at its last decision; null before its first decision, and if no index is
+   * available.
+   */
   indexWeights(indexId: string): IndexWeights | null;
 }
 
@@ -46,9 +49,12 @@ export interface Leaves {
   values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
   groups(field: FieldRequest, columns: Int32Array): Grouping;
   isNumber(field: FieldRequest): boolean;
-  /** @param lag lag of the last session of the window */
+  /** Returns the reader of a series on trailing sessions. @param lag lag of the last session of the window */
   overSessions(series: Series, window: SessionsBack, columns: Int32Array): Float64Array;
-  /** Returns the values of a series on trailing sessions, grouped by security, the latest last, [columns * length]. */
+  /**
+   * Returns the values of a series on trailing sessions, grouped by security, the latest value last, [columns *
+   * length].
+   */
   history(series: Series, length: number, columns: Int32Array): Float64Array;
   seriesOf(node: ExpressionNode): Series;
   /** Returns the values of a series on the session itself. */
@@ -62,23 +68,23 @@ export interface SessionsBack {
   readonly observationsMin: number | 'half';
 }
 
-/** Expressions on the securities of one session. */
+/** Evaluator of expressions for the securities of one session. */
 export interface ExpressionSection {
   numbers(expression: DatapointExpression, columns: Int32Array): Float64Array;
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   values(expression: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /** Returns null for numbers. */
+  /** Returns the text values of an expression; null for numbers. */
   groups(expression: DatapointExpression, columns: Int32Array): Grouping | null;
-  /** Returns the text column that a datapoint is or refers to; undefined if it contains numbers. */
+  /** Returns the text column that a datapoint is or refers to; undefined for numbers. */
   textField(expression: DatapointExpression): FieldRequest | undefined;
 }
 
-/** Expressions behind datapoints that a document defines. */
+/** Expressions of the datapoints that a document defines. */
 export interface NamedDatapoints {
   readonly definitions: ReadonlyMap<string, ExpressionNode>;
-  /** Returns the expression of a datapoint; null if it is read directly from the market. */
+  /** Returns the expression of a datapoint; null for a datapoint read directly from the market. */
   expanded(field: FieldRequest): ExpressionNode | null;
-  /** Returns true if a node is arithmetic of columns and constants only, including everything that it refers to. */
+  /** Returns true if a node, including everything it refers to, consists only of columns, constants and arithmetic. */
   isArithmetic(node: ExpressionNode): boolean;
 }
 
@@ -92,7 +98,7 @@ export function createNamedDatapoints(definitions: ReadonlyMap<string, Expressio
     const field = requestOf(node);
     const definition = named.expanded(field);
     if (definition !== null) return named.isArithmetic(definition);
-    // Statistics over separate windows, and returns, which a window reads only between two bars.
+    // Excludes statistics over separate windows, and returns, which a window reads only between two bars.
     return !GROWTH_BASED.has(field.name) && field.aggregate === 'last' && field.transform === 'none';
   };
   const named: NamedDatapoints = {
@@ -136,7 +142,7 @@ export function createExpressionSection(
 
   const numbers = (expression: DatapointExpression, columns: Int32Array): Float64Array => {
     const node = isField(expression) ? expanded(requestOf(expression)) : expression;
-    if (node === null) return leaves.numbers(requestOf(expression as FieldRequest), columns); // A field without a definition.
+    if (node === null) return leaves.numbers(requestOf(expression as FieldRequest), columns); // The field has no definition.
     if (isField(node)) return numbers(node, columns);
     const of = known.get(columns) ?? new Map<ExpressionNode, Float64Array>();
     known.set(columns, of);
@@ -146,8 +152,8 @@ export function createExpressionSection(
   };
 
   /**
-   * Arithmetic of columns is computed in one pass where each has a value on the session; only missing values are
-   * searched on earlier sessions.
+   * Arithmetic of columns is computed in one pass from values on the session; only missing values are searched on
+   * earlier sessions.
    */
   const evaluate = (node: ExpressionNode, columns: Int32Array): Float64Array => {
     if (!named.isArithmetic(node)) return createEvaluator(sourceOn(columns, 0)).numbers(node);
@@ -238,7 +244,7 @@ export function createExpressionSection(
   };
 }
 
-/** Computes the missing ones of the values of columns, in place. */
+/** Computes the missing values of some columns, in place. */
 function fillMissing(
   values: Float64Array,
   columns: Int32Array,
@@ -274,7 +280,7 @@ function computePlugin(
   return callPlugin(plugin, inputs, { count: columns.length, day: leaves.day });
 }
 
-/** Returns the text field that an expression stands for; undefined for numbers. */
+/** Returns the text field to which an expression refers; undefined for numbers. */
 function findTextField(
   leaves: Leaves,
   named: NamedDatapoints,
@@ -289,7 +295,7 @@ function findTextField(
 
 interface CalledOn {
   readonly columns: Int32Array;
-  /** Sessions back from the decision. */
+  /** Number of sessions before the decision. */
   readonly shift: number;
   readonly at: Evaluator;
 }
@@ -310,7 +316,7 @@ function inGroups(
   return result;
 }
 
-/** Returns values of some of the columns of a set; missing for others. */
+/** Returns the values of a set for other columns; missing for columns outside the set. */
 function pick(set: Int32Array, values: Float64Array, columns: Int32Array): Float64Array {
   const place = new Map(Array.from(set, (column, position) => [column, position]));
   return Float64Array.from(columns, (column) => values[place.get(column) ?? -1] ?? NaN);

@@ -6,16 +6,16 @@ import type { FieldRequest } from './field-request.js';
 import { createConstantSeries, multiplySeries, type Series } from './series.js';
 
 export interface SeriesSource {
-  /** Returns the expression of a datapoint; null if it is read directly from the market. */
+  /** Returns the expression of a datapoint; null for a datapoint read directly from the market. */
   expanded(field: FieldRequest): ExpressionNode | null;
-  /** Returns the values of a numeric datapoint as stated by each session. */
+  /** Returns the values of a numeric datapoint as stated on each session. */
   trailing(field: FieldRequest): Series;
   /** Returns the values of a text column known on a session. */
   texts(field: FieldRequest, session: number, columns: Int32Array): readonly ReferenceValue[];
   isNumber(field: FieldRequest): boolean;
 }
 
-/** Creates series of expressions, each once: windows over them are cached by the series. */
+/** Returns a function that creates the series of an expression, each once, because windows are cached by series. */
 export function createExpressionSeries(source: SeriesSource): (node: ExpressionNode) => Series {
   const known = new Map<ExpressionNode, Series>();
   const seriesOf = (node: ExpressionNode): Series => {
@@ -99,7 +99,7 @@ function combineSeries(operator: Operator, left: Series, right: Series): Series 
   };
 }
 
-/** Returns the values of a series some sessions before; missing before its first. */
+/** Returns a series lagged by some sessions; missing before its first value. */
 function lagSeries(series: Series, lag: number): Series {
   if (lag === 0) return series;
   return {

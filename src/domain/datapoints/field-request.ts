@@ -32,17 +32,17 @@ export const DERIVED_NAMES = [
 ] as const;
 export type DerivedName = (typeof DERIVED_NAMES)[number];
 
-/** Returns of single sessions, with and without dividends, as opposed to statistics over a window. */
+/** Returns of single sessions, with and without dividends; the other derived returns are statistics over a window. */
 export type SessionReturn = 'RETURN' | 'PRICE_RETURN';
 export const isSessionReturn = (name: string): name is SessionReturn => name === 'RETURN' || name === 'PRICE_RETURN';
 
 /**
- * Returns true if the value of a datapoint depends on the requested universe, unless the store has a column with its
- * name.
+ * Returns true if the value of a datapoint depends on the requested universe. A column of the store with this name
+ * takes precedence.
  */
 export const isRelative = (name: string): boolean => name === ('BETA' satisfies DerivedName);
 
-/** Derived datapoints that are statistics over their own window and therefore accept no aggregate. */
+/** Derived datapoints that are statistics over a separate window and accept no aggregate. */
 const WINDOWED: ReadonlySet<string> = new Set<DerivedName>(['VOLATILITY', 'MOMENTUM', 'BETA']);
 
 const fields = {
@@ -63,7 +63,7 @@ const fields = {
     .meta({ description: 'Across the remaining securities that have a value.' }),
 };
 
-/** Refuses invalid combinations of window and aggregate. */
+/** Reports invalid combinations of window and aggregate. */
 function checkWindow(field: Omit<FieldRequest, 'transform'>, context: z.RefinementCtx): void {
   if (isWindowed(field)) {
     if (field.aggregate === 'last') return;
@@ -84,7 +84,7 @@ function checkWindow(field: Omit<FieldRequest, 'transform'>, context: z.Refineme
     });
 }
 
-/** Datapoint of an expression. */
+/** Datapoint as a node of an expression. */
 export const FieldNode = defineObject(() => ({
   node: z.literal('field'),
   ...fields,
@@ -97,7 +97,7 @@ export const FieldNode = defineObject(() => ({
   .superRefine(checkWindow)
   .meta({ id: 'FieldNode', description: 'A datapoint, read for every security on or before the decision date.' });
 
-/** Datapoint of a ranking or weighting. */
+/** Datapoint for a ranking or weighting. */
 export const Datapoint = z.strictObject(fields).superRefine(checkWindow).meta({
   id: 'Datapoint',
   description:
@@ -114,7 +114,7 @@ export interface FieldRequest {
   readonly transform: Transform;
 }
 
-/** Returns a request for the latest value of a datapoint, with the given other members. */
+/** Returns a request for the latest value of a datapoint, with the given members changed. */
 export function requestLatest(name: string, rest: Partial<FieldRequest> = {}): FieldRequest {
   return { name, dataset: null, lag: 0, window: null, aggregate: 'last', transform: 'none', ...rest };
 }
@@ -124,7 +124,7 @@ export function isWindowed(field: Pick<FieldRequest, 'name' | 'dataset'>): boole
   return WINDOWED.has(field.name) && (field.dataset === null || field.dataset === 'derived');
 }
 
-/** Returns one text per distinct request: the key of caches. */
+/** Returns a text that identifies a request, used as a key of caches. */
 export function requestKey(field: FieldRequest): string {
   return `${field.dataset ?? ''}|${field.name}|${field.lag}|${field.window ?? ''}|${field.aggregate}|${field.transform}`;
 }

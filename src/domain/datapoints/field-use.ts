@@ -5,13 +5,13 @@ import type { ComparisonNode, DatapointExpression, ExpressionNode } from './expr
 /** Use of a datapoint by a rule or weighting. */
 export interface FieldUse {
   readonly field: DatapointExpression;
-  /** Parameter that names the field, below `params`; empty if the class itself determines the field. */
+  /** Path of the parameter that names the datapoint, below `params`; empty if the class determines the datapoint. */
   readonly path: string;
-  /** Use by the class: as a number, as a category, or of any type. */
+  /** Use of the values: as numbers, as categories, or of any type. */
   readonly as: 'number' | 'category' | 'any' | 'condition';
-  /** True if the value is read as money in index currency, regardless of the datapoint. */
+  /** True if values are read as money in index currency, regardless of the datapoint. */
   readonly money: boolean;
-  /** Comparison that uses the value, if there is one. */
+  /** Comparison that uses the values, if any. */
   readonly comparison?: ComparisonNode;
 }
 
@@ -20,12 +20,12 @@ export function useNumber(field: DatapointExpression | string, path = '', money 
   return { field: toRequest(field), path, as: 'number', money };
 }
 
-/** Returns a datapoint from a parameter: a plain name refers to its latest value. */
+/** Returns the datapoint of a parameter: a plain name refers to its latest value. */
 export function toRequest(field: DatapointExpression | string): DatapointExpression {
   return typeof field === 'string' ? requestLatest(field) : field;
 }
 
-/** Returns the use of a condition on datapoints. */
+/** Returns the use of the datapoints in a condition. */
 export function conditional(field: ExpressionNode, path: string): FieldUse {
   return { field, path, as: 'condition', money: false };
 }
@@ -35,7 +35,7 @@ export function category(name: string, path = ''): FieldUse {
   return { field: requestLatest(name), path, as: 'category', money: false };
 }
 
-/** Returns the group of a value, as text; null for securities without a value, which form one group. */
+/** Returns the group of a value as text; null for a missing value, which forms a group. */
 export function readGroup(value: ReferenceValue): string | null {
   return value === null ? null : String(value);
 }

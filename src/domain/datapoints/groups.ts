@@ -3,7 +3,7 @@ import type { ReferenceValue } from '../market/market-data.js';
 import { findSpell, type ReferenceSpell } from '../market/reference-spells.js';
 import { readGroup } from './field-use.js';
 
-/** Securities by group. */
+/** Assignment of securities to groups. */
 export interface Grouping {
   /** Group of each security, [n]. */
   readonly of: Int32Array;
@@ -11,10 +11,12 @@ export interface Grouping {
   readonly names: readonly (string | null)[];
 }
 
-/** Groups of dated values by day: securities whose value never changes are looked up once. */
+/**
+ * Function that returns the groups of dated values on a day. Securities whose value never changes are looked up once.
+ */
 export type DatedGroups = (day: Day, columns: Int32Array) => Grouping;
 
-/** @param spells Spells of each column of the market. */
+/** Creates the groups of a reference column. @param spells spells of each column of the market */
 export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]): DatedGroups {
   const numbers = numbering();
   const changing = -1;
@@ -43,7 +45,7 @@ interface Numbering {
   of(value: ReferenceValue): number;
 }
 
-/** Numbers texts in order of occurrence. */
+/** Creates a numbering of texts in order of first occurrence. */
 function numbering(): Numbering {
   const known = new Map<string | null, number>();
   const texts: (string | null)[] = [];
@@ -58,7 +60,7 @@ function numbering(): Numbering {
   };
 }
 
-/** Renumbers codes, in place, by first occurrence. */
+/** Renumbers codes in order of first occurrence, in place. */
 function inOrderMet(codes: Int32Array, texts: readonly (string | null)[]): Grouping {
   const renumbered = new Int32Array(texts.length).fill(-1);
   const names: (string | null)[] = [];

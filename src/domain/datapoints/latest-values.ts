@@ -7,20 +7,23 @@ interface Latest {
   readonly end: number;
   readonly columns: Int32Array;
   readonly maxStaleSessions: number;
-  /** Sessions for which the latest bar prices a suspended constituent. Default: the same as for others. */
+  /**
+   * Maximum number of sessions for which the latest bar prices a suspended constituent. Default: same as for other
+   * securities.
+   */
   readonly suspendedSessions?: number | undefined;
-  /** Carries a close on the share basis of the session. */
+  /** Converts a carried close to the share basis of the session. */
   readonly rebase: boolean;
 }
 
-/** Returns the latest value of each security on or before a session, missing if it is too old to price the security. */
+/** Returns the latest value of each security on or before a session; missing if it is too old to price the security. */
 export function computeLatestValues(latest: Latest): Float64Array {
   const values = new Float64Array(latest.columns.length);
   writeLatestValues(values, latest);
   return values;
 }
 
-/** Writes the latest values into memory of the caller, [n]. */
+/** Writes the latest values to memory of the caller, [n]. */
 export function writeLatestValues(values: Float64Array, latest: Latest): void {
   const { series, end, columns } = latest;
   series.fill(end, columns, values);
@@ -30,7 +33,7 @@ export function writeLatestValues(values: Float64Array, latest: Latest): void {
   }
 }
 
-/** Returns the latest value of a security without a value on the session; NaN if none is valid. */
+/** Returns the latest value of a security that has none on the session; NaN if no value is valid. */
 function findCarriedValue({ rebase, ...latest }: Latest, column: number): number {
   const { sm, series, end } = latest;
   const session = findLatestSession({ ...latest, column });
@@ -42,7 +45,7 @@ function findCarriedValue({ rebase, ...latest }: Latest, column: number): number
 
 /**
  * Returns the session of the latest valid value; -1 if there is none. A value is valid within a maximum age, or if it
- * comes from the latest bar and that still prices the security (its exchange may have been closed for longer).
+ * belongs to the latest bar and this bar still prices the security (its exchange may have been closed for longer).
  */
 export function findLatestSession({
   sm,
@@ -63,7 +66,7 @@ export function findLatestSession({
   return bar >= 0 && sm.barAge(end, column) <= suspendedSessions && has(bar) ? bar : -1;
 }
 
-/** Returns the carried close on the share basis of `end` over the close as traded at `session`. */
+/** Returns the ratio of the carried close on the share basis of `end` to the close as traded on `session`. */
 function shareBasis(
   sm: SessionMarket,
   { session, end, column }: { readonly session: number; readonly end: number; readonly column: number },

@@ -1,4 +1,4 @@
-/** Returns values of a subset of columns, both ascending; undefined if a column is unknown. */
+/** Returns the values of a subset of columns, both ascending; undefined if a column is not in `known`. */
 export function pickValues(known: Int32Array, values: Float64Array, columns: Int32Array): Float64Array | undefined {
   if (known === columns) return values;
   const picked = new Float64Array(columns.length);

@@ -3,13 +3,13 @@ import { sortByBits } from '../numbers/sorted-by-bits.js';
 /** Number of values sorted by insertion before merging. */
 const RUN = 12;
 
-/** Number of values from which they are sorted by their bits: fewer are merged faster. */
+/** Minimum number of values that are sorted by their bits; fewer values are sorted faster by merging. */
 const BITS_MIN = 1500;
 
 /**
- * Returns positions from the best value to the worst, equal values in the given order, those without a value last.
- * Positions ascend with identifiers: in that order, ties go to the earlier identifier.
- * @param positions [n] into the values.
+ * Returns positions in order of their values, best first, with equal values in the given order and missing values last.
+ * If positions ascend with identifiers, ties go to the earlier identifier.
+ * @param positions Indices of values, [n].
  * @returns [n]
  * @cost O(n log n), on typed arrays
  */
@@ -25,7 +25,7 @@ export function rankPositions(values: Float64Array, positions: Int32Array, ascen
     const value = values[positions[i]!]!;
     if (Number.isNaN(value)) continue;
     order[present] = positions[i]!;
-    keys[present++] = sign * value + 0; // normalises -0 to 0
+    keys[present++] = sign * value + 0; // converts -0 to 0
   }
   if (present >= BITS_MIN) {
     order.set(sortByBits(keys.subarray(0, present), order));
@@ -66,7 +66,7 @@ interface Merge {
   readonly nextKeys: Float64Array;
   readonly nextOrder: Int32Array;
   readonly count: number;
-  /** Length of the sorted runs. */
+  /** Length of the sorted runs to merge. */
   readonly width: number;
 }
 
@@ -92,7 +92,7 @@ export function listAllPositions({ length }: ArrayLike<unknown>): Int32Array {
   return positions;
 }
 
-/** Returns the positions with a value, in order. */
+/** Returns the positions with a value, in unchanged order. */
 export function selectWithValue(values: Float64Array, positions: Int32Array): Int32Array {
   let count = 0;
   const present = new Int32Array(positions.length);

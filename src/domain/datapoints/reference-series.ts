@@ -2,10 +2,10 @@ import type { Day } from '../time/days.js';
 import { createReferenceSpells } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Returns values known on the day of the session (point in time). */
+/** Creates a series of values known on the day of each session (point in time). */
 export function createReferenceSeries({ market, sessions }: SessionMarket, name: string) {
   const spells = createReferenceSpells(market, name);
-  /** Value of each security that was read last, and the days from which and before which it applies. */
+  /** Last value read for each security, and the range of days for which it applies. */
   const values = new Float64Array(spells.length);
   const from = new Float64Array(spells.length).fill(Infinity);
   const until = new Float64Array(spells.length).fill(-Infinity);

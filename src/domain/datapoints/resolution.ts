@@ -8,8 +8,8 @@ export type Resolution = { readonly dataset: Dataset } | { readonly missing: str
 export type Columns = Pick<MarketData, 'fields' | 'reference'>;
 
 /**
- * Resolves a name: market first, then reference, then derived, unless the request specifies its dataset. @cost
- * O(reference columns)
+ * Resolves the name of a datapoint: market first, then reference, then derived, unless the request specifies a dataset.
+ * @cost O(reference columns)
  */
 export function resolve(market: Columns, { name, dataset }: Pick<FieldRequest, 'name' | 'dataset'>): Resolution {
   const asks = (candidate: Dataset) => dataset === null || dataset === candidate;
@@ -24,7 +24,7 @@ export function isDerived(name: string): name is DerivedName {
   return (DERIVED_NAMES as readonly string[]).includes(name);
 }
 
-/** Columns that a derived datapoint needs to have values. FREE_FLOAT is optional and defaults to 1. */
+/** Columns required by a derived datapoint. FREE_FLOAT is optional and defaults to 1. */
 const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
   MARKET_CAP: ['SHARES_OUTSTANDING'],
   FREE_FLOAT_MARKET_CAP: ['MARKET_CAP'],
@@ -38,11 +38,11 @@ const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
   AGE: [],
 };
 
-/** Returns the column that a derived datapoint needs; for any other name, the name itself. */
+/** Returns the first column required by a derived datapoint; for any other name, the name itself. */
 export const resolveColumn = (name: string): string =>
   isDerived(name) && COLUMNS_NEEDED[name].length > 0 ? resolveColumn(COLUMNS_NEEDED[name][0]!) : name;
 
-/** Returns true if there are share counts, which market values that change between reviews require. */
+/** Returns true if a market has the share counts that market values with changes between reviews require. */
 export function isSharesHeld(market: Columns): boolean {
   return isHeld(market, 'SHARES_OUTSTANDING');
 }
@@ -52,7 +52,7 @@ function isHeld(market: Columns, column: string): boolean {
   return column === 'MARKET_CAP' && isHeld(market, 'SHARES_OUTSTANDING');
 }
 
-/** Returns every name that a rule can read in a market, for messages about unknown names. */
+/** Returns the names of all datapoints that a rule can read in a market, for messages about unknown names. */
 export function listFieldNames(market: MarketData): string[] {
   const derived = DERIVED_NAMES.filter((name) => !('missing' in resolve(market, { name, dataset: 'derived' })));
   return [...new Set([...market.fields.keys(), ...market.reference.columns, ...derived])].sort();
@@ -60,12 +60,12 @@ export function listFieldNames(market: MarketData): string[] {
 
 export type ValueKind = 'number' | 'string' | 'boolean';
 
-/** Kinds of columns found so far, by table. */
+/** Cache of the kinds of columns, by table. */
 const kinds = new WeakMap<ReferenceTable, Map<string, ValueKind>>();
 
 /**
- * Returns the kind of the values of a reference column: their common kind, or `string` if they differ.
- * @cost O(rows) the first time
+ * Returns the common kind of the values of a reference column; `string` if kinds differ.
+ * @cost O(rows) on the first call
  */
 export function findReferenceKind({ reference }: MarketData, column: string): ValueKind {
   const known = kinds.get(reference) ?? new Map<string, ValueKind>();

@@ -2,37 +2,41 @@ import { addAll, createRollingFolds, type Folding } from './rolling-folds.js';
 import type { Series } from './series.js';
 import type { Window } from './windows.js';
 
-/** Window whose securities are given as slots among the followed ones. */
+/** Window whose securities are given as positions among the followed securities. */
 export interface PlacedWindow extends Window {
   /** [n] */
   readonly places: Int32Array;
-  /** Slots of the securities to which BETA is relative, equally weighted: the same array while they do not change. */
+  /**
+   * Positions of the equally weighted securities to which BETA is relative; the array must be identical while they do
+   * not change.
+   */
   readonly universe: Int32Array;
 }
 
-/** Computes slopes of returns against market returns, [n]. */
+/** Function that computes the slopes of returns on market returns over a window, [n]. */
 export type RollingBetas = (window: PlacedWindow) => Float64Array;
 
-/** Variance of the market below which it counts as constant. */
+/** Sum of squares below which the market counts as constant. */
 const FLAT = 1e-18;
 
 /**
- * Share of the squares of the market that must remain without the sessions that a security lacks: below it they are
- * summed again, so that at most four bits are lost.
+ * Minimum fraction of the market's sum of squares that must remain after subtracting sessions that a security lacks.
+ * Below it the sums are recomputed, so that at most four bits are lost.
  */
 const LEFT_MIN = 1 / 16;
 
 /**
- * Number of sessions between cached sums of products: a universe lasts for about a month and moves on by one day each.
+ * Number of sessions between cached sums of products. A universe lasts for about a month, and its windows advance by
+ * one day.
  */
 const STEP = 16;
 
 /**
- * Sums the returns of each security, and their products with market returns, over rolling windows. Market sums are
- * shared by all securities without missing sessions, and corrected for the others.
+ * Creates rolling betas from sums of the returns of each security and of their products with market returns. Market
+ * sums are shared by all securities without missing sessions, and corrected for the other securities.
  * @param followed securities, ascending
  * @param length length of every window
- * @cost per session, its securities; if the universe changes, also the windows of all of them
+ * @cost per session one pass over the securities; if the universe changes, one pass over all windows
  */
 export function createRollingBetas(returns: Series, followed: Int32Array, length: number): RollingBetas {
   const rows = createRows(returns, followed, length);
@@ -62,7 +66,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
       for (; (last - session) * step >= 0; session += step) products.add(sums, session, followed);
     },
   };
-  /** Adds four consecutive sessions: the sums are read and written once. */
+  /** Adds four consecutive sessions at a time, to read and write the sums only once. */
   const addFour = (sums: Float64Array, session: number, step: number): void => {
     const [a, b, c, d] = [session, session + step, session + 2 * step, session + 3 * step];
     const [moveA, moveB, moveC, moveD] = [market.on(a), market.on(b), market.on(c), market.on(d)];
@@ -91,7 +95,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     market.follow(universe);
     const whole = market.over(from, end);
     const window = { from, end, length, columns: followed };
-    // Returns are summed whether or not the universe changes, except on sessions without a universe.
+    // Returns are summed even if the universe changes, except on sessions without a universe.
     const sums = ofReturns.over({ ...window, version: whole[COUNT] === end - from + 1 ? null : universe }, own);
     const crossed = ofProducts.over({ ...window, version: universe }, products);
     absences.over(from, end);
@@ -125,14 +129,15 @@ function movedBy(market: MarketSums): number {
 }
 
 /**
- * @param own sum of the returns of a security @param products sum of the products of those returns with market returns
+ * Computes the slope of returns on market returns. @param own sum of the returns of a security @param products sum of
+ * the products of those returns with market returns
  */
 function slope(own: number, products: number, market: MarketSums): number {
   const moved = movedBy(market);
   return moved === 0 ? NaN : (products - (own * market[SUM]!) / market[COUNT]!) / moved;
 }
 
-/** Adds the returns of a session, each a number of times. */
+/** Adds the returns of a session, multiplied by a number. */
 function addTimes(sums: Float64Array, values: Float64Array, times: number): void {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
@@ -140,7 +145,7 @@ function addTimes(sums: Float64Array, values: Float64Array, times: number): void
   }
 }
 
-/** Returns of the securities on a session; those of the last window are cached. */
+/** Function that returns the returns of the securities on a session; the sessions of the last window are cached. */
 type Rows = (session: number) => Float64Array;
 
 function createRows(returns: Series, followed: Int32Array, length: number): Rows {
@@ -158,11 +163,14 @@ function createRows(returns: Series, followed: Int32Array, length: number): Rows
 /** Returns of an equally weighted universe. */
 interface Market {
   follow(universe: Int32Array): void;
-  /** Returns NaN if no security has a return. @cost a session is averaged once for all windows that contain it */
+  /**
+   * Returns the market return on a session; NaN if no security has a return. @cost each session is averaged once for
+   * all windows that contain it
+   */
   on(session: number): number;
-  /** Valid until the next call. */
+  /** Returns the sums over a window; valid until the next call. */
   over(from: number, end: number): MarketSums;
-  /** Returns the sums from a session to the end of that window. */
+  /** Returns the sums from a session to the end of the last window. */
   since(session: number, out: MarketSums): void;
 }
 
@@ -170,7 +178,7 @@ function createMarket(rows: Rows, length: number): Market {
   const moves = new Float64Array(length);
   const sessions = new Int32Array(length).fill(-1);
   const sums = new Float64Array(3);
-  /** Sums from each session of the window to its end, and of no session, [length + 1][3]. */
+  /** Sums from each session of the window to its end, and the empty sum, [length + 1][3]. */
   const tails = new Float64Array(3 * (length + 1));
   let first = 0;
   let followed: Int32Array = new Int32Array(0);
@@ -208,7 +216,7 @@ function createMarket(rows: Rows, length: number): Market {
   };
 }
 
-/** Uses two sums in parallel, so that no addition waits for the previous one. */
+/** Uses two sums in parallel to overlap the latency of additions. */
 function meanOf(values: Float64Array, places: Int32Array): number {
   let even = 0;
   let odd = 0;
@@ -234,13 +242,13 @@ function meanOf(values: Float64Array, places: Int32Array): number {
   return count > 0 ? (even + odd) / count : NaN;
 }
 
-/** Sessions of a window on which securities have no return. */
+/** Sessions of a window on which followed securities have no return. */
 interface Absences {
-  /** Latest session that each security lacks, -1 if there is none, [names]. */
+  /** Latest session that each security lacks, -1 if none, [names]. */
   readonly latest: Int32Array;
-  /** Advances to this window. @cost one session if the window follows the previous one */
+  /** Advances to a window. @cost one session if the window follows the previous one */
   over(from: number, end: number): void;
-  /** Returns the market sums over the other sessions. */
+  /** Returns the market sums without the sessions that a security lacks. */
   without(place: number, whole: MarketSums, out: MarketSums): void;
 }
 
@@ -253,7 +261,7 @@ interface AbsencesInput {
 
 function createAbsences({ rows, market, names, length }: AbsencesInput): Absences {
   /**
-   * Ring buffers of the latest sessions of each security; their total number, and the number before the window,
+   * Ring buffer of the latest missing sessions of each security; their total number, and the number before the window,
    * [names].
    */
   const sessions = new Int32Array(names * length);
@@ -262,7 +270,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
   const met = new Int32Array(names).fill(-1);
   let [first, last] = [0, -1];
 
-  /** Removes the sessions before the window and returns the first remaining one of the security. */
+  /** Removes the sessions before the window and returns the index of the first remaining session of a security. */
   const forget = (place: number): number => {
     let at = Math.max(gone[place]!, come[place]! - length);
     while (at !== come[place] && sessions[place * length + (at % length)]! < first) at++;
@@ -312,7 +320,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
   };
 }
 
-/** Adds the sums of a session, or subtracts them. @param sign sign of the addition */
+/** Adds the sums of a session (`sign` 1) or subtracts them (-1). */
 function add(sums: MarketSums, move: number, sign: 1 | -1): void {
   if (move !== move) return;
   sums[COUNT]! += sign;

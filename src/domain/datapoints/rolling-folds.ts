@@ -1,49 +1,50 @@
 export interface RolledWindow {
-  /** First session, not negative, and last. */
+  /** First session of the window, not negative, and its last session. */
   readonly from: number;
   readonly end: number;
-  /** Requested sessions, including those before the first one. */
+  /** Number of requested sessions, including sessions before the first one of the data. */
   readonly length: number;
-  /** Securities, ascending, [n]: the same array while they do not change. */
+  /** Securities, ascending, [n]; the array must be identical while they do not change. */
   readonly columns: Int32Array;
-  /** Version of the other inputs of the values: other values have another version. */
+  /** Version of other inputs of the values; it must change with these inputs. */
   readonly version: unknown;
 }
 
-/** Fold of the values of sessions into a few numbers per security, stored together: [n x width]. */
+/** Fold of the values of sessions into a fixed number of results per security, stored together, [n x width]. */
 export interface Folding {
-  /** Numbers for no session, [width]. */
+  /** Results for an empty window, [width]. */
   readonly empty: readonly number[];
-  /** Adds the values of a session. @param columns [n] */
+  /** Adds the values of a session to the results. @param columns [n] */
   add(sums: Float64Array, session: number, columns: Int32Array): void;
-  /** Adds consecutive sessions, downwards if the last is before the first. Default: by `add`. */
+  /** Adds consecutive sessions, in descending order if the last is before the first. Default: repeated `add`. */
   addRun?(sums: Float64Array, first: number, last: number): void;
-  /** Joins two sets of numbers. */
+  /** Joins the results of two adjacent ranges of sessions. */
   join(out: Float64Array, sums: Float64Array, others: Float64Array): void;
 }
 
-/** Sums and products over rolling windows. */
+/** Folds over rolling windows. */
 export interface RollingFolds {
   /**
-   * Returns the numbers of a window, [n x width]; valid until the next call.
+   * Returns the results of a window, [n x width]; valid until the next call.
    * @cost one session of values if the window ends one session after the previous one, none if it ends on the same
-   *   session, otherwise all of its sessions
+   * session, otherwise all of its sessions
    */
   over(window: RolledWindow, folding: Folding): Float64Array;
 }
 
 /**
- * Sessions form blocks as long as the window. A window's part of the block in which it ends is summed forwards, and its
- * part of the previous block backwards (van Herk 1992, Gil and Werman 1993): each session is added twice, nothing is
- * ever subtracted, and a window has the same bits whatever was computed before.
- * @param step sessions between cached backward sums: those between are summed again when needed, which pays if the
- *   securities or the version often change and most would never be used
+ * Creates folds over rolling windows. Sessions form blocks as long as the window. The part of a window in its last
+ * block is folded forwards, the part in the previous block backwards (van Herk 1992, Gil and Werman 1993): each session
+ * is added twice, nothing is ever subtracted, and results are bit-identical whatever was computed before.
+ *
+ * @param step number of sessions between cached backward results. Results between them are recomputed when needed,
+ * which is worthwhile if the securities or the version change often, so that most results would never be used
  */
 export function createRollingFolds(step = 1): RollingFolds {
   let known: RolledWindow | undefined;
   /** First session of the block in which the previous window ended. */
   let block = 0;
-  /** Numbers from its first session to the end of the window. */
+  /** Results from the first session of the block to the end of the window. */
   let forwards = new Float64Array(0);
   let backwards: Suffixes | undefined;
   let out = new Float64Array(0);
@@ -76,14 +77,14 @@ export function createRollingFolds(step = 1): RollingFolds {
   };
 }
 
-/** Sums from each session of a block to its end. */
+/** Results from each session of a block to its end. */
 interface Suffixes {
   readonly stride: number;
-  /** Maximum number of sessions of a block. */
+  /** Maximum number of sessions in a block. */
   readonly length: number;
-  /** Starts with the sessions before `block`, down to `from`. */
+  /** Starts a block with the sessions before `block`, down to `from`. */
   sum(of: SummedBlock, folding: Folding): void;
-  /** Valid until the next call. */
+  /** Returns the results from a session to the end of the block; valid until the next call. */
   after(session: number, folding: Folding): Float64Array;
 }
 
@@ -98,11 +99,11 @@ function createSuffixes({
   length,
   step,
 }: Pick<Suffixes, 'stride' | 'length'> & { readonly step: number }): Suffixes {
-  /** Sums of the last `k * step` sessions of the block, [k]. */
+  /** Results of the last `k * step` sessions of the block, [k]. */
   const kept = new Float64Array(stride * (Math.floor(length / step) + 1));
-  /** Sums between two cached ones; each adds one session. */
+  /** Results between two cached ones; each adds one session. */
   const between = new Float64Array(stride * (step - 1));
-  /** Session count at which `between` begins; negative if there is none. */
+  /** Number of sessions at which `between` begins; negative if it is empty. */
   let begun = -1;
   let [block, first] = [0, 0];
   let columns: Int32Array = new Int32Array(0);
@@ -164,7 +165,7 @@ function clear(sums: Float64Array, empty: readonly number[]): void {
   for (let i = 0; i < sums.length; i += width) for (let k = 0; k < width; k++) sums[i + k] = empty[k]!;
 }
 
-/** The `join` of sums. */
+/** Joins results by addition. */
 export function addAll(out: Float64Array, sums: Float64Array, others: Float64Array): void {
   for (let i = 0; i < out.length; i++) out[i] = sums[i]! + others[i]!;
 }

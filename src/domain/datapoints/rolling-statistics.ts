@@ -5,12 +5,12 @@ import type { Series, SeriesTable } from './series.js';
 import type { Window } from './windows.js';
 
 export interface StatisticWindow extends Window {
-  /** Securities, ascending, [n]: the same array while they do not change. */
+  /** Securities, ascending, [n]; the array must be identical while they do not change. */
   readonly columns: Int32Array;
 }
 
 export interface MarketWindow extends StatisticWindow {
-  /** Securities to which BETA is relative, equally weighted: the same array while they do not change. */
+  /** Equally weighted securities to which BETA is relative; the array must be identical while they do not change. */
   readonly universe: Int32Array;
 }
 
@@ -20,33 +20,33 @@ export interface MarketWindow extends StatisticWindow {
  */
 export interface RollingStatistics {
   volatilities(window: StatisticWindow): Float64Array | null;
-  /** Returns products of the growth factors. */
+  /** Returns the products of growth factors. */
   growth(window: StatisticWindow): Float64Array | null;
   betas(window: MarketWindow): Float64Array | null;
 }
 
-/** Maximum number of cells of one statistic: a year of 6,000 securities. */
+/** Maximum number of cells per statistic: a year for 6,000 securities. */
 const CELLS_MAX = 8_000_000;
 
-/** Cells of each security on each session of the BETA window: its return, two sums, and space for its absence. */
+/** Number of cells per security and session of the BETA window: the return, two sums, and a missing session. */
 const BETA_CELLS = 4;
 
-/** Share below which sums of squares that cancel are noise: the returns are constant. */
+/** Ratio to the sum of squares below which a variance is a rounding error: the returns are constant. */
 const CONSTANT = 1e-12;
 
 /**
  * Creates statistics of windows that roll from session to session.
- * @param followed securities that are ever requested, ascending
- * @param periods sessions of a year
- * @source the definitions of `aggregates.ts` and `beta.ts`, with which these agree up to rounding
+ * @param followed all securities that may be requested, ascending
+ * @param periods number of sessions per year
+ * @source definitions in `aggregates.ts` and `beta.ts`; results agree up to rounding
  */
 export function createRollingStatistics(
   table: Pick<SeriesTable, 'returns' | 'growth'>,
   followed: Int32Array,
   periods: number = LIMITS.PERIODS_PER_YEAR,
 ): RollingStatistics {
-  // If all securities that may enter are followed, their entries and exits cause no recomputation: each followed
-  // security costs as much per session as a held one costs per window.
+  // If all securities that may enter are followed, entries and exits cause no recomputation. Each followed security
+  // then costs as much per session as a held security costs per window.
   const placesOf = placesAmong(followed);
   const ofVolatility = createRolling(followed);
   const ofGrowth = createRolling(followed);
@@ -78,7 +78,10 @@ export function createRollingStatistics(
   };
 }
 
-/** Returns positions of securities among the followed ones; null if one is not followed. */
+/**
+ * Returns a function that returns the positions of securities among the followed securities; null if one is not
+ * followed.
+ */
 function placesAmong(followed: Int32Array): (columns: Int32Array) => Int32Array | null {
   const placeOf = new Map(Array.from(followed, (column, place) => [column, place]));
   const known = new WeakMap<Int32Array, Int32Array | null>();
@@ -93,7 +96,7 @@ function placesAmong(followed: Int32Array): (columns: Int32Array) => Int32Array 
   };
 }
 
-/** @param sums count, sum and sum of squares of each security */
+/** Computes annualised volatilities. @param sums count, sum and sum of squares of each security */
 function volatilitiesOf(
   sums: Float64Array,
   places: Int32Array,
@@ -112,7 +115,7 @@ function volatilitiesOf(
   return values;
 }
 
-/** @param folds count and product of each security */
+/** Computes products; missing with too few values. @param folds count and product of each security */
 function productsOf(folds: Float64Array, places: Int32Array, enough: number): Float64Array {
   const values = new Float64Array(places.length);
   for (let i = 0; i < values.length; i++) {
@@ -124,7 +127,7 @@ function productsOf(folds: Float64Array, places: Int32Array, enough: number): Fl
 
 type Rolling = (window: Window, version: unknown, folding: Folding) => Float64Array | null;
 
-/** Creates folds of the windows of securities; null if they are too wide. */
+/** Creates folds over the windows of securities; null if the windows are too wide. */
 function createRolling(columns: Int32Array): Rolling {
   const rolling = createRollingFolds();
   return ({ end, length }, version, folding) => {
@@ -133,7 +136,7 @@ function createRolling(columns: Int32Array): Rolling {
   };
 }
 
-/** Folds count, return and square. */
+/** Creates the fold of count, sum and sum of squares. */
 function squaresOf(valuesOn: ValuesOn): Folding {
   return {
     empty: [0, 0, 0],
@@ -151,7 +154,7 @@ function squaresOf(valuesOn: ValuesOn): Folding {
   };
 }
 
-/** Folds count, and product of the growth factors. */
+/** Creates the fold of count and product of the growth factors. */
 function factorsOf(valuesOn: ValuesOn): Folding {
   return {
     empty: [0, 1],
@@ -175,7 +178,7 @@ function factorsOf(valuesOn: ValuesOn): Folding {
 
 type ValuesOn = (session: number, columns: Int32Array) => Float64Array;
 
-/** Returns values of a series on a session, [n]; valid until the next call. */
+/** Creates a function that returns the values of a series on a session, [n]; valid until the next call. */
 function rowsOf(seriesOf: () => Series): ValuesOn {
   let series: Series | undefined;
   let row = new Float64Array(0);

@@ -6,39 +6,42 @@ import { OVER_TIME } from './expressions/functions/over-time.js';
 
 /**
  * Functions that plug-ins call as members of `rows`, on lists of numbers in rows of `length` values: the windows of
- * securities, or after `transpose` the securities of each session. Those of expressions share their code and their bits.
- * The others use basic arithmetic, square roots and `raiseToPower` only, which have the same bits on every machine.
+ * securities, or after `transpose` the securities of each session. Functions that also exist in expressions share the
+ * code and are bit-identical. The other functions use only basic arithmetic, square roots and `raiseToPower`, which are
+ * bit-identical on every machine.
  */
 export interface RowFunction extends NativeFunction {
-  /** Parameters in order, lists first; an optional one ends with `?`. */
+  /** Parameters in order, lists first; the name of an optional parameter ends with `?`. */
   readonly parameters: readonly string[];
   readonly help: string;
 }
 
-/** Steps charged for each value of a function that sorts. */
+/** Number of steps charged per value of a function that sorts. */
 const SORTING = 10;
 
-/** Returns the length of a row; all values are one row if it is omitted. */
+/** Returns the length of a row; if omitted, all values form one row. */
 const lengthOf = (given: number | undefined, all: number): number =>
   given === undefined || Number.isNaN(given) ? Math.max(1, all) : given;
 
-/** Returns the number of values that a statistic needs, 1 if it is omitted. */
+/** Returns the minimum number of values of a statistic. Default: 1. */
 const leastOf = (given: number | undefined): number => (given === undefined || Number.isNaN(given) ? 1 : given);
 
-/** Returns the reason why a number is not a whole number within a range. */
+/** Returns the reason why a number is not a whole number within a range; undefined if it is. */
 function numberFault(name: string, value: number | undefined, least: number, most = Infinity): string | undefined {
   if (Number.isInteger(value) && value! >= least && value! <= most) return undefined;
   const range = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
   return `${name} is ${value}; a whole number ${range} is needed`;
 }
 
-/** Returns the reason why values are not rows of a length. */
+/** Returns the reason why a list cannot be divided into rows of a length; undefined if it can. */
 function rowsFault(all: number, length: number): string | undefined {
   const fault = numberFault('length', length, 1);
   return fault ?? (all % length === 0 ? undefined : `${all} values are not rows of ${length}`);
 }
 
-/** Returns the reason why a list is neither as long as another nor one row of it. */
+/**
+ * Returns the reason why a list is neither as long as another list nor as long as one of its rows; undefined if it is.
+ */
 function pairFault(all: number, other: number, length: number): string | undefined {
   if (other === all || other === length) return undefined;
   return `the second list has ${other} values; ${all} are needed, or one row of ${length}`;
@@ -46,7 +49,7 @@ function pairFault(all: number, other: number, length: number): string | undefin
 
 const starts = (rows: number, length: number): Int32Array => Int32Array.from({ length: rows }, (_, k) => k * length);
 
-/** One value for each row. */
+/** Returns the functions that compute one value per row. */
 function statistics(): RowFunction[] {
   const helps: Readonly<Record<string, string>> = {
     mean: 'Mean.',
@@ -77,7 +80,7 @@ function statistics(): RowFunction[] {
   }));
 }
 
-/** Computes one number of a row and the row of another list. */
+/** Function that computes a number from a row and a row of another list. */
 type OfPair = (row: Float64Array, other: Float64Array, least: number) => number;
 
 const pair = (name: string, help: string, of: OfPair): RowFunction => ({
@@ -102,7 +105,7 @@ const pair = (name: string, help: string, of: OfPair): RowFunction => ({
   },
 });
 
-/** Sums the products of the positions with both values. */
+/** Returns the sum of the products over the positions with both values. */
 const dot: OfPair = (row, other, least) => {
   let [sum, count] = [0, 0];
   for (let t = 0; t < row.length; t++) {
@@ -121,7 +124,7 @@ const slopeOn: OfPair = (row, other, least) =>
     { length: row.length, enough: Math.max(2, least) },
   );
 
-/** The root of the product of both slopes, with their sign. */
+/** Returns the correlation: the square root of the product of both slopes, with their sign. */
 const correlation: OfPair = (row, other, least) => {
   const slope = slopeOn(row, other, least);
   const back = slopeOn(other, row, least);
@@ -134,7 +137,7 @@ const PAIRS: readonly RowFunction[] = [
   pair('beta', 'Slope of the least-squares line of `values` on `others`, as BETA.', slopeOn),
 ];
 
-/** Returns as many values as the list has, row by row. */
+/** Creates a function that returns a list of equal length, computed row by row. */
 const mapped = (
   name: string,
   help: string,
@@ -170,7 +173,10 @@ function crossSections(): RowFunction[] {
   });
 }
 
-/** Combines the values of a row up to each position; a missing value stays missing and is left out of later results. */
+/**
+ * Creates a function that combines the values of a row up to each position; a missing value stays missing and is
+ * excluded from later results.
+ */
 const running =
   (empty: number, join: (total: number, value: number) => number) =>
   (row: Float64Array, out: Float64Array): void => {
@@ -293,7 +299,7 @@ const SHAPES: readonly RowFunction[] = [
   },
 ];
 
-/** Every member of `rows`. */
+/** All members of `rows`. */
 export const ROW_FUNCTIONS: readonly RowFunction[] = [
   ...statistics(),
   ...PAIRS,

@@ -5,11 +5,11 @@ import type { Series } from './series.js';
 /** Number of cells laid out at a time: 256 KB, which stay in the cache of a core until they are read. */
 const CELLS = 32_768;
 
-/** Memory shared by all reads of the thread: no result refers to it. */
+/** Memory shared by all reads of the thread; results do not refer to it. */
 let cells = new Float64Array(0);
 
 /**
- * Lays out windows for a single decision: a number of securities at a time, without caching.
+ * Creates a reader of windows for a single decision. It lays out a number of securities at a time, without caching.
  * @param cellsMax Maximum number of cells laid out at a time, unless one window is longer.
  */
 export function sampleSeries(series: Series, cellsMax = CELLS): WindowReader {

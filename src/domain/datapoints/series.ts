@@ -10,49 +10,52 @@ import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolve } from './resolution.js';
 import type { ExpressionNode } from './expressions/tree.js';
 
-/** Numeric datapoint as dated values: as stated by each session, without carrying. */
+/** Numeric datapoint as dated values, as stated on each session and not carried forward. */
 export interface Series {
   /**
-   * Writes the values of one session for some columns, NaN for missing values.
+   * Writes the values of one session for some columns; NaN is a missing value.
    * @param columns Columns, ascending, [n].
    * @param out [n], overwritten.
    */
   fill(session: number, columns: Int32Array, out: Float64Array): void;
-  /** Panel whose cells are the values, if there is one: windows read it in place. */
+  /** Panel whose cells contain the values, if any: windows read it in place. */
   readonly panel?: SeriesPanel;
 }
 
 export interface SeriesPanel {
   readonly cells: Float64Array;
-  /** Returns the position of the first cell of a session; negative if it has none. */
+  /** Returns the position of the first cell of a session; negative if the panel lacks the session. */
   rowAt(session: number): number;
-  /** Constant to subtract from a cell to get the value. */
+  /** Constant to subtract from a cell to obtain its value. */
   readonly less: number;
   /** Cells that do not count as values, in addition to NaN; null if there are none. */
   readonly gaps: Pick<ReturnGaps, 'of' | 'clear'> | null;
 }
 
 export interface SeriesTerms {
-  /** Refuses the decision if the store lacks the exchange rate of one of the securities. @throws Refusal FX_MISSING */
+  /** Asserts that the store has the exchange rates of some securities. @throws Refusal FX_MISSING */
   requireRates(session: number, columns: Int32Array): void;
   /**
-   * Units of index currency per unit of the currency of a security, NaN if the rate is missing; null if every security
-   * has the index currency.
+   * Units of index currency per unit of the currency of a security, NaN for a missing rate; null if every security is
+   * in index currency.
    */
   readonly exchange: Series | null;
-  /** Growth factors of the total variant, [S - first x N]; computed at the first use. */
+  /** Growth factors of the total return variant, [S - first x N]; computed at the first use. */
   readonly growth: () => Float64Array;
-  /** Cells that are not returns between two bars; computed at the first use. */
+  /** Marks of cells that are not returns between two bars; computed at the first use. */
   readonly gaps: () => ReturnGaps;
-  /** Price returns and their growth, without dividends. */
+  /** Price returns without dividends, and their growth factors. */
   readonly price: Pick<SeriesTerms, 'growth' | 'gaps'>;
-  /** Securities whose VOLATILITY, MOMENTUM and BETA are summed over rolling windows, ascending; null if none are. */
+  /** Securities, ascending, whose VOLATILITY, MOMENTUM and BETA are computed over rolling windows; null if none. */
   readonly followed: Int32Array | null;
-  /** Maximum age of a FREE_FLOAT, in sessions. */
+  /** Maximum age of a FREE_FLOAT in sessions. */
   readonly maxStaleSessions: number;
-  /** Sessions for which the latest bar prices a suspended constituent. Default: the same as for others. */
+  /**
+   * Maximum number of sessions for which the latest bar prices a suspended constituent. Default: same as for other
+   * securities.
+   */
   readonly suspendedSessions?: number | undefined;
-  /** Expressions that a document defines: they take precedence over datapoints of the market. */
+  /** Expressions that a document defines; they take precedence over datapoints of the market. */
   readonly datapoints: ReadonlyMap<string, ExpressionNode>;
 }
 
@@ -64,10 +67,10 @@ export interface SeriesTable {
   shares(hasFloat: boolean): Series;
   /** Returns for windows: only returns between bars on two consecutive sessions. */
   returns(name: SessionReturn): Series;
-  /** Growth factors of those returns: the factors of a product of returns. */
+  /** Growth factors of `returns`, for products of returns. */
   growth(): Series;
   /**
-   * Returns the value as stored, in the currency of the security: CLOSE times the exchange rate is its price in index
+   * Returns the close as stored, in the currency of the security; times the exchange rate it is the price in index
    * currency.
    */
   inIndexCurrency(series: Series): Series;
@@ -171,7 +174,7 @@ interface OfPanel {
   readonly panel: SeriesPanel;
 }
 
-/** Returns true if the values are exactly the cells of a panel. */
+/** Returns true if the values of a series are exactly the cells of a panel. */
 function isWholePanel(series: Series): series is Series & OfPanel {
   return series.panel?.less === 0 && series.panel.gaps === null;
 }
@@ -189,7 +192,7 @@ function panelProduct(left: SeriesPanel, right: SeriesPanel): Series {
 
 interface TwoRows {
   readonly lefts: Float64Array;
-  /** Start of the row of the left panel. */
+  /** Start of the row in the left panel. */
   readonly a: number;
   readonly rights: Float64Array;
   readonly b: number;
@@ -211,12 +214,12 @@ function hasGap(values: Float64Array): boolean {
   return false;
 }
 
-/** Replaces missing values by those of another row. */
+/** Replaces missing values by the values of another row. */
 function fillGaps(values: Float64Array, others: Float64Array): void {
   for (let i = 0; i < values.length; i++) if (values[i] !== values[i]) values[i] = others[i]!;
 }
 
-/** Returns the first of several series that has a value. */
+/** Returns a series with the value of the first series that has one. */
 function firstOf(series: readonly Series[]): Series {
   if (series.length === 1) return series[0]!;
   let scratch = new Float64Array(0);
@@ -234,7 +237,7 @@ function firstOf(series: readonly Series[]): Series {
   };
 }
 
-/** Returns the latest value that is at most `sessionsMax` sessions old. */
+/** Returns a series of latest values that are at most `sessionsMax` sessions old. */
 function carry(series: Series, sessionsMax: number): Series {
   let scratch = new Float64Array(0);
   return {
@@ -250,7 +253,10 @@ function carry(series: Series, sessionsMax: number): Series {
   };
 }
 
-/** Returns g - 1 for every session. Without a price bar, the growth is the cash of actions over the carried price. */
+/**
+ * Returns the series g - 1 on every session. Without a price bar, the growth is the cash of actions over the carried
+ * price.
+ */
 function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {
     fill(session, columns, out) {
@@ -261,8 +267,7 @@ function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
 }
 
 /**
- * Returns growth over sessions that follow a session with a price bar and have one, minus a number: 1 for returns, 0
- * for factors.
+ * Returns the series of growth between price bars on consecutive sessions, less a number: 1 for returns, 0 for factors.
  */
 function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gaps'>, less: number): Series {
   const growth = terms.growth();
@@ -281,17 +286,18 @@ function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gap
 }
 
 /**
- * Returns ordinary dividends of the twelve months before the session over its close; 0 for a security that never paid.
+ * Returns the series of ordinary dividends in the twelve months before the session divided by its close; 0 for a
+ * security that never paid.
  */
 function yieldSeries({ market, rowOf, sessions, securityCount }: SessionMarket, dividends: DividendHistory): Series {
   const close = market.fields.get('CLOSE')!;
-  /** Sums of the securities, and the days before which they apply: sessions are consecutive. */
+  /** Sum for each security, and the day before which it applies: sessions are consecutive. */
   const sums = new Float64Array(securityCount);
   const until = new Float64Array(securityCount).fill(-Infinity);
   let [first, latest] = [Infinity, -Infinity];
   const sumOn = (column: number, day: Day): void => {
     if (day === first) {
-      // Most uses concern one day.
+      // Most callers need a single day.
       sums[column] = dividends.trailing(column, day);
       until[column] = day + 1;
       return;

@@ -4,11 +4,11 @@ import { createSeriesTable, type Series } from './series.js';
 
 export interface ShareCountTerms {
   readonly counted: 'all' | 'float';
-  /** Maximum age of a FREE_FLOAT, in sessions. */
+  /** Maximum age of a FREE_FLOAT in sessions. */
   readonly maxStaleSessions: number;
 }
 
-/** Returns the share counts behind the market values of a market; null if it has no SHARES_OUTSTANDING. */
+/** Returns the share counts on which the market values of a market are based; null without SHARES_OUTSTANDING. */
 export function createShareCounts(sm: SessionMarket, { counted, maxStaleSessions }: ShareCountTerms): Series | null {
   if (!isSharesHeld(sm.market)) return null;
   const table = createSeriesTable(sm, {

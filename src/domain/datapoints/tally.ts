@@ -1,11 +1,10 @@
 import { listAllPositions } from './ranking.js';
 import type { Series } from './series.js';
 
-/** Number of values of each security over a moving window: only the sessions that enter and leave it are read. */
+/** Number of values of each security over a moving window, updated by the sessions that enter and leave the window. */
 export interface Tally {
   /**
-   * Counts the values of every security from one session to another, inclusive. The result is valid until the next
-   * call.
+   * Counts the values of every security between two sessions, inclusive. The result is valid until the next call.
    * @param from not negative.
    * @returns [N]
    * @cost N for each session that enters or leaves, or the whole window if that is less
@@ -13,7 +12,7 @@ export interface Tally {
   counts(from: number, end: number): Int32Array;
 }
 
-/** @param names Columns of the market. */
+/** Creates a tally. @param names number of columns of the market */
 export function createTally(series: Series, names: number): Tally {
   const counts = new Int32Array(names);
   const columns = listAllPositions(counts);

@@ -3,37 +3,38 @@ import { layOut, type WindowReader } from './window-layout.js';
 import type { Series } from './series.js';
 
 /**
- * Maximum number of cells in a trail: 64 MB, enough for a one-year window of 20,000 securities. Larger windows are not
- * cached.
+ * Maximum number of cells in a trail: 64 MB, which suffices for a one-year window of 20,000 securities. Larger windows
+ * are not cached.
  */
 const CELLS_MAX = 8_000_000;
 
 /**
- * Additional space of a trail relative to the requested windows. With it, each value is moved once or twice in total.
+ * Additional space of a trail, relative to the requested windows. With this space each value is moved only once or
+ * twice in total.
  */
 const SLACK = 0.5;
 
 /**
- * Lays out the latest values of a series by security, so that the window of a security is contiguous in memory.
- * Decisions move forward in time: a session is read once for all windows that contain it.
- * @param names Columns of the market.
+ * Creates a reader that lays out the latest values of a series by security, so that the window of a security is
+ * contiguous in memory. Decisions move forward in time: each session is read once for all windows that contain it.
+ * @param names Number of columns of the market.
  * @param cellsMax Maximum number of cached cells.
  */
 export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX): WindowReader {
   const glance = sampleSeries(series);
   let cells = new Float64Array(0);
-  /** Number of cells of a security: odd, so that securities never share a cache set. */
+  /** Number of cells per security: odd, so that securities never share a cache set. */
   let stride = 0;
   /** Session of the first cell of each security. */
   let origin = 0;
-  /** Latest session laid out for each security, before the origin if there is none, [N]. */
+  /** Latest session laid out for each security; before the origin if there is none, [N]. */
   const until = new Int32Array(names).fill(-1);
-  /** Longest look-back from the newest session, over all windows so far. */
+  /** Longest look-back from the newest session of all windows so far. */
   let reach = 0;
   let newest = -1;
 
   /**
-   * Makes space for windows that start at a session. Clears the cache if they start before its first session or do not
+   * Makes space for windows that start on a session. Clears the cache if they start before its first session or do not
    * fit.
    */
   const makeRoom = (from: number, end: number): void => {
@@ -78,5 +79,8 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
   };
 }
 
-/** Number of cells of a security for windows with a look-back: odd, so that securities never share a cache set. */
+/**
+ * Returns the number of cells per security for windows with a look-back: odd, so that securities never share a cache
+ * set.
+ */
 const roomFor = (reach: number): number => Math.ceil(reach * (1 + SLACK)) | 1;

@@ -2,7 +2,7 @@ import { listAllPositions, rankPositions, selectWithValue } from './ranking.js';
 import type { Transform } from './field-request.js';
 
 /**
- * Applies a cross-sectional transform to the values of the remaining securities; missing values stay missing.
+ * Applies a cross-sectional transform to values; missing values stay missing.
  * @param values [n], NaN if missing.
  * @returns [n]: rank = 1 + count of strictly larger values; percentile = (m - rank)/(m - 1) over the m values, 1 if m =
  *   1; z-score with the population deviation, 0 if that is 0.
@@ -41,7 +41,7 @@ function percentiles(values: Float64Array): Float64Array {
   return result;
 }
 
-/** Computes population z-scores over the present values. */
+/** Computes z-scores of the present values, with the population deviation. */
 export function computeZScores(values: Float64Array): Float64Array {
   const { count, mean, deviation } = spreadOf(values);
   if (count === 0) return values;
@@ -49,8 +49,8 @@ export function computeZScores(values: Float64Array): Float64Array {
 }
 
 /**
- * Computes for each value the share of the sum that this value and all larger ones have. Equal values have the same
- * share. NaN for a sum of 0.
+ * Computes for each value the fraction of the total that this value and all larger values have. Equal values have equal
+ * results. NaN for a total of 0.
  */
 export function computeCumulativeShares(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);

@@ -3,18 +3,18 @@ import { listAllPositions, rankPositions, selectWithValue } from './ranking.js';
 
 export interface Ordering {
   readonly ascending: boolean;
-  /** True if positions without a value are last; otherwise they are omitted. */
+  /** True to place positions without a value last; false to omit them. */
   readonly withMissing: boolean;
 }
 
-/** Computed vectors of one cross-section, and their orders. */
+/** Cache of the vectors of one cross-section and of their orders. */
 export interface VectorCache {
   /**
    * Returns a vector, computed once: the selection only shrinks, so a vector computed for an earlier selection contains
-   * all later ones.
+   * the values of all later ones.
    */
   value(key: string, columns: Int32Array, compute: () => Float64Array): Float64Array;
-  /** Returns the positions of values from best to worst in the order of `rankPositions`, cached by the array of values. */
+  /** Returns the positions of values in the order of `rankPositions`, best first, cached by the array of values. */
   ordered(values: Float64Array, order: Ordering): Int32Array;
 }
 

@@ -4,7 +4,7 @@ import type { Series } from './series.js';
 /** Reader of the windows of a series. */
 export interface WindowReader {
   /**
-   * Calls back with ranges of the columns whose windows are laid out: the window of `columns[k]` starts at the cell
+   * Calls `visit` with ranges of the columns whose windows are laid out: the window of `columns[k]` starts at cell
    * `starts[k]`.
    * @param from First session of the windows, not negative.
    * @param end Last session of the windows.
@@ -13,23 +13,23 @@ export interface WindowReader {
   windows(from: number, end: number, columns: Int32Array, visit: (laid: WindowLayout) => void): void;
 }
 
-/** Windows of some securities, the cells of each together. Valid until the callback returns. */
+/** Windows of some securities, with the cells of each window contiguous; valid until the callback returns. */
 export interface WindowLayout {
   readonly cells: Float64Array;
-  /** Start of each window, [m]. */
+  /** First cell of each window, [m]. */
   readonly starts: Int32Array;
-  /** Position of the first of these in the requested columns; the others follow. */
+  /** Position of the first laid-out security in the requested columns; the others follow. */
   readonly first: number;
 }
 
 export interface WindowLayoutInput {
   readonly series: Series;
   readonly cells: Float64Array;
-  /** Number of cells of a security. */
+  /** Number of cells per security. */
   readonly stride: number;
   /** Session of the first cell of each slot. */
   readonly origin: number;
-  /** Latest session laid out in each slot, updated to the end, [places]. */
+  /** Latest session laid out in each slot, updated to `end`, [places]. */
   readonly until: Int32Array;
   readonly end: number;
   readonly columns: Int32Array;
@@ -37,13 +37,13 @@ export interface WindowLayoutInput {
   readonly places: Int32Array;
 }
 
-/** Number of sessions read together: as many values as a cache line holds, so that each line is written once. */
+/** Number of sessions read together: a cache line holds that many values, so each line is written once. */
 const ROWS = 8;
 
-/** Memory for the sessions of a series without a panel, shared by all readers of the thread. */
+/** Memory for the sessions of series without a panel, shared by all readers of the thread. */
 let filled = new Float64Array(0);
 
-/** Reads the sessions that the slots of some columns lack. @returns the first of them */
+/** Lays out the sessions that the slots of some columns lack. @returns the first session that was laid out */
 export function layOut({ series, cells, stride, origin, until, end, columns, places }: WindowLayoutInput): number {
   const n = columns.length;
   let oldest = end;
@@ -92,17 +92,20 @@ interface CopyRows {
   readonly less: number;
   /** Position of the first cell of each session, [ROWS]. */
   readonly rows: Int32Array;
-  /** Position of each security in a session, [n]. */
+  /** Column of each security in a session, [n]. */
   readonly at: Int32Array;
   readonly cells: Float64Array;
-  /** Position of the first session in each slot. */
+  /** Position of the first laid-out session in each slot. */
   readonly first: number;
   readonly stride: number;
-  /** At least [n]. */
+  /** Slots of the securities, at least [n]. */
   readonly places: Int32Array;
 }
 
-/** Copies sessions that every slot lacks and the series has: the usual case, without checks, 4 times as fast. */
+/**
+ * Copies sessions that every slot lacks and the series has. This is the usual case; without checks it is 4 times as
+ * fast.
+ */
 function copyRows({ values, less, rows, at, cells, first, stride, places }: CopyRows): void {
   const [r0, r1, r2, r3, r4, r5, r6, r7] = [
     rows[0]!,

@@ -5,19 +5,19 @@ import type { Tally } from './tally.js';
 export interface Window {
   /** Last session of the window. */
   readonly end: number;
-  /** Number of sessions. The window may begin before the first session; missing values precede it. */
+  /** Number of sessions. The window may begin before the first session; its values there are missing. */
   readonly length: number;
-  /** Number of values below which the statistic is missing. */
+  /** Minimum number of values; with fewer values the statistic is missing. */
   readonly observationsMin: number;
 }
 
-/** Returns half of a window: with values on fewer sessions the statistic is missing. */
+/** Returns half of the length of a window, the default of `observationsMin`. */
 export function computeHalf(length: number): number {
   return Math.ceil(length / 2);
 }
 
 /**
- * Computes a statistic of the values of each security over the trailing sessions of a window, NaN with too few values.
+ * Computes a statistic of each security over the trailing sessions of a window; NaN with too few values.
  * @param columns [n]
  * @returns [n]
  * @cost length * n cells read
@@ -40,7 +40,7 @@ export function computeOverWindow(
 }
 
 /**
- * Counts values of each security over the trailing sessions of a window, NaN with fewer than required.
+ * Counts the values of each security over the trailing sessions of a window; NaN if fewer than required.
  * @returns [n]
  */
 export function countOver(tally: Tally, { end, length, observationsMin }: Window, columns: Int32Array): Float64Array {
@@ -54,7 +54,7 @@ export function countOver(tally: Tally, { end, length, observationsMin }: Window
 }
 
 /**
- * Returns the values of each security on the trailing sessions of a window, in ascending order, NaN for missing values.
+ * Returns the values of each security on the trailing sessions of a window in time order; NaN is a missing value.
  * @returns [n * length]
  * @cost length * n cells read
  */

@@ -8,7 +8,7 @@ const ENTITLEMENTS_MAX = 100;
 const ENTITLED_MAX = 1000;
 const TARGETS_MAX = 20;
 
-/** Files that a client may receive, with the first and the last session. */
+/** Files that a client may receive, with the first and last session. */
 export const Entitlement = defineObject(() => ({
   indices: z
     .array(Id)
@@ -23,7 +23,7 @@ export const Entitlement = defineObject(() => ({
 })).meta({ id: 'Entitlement' });
 export type Entitlement = z.infer<typeof Entitlement>;
 
-/** A client as it is written. */
+/** Client as written by a client of the API. */
 export const ClientBody = defineObject(() => ({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable().default(null),
@@ -36,28 +36,28 @@ export const ClientBody = defineObject(() => ({
 })).meta({ id: 'ClientBody' });
 export type ClientBody = z.infer<typeof ClientBody>;
 
-/** The client as it is stored: its secrets are separate documents. */
+/** Client as stored, without its secrets, which are separate documents. */
 export const ClientDocument = ClientBody.meta({ id: 'ClientDocument' });
 export type ClientDocument = z.infer<typeof ClientDocument>;
 
-/** Encrypted secrets of a client by target. Each is valid for one address only. */
+/** Encrypted secrets of a client by target. Each secret is valid for a single address. */
 export const ClientSecrets = defineObject(() => ({
   client_id: z.string(),
   secrets: z.record(z.string(), z.strictObject({ owner: z.string(), sealed: z.string() })),
 }));
 export type ClientSecrets = z.infer<typeof ClientSecrets>;
 
-/** A file of a day by what entitlements distinguish. */
+/** File of a day, with the properties that entitlements refer to. */
 export interface EntitledFile {
   readonly index: string;
   readonly table: string;
-  /** Session. */
+  /** Session of the file. */
   readonly date: string;
 }
 
 const includes = (list: readonly string[] | null, value: string): boolean => list === null || list.includes(value);
 
-/** True if a client may receive a file. */
+/** Returns true if a client may receive a file. */
 export const isEntitled = (
   { entitlements }: Pick<ClientDocument, 'entitlements'>,
   { index, table, date }: EntitledFile,
@@ -70,7 +70,7 @@ export const isEntitled = (
       (end === null || date <= end),
   );
 
-/** Returns the documents without their secrets. */
+/** Returns a client without its secrets. */
 export const removeSecrets = (client: ClientBody): ClientDocument => ({
   ...client,
   targets: client.targets.map((target) => ('secret' in target ? { ...target, secret: null } : target)),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 
-/** `sending`: an attempt that was begun and has no result, because its process ended. */
+/** States of a delivered file. `sending`: an attempt has begun; it has no result if its process ended. */
 export const DELIVERY_STATES = ['waiting', 'sending', 'delivered', 'failed'] as const;
 
 export const DeliveredFile = defineObject(() => ({
@@ -30,7 +30,7 @@ const DeliveryLine = defineObject(() => ({
 })).meta({ id: 'DeliveryLine' });
 export type DeliveryLine = z.infer<typeof DeliveryLine>;
 
-/** Files of a client on a day of a schedule. */
+/** Deliveries to a client on a day of a schedule. */
 export const DeliveryRecord = defineObject(() => ({
   client_id: z.string(),
   schedule_id: z.string(),
@@ -41,5 +41,5 @@ export const DeliveryRecord = defineObject(() => ({
 })).meta({ id: 'DeliveryRecord' });
 export type DeliveryRecord = z.infer<typeof DeliveryRecord>;
 
-/** Maximum number of lines stored in a record. */
+/** Maximum number of stored lines per record. */
 export const DELIVERY_LINES_MAX = 500;

@@ -5,12 +5,12 @@ import { folder } from './targets/folder.js';
 import { mail } from './targets/mail.js';
 import { sftp } from './targets/sftp.js';
 
-/** All kinds of target. Compilation fails for a kind without a sender (`src/services/delivery/senders.ts`). */
+/** All kinds of targets. Compilation fails for a kind without a sender (`src/services/delivery/senders.ts`). */
 export const TARGET_CATALOGUE = { folder, bucket, sftp, callback, mail } as const;
 
 export type TargetType = keyof typeof TARGET_CATALOGUE;
 
-/** A target of a client by its type. */
+/** Target of a client by its type. */
 export type TargetOf<T extends TargetType> = z.infer<(typeof TARGET_CATALOGUE)[T]['schema']>;
 
 export const Target = z.discriminatedUnion('type', [

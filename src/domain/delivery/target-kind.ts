@@ -1,22 +1,22 @@
 import { z } from 'zod';
 import { checkPathPattern } from '../daily-plans/file-name.js';
 
-/** One kind of target. The code that writes to it is in `src/services/delivery/targets/`. */
+/** Kind of target. The code that writes to it is in `src/services/delivery/targets/`. */
 export interface TargetKind<T> {
   readonly schema: z.ZodType<T>;
-  /** A sentence for the guide and the contract. */
+  /** Sentence for the guide and the contract. */
   readonly help: string;
-  /** Description of the secret of a target; undefined if the kind has no secret. */
+  /** Description of the secret of a target; undefined for a kind without a secret. */
   readonly secret: string | undefined;
 }
 
-/** Keeps the literal types of an entry. */
+/** Returns a kind of target and keeps its literal types. */
 export const defineTargetKind = <const K extends TargetKind<unknown>>(kind: K): K => kind;
 
 const TABLES_MAX = 32;
 const SECRET_LENGTH_MAX = 20_000;
 
-/** Tables of files, as an export step names them; `report` is what a render step makes. */
+/** Tables whose files a target receives, named as in export steps; `report` is the output of a render step. */
 export const FileTables = z
   .array(z.string().min(1).max(64))
   .min(1)
@@ -25,7 +25,7 @@ export const FileTables = z
   .default(null)
   .meta({ example: ['closing', 'report'] });
 
-/** Members of every target. */
+/** Members of every kind of target. */
 export const targetFields = {
   name: z
     .string()
@@ -36,7 +36,7 @@ export const targetFields = {
   }),
 };
 
-/** Members of a target that stores files under names. */
+/** Members of a kind of target that stores files under names. */
 export const storedFields = {
   path: z
     .string()
@@ -57,10 +57,10 @@ export const storedFields = {
   }),
 };
 
-/** A secret that is stored encrypted and never shown. */
+/** Secret, which is stored encrypted and never shown. */
 export const secretField = z.string().min(1).max(SECRET_LENGTH_MAX).nullable().default(null).meta({ writeOnly: true });
 
-/** Returns the schema of an address with one of several schemes. */
+/** Returns the schema of an address with one of several URL schemes. */
 export const defineAddress = (schemes: readonly string[], problemOf: (url: URL) => string | undefined) =>
   z
     .string()

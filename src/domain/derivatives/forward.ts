@@ -12,23 +12,26 @@ export interface ForwardTerms {
   /** Days from valuation to expiry, positive. */
   readonly days: number;
   readonly rates: Rates;
-  /** Discrete dividends. If present, the continuous yield is ignored. */
+  /** Discrete dividends. If present, they replace the continuous yield. */
   readonly dividends?: readonly PointDividend[];
 }
 
-/** Returns the dividends that go ex up to an expiry. */
+/** Returns the dividends with an ex-date up to an expiry. */
 export function selectDividendsUntil(dividends: readonly PointDividend[], days: number): readonly PointDividend[] {
   return dividends.filter((dividend) => dividend.days <= days);
 }
 
-/** Differences between a forward and the spot. The parts need not sum to the total: `residual` is the remainder. */
+/**
+ * Components of the difference between a forward and the spot price. They need not sum to the total; `residual` is the
+ * remainder.
+ */
 export interface Carry {
   readonly borrow: number;
-  /** Negative: dividends reduce the forward. */
+  /** Dividend component; negative, because dividends reduce the forward price. */
   readonly dividend: number;
   readonly financing: number;
   readonly residual: number;
-  /** Fair value minus spot. */
+  /** Fair value less spot price. */
   readonly total: number;
 }
 
@@ -39,7 +42,7 @@ export interface Forward {
   readonly dividendPoints: number;
   readonly fairValue: number;
   readonly basis: number;
-  /** Log of fair value over spot, per year. */
+  /** Logarithm of fair value over spot, per year. */
   readonly annualisedCarry: number;
   readonly carry: Carry;
   /** Change of the fair value per point of spot. */
@@ -96,7 +99,7 @@ export function priceForward({ spot, days, rates, dividends = [] }: ForwardTerms
   };
 }
 
-/** Returns the risk-free rate that reproduces a market price, all else fixed; null if no rate does. */
+/** Returns the risk-free rate that reproduces a market price, with all other terms fixed; null if no rate does. */
 export function solveImpliedRate(terms: ForwardTerms, marketPrice: number): number | null {
   const { spot, days, rates, dividends = [] } = terms;
   if (!(marketPrice > 0)) return null;
@@ -114,10 +117,16 @@ export function solveImpliedRate(terms: ForwardTerms, marketPrice: number): numb
   return Math.abs(priceOf(rate).fairValue - marketPrice) <= 1e-9 * marketPrice ? rate : null;
 }
 
-/** Newton's method converges in four or five steps from the dividend-free rate. If it needs more, there is no root. */
+/**
+ * Maximum number of Newton steps. The method converges in four or five steps from the dividend-free rate; if it needs
+ * more, there is no root.
+ */
 const NEWTON_ITERATIONS = 50;
 
-/** Returns the continuous yield that reproduces a market price, all else fixed; null with discrete dividends. */
+/**
+ * Returns the continuous dividend yield that reproduces a market price, with all other terms fixed; null with discrete
+ * dividends.
+ */
 export function solveImpliedDividendYield(
   { spot, days, rates, dividends = [] }: ForwardTerms,
   marketPrice: number,

@@ -9,7 +9,7 @@ import type { Rates } from './terms.js';
 
 export interface TermPoint {
   readonly forward: Forward;
-  /** Annualised roll from the previous point; null for the first. */
+  /** Annualised roll from the previous point; null for the first point. */
   readonly rollFromPrevious: number | null;
 }
 
@@ -20,10 +20,13 @@ export interface TermStructure {
   readonly shape: TermShape;
 }
 
-/** Relative difference, to the spot, below which prices count as equal. */
+/** Difference relative to the spot price below which prices count as equal. */
 const FLAT = 1e-12;
 
-/** Computes fair values of one index for several expiries. @param days ascending and distinct, all positive. */
+/**
+ * Computes the fair values of one index for several expiries.
+ * @param days ascending and distinct, all positive.
+ */
 export function computeTermStructure({
   spot,
   days,
@@ -33,7 +36,7 @@ export function computeTermStructure({
   readonly spot: number;
   readonly days: readonly number[];
   readonly rates: Rates;
-  /** Discrete dividends up to the last expiry; each forward uses those up to its expiry. */
+  /** Discrete dividends up to the last expiry; each forward uses those with an ex-date up to its own expiry. */
   readonly dividends?: readonly PointDividend[];
 }): TermStructure {
   const forwards = days.map((day) =>

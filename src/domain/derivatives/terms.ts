@@ -15,7 +15,10 @@ export const DAYS_PER_YEAR = 365;
 /** Days of a year under ACT/360, for the financing of swaps. */
 export const MONEY_MARKET_DAYS = 360;
 
-/** @throws Refusal RATE_OUT_OF_RANGE for the first rate beyond 1 in magnitude. */
+/**
+ * Checks that no rate exceeds 1 in magnitude.
+ * @throws Refusal RATE_OUT_OF_RANGE for the first rate that does
+ */
 export function assertRates(rates: Readonly<Record<string, number>>): void {
   for (const [name, rate] of Object.entries(rates)) {
     if (Math.abs(rate) > RATE_MAX) {
@@ -28,7 +31,10 @@ export function assertRates(rates: Readonly<Record<string, number>>): void {
   }
 }
 
-/** Returns calendar days from valuation to expiry. @throws Refusal EXPIRY_NOT_AFTER_AS_OF if they are not positive. */
+/**
+ * Returns the calendar days from valuation to expiry.
+ * @throws Refusal EXPIRY_NOT_AFTER_AS_OF if the number is not positive
+ */
 export function countDaysTo(expiry: Day, asOf: Day, field = 'expiry'): number {
   if (expiry > asOf) return expiry - asOf;
   throw new Refusal(

@@ -13,12 +13,13 @@ const MONTHS: Record<Exclude<ResetFrequency, 'none'>, number> = {
   annual: 12,
 };
 
-/** Maximum number of periods of one swap: 100 years of months. */
+/** Maximum number of periods of one swap: 100 years of monthly periods. */
 const PERIODS_MAX = 1200;
 
 /**
- * Returns reset dates strictly after `start`, ending with the maturity. Steps are whole months from `start`; each date
- * rolls to the next session of the calendar, or to the next weekday without a calendar or beyond its coverage.
+ * Returns the reset dates strictly after `start`, the last one at the maturity. Steps are whole months from `start`.
+ * Each date rolls to the next session of the calendar, or to the next weekday without a calendar or beyond the
+ * calendar's coverage.
  * @throws Refusal VALIDATION_FAILED with more than 1,200 periods
  */
 export function listResetDates({
@@ -60,17 +61,17 @@ function following(day: Day, calendar: Calendar | undefined): Day {
 
 export interface SwapTerms {
   readonly spot: number;
-  /** Level at the start of the current period. */
+  /** Index level at the start of the current period. */
   readonly initialLevel: number;
   readonly notional: number;
   readonly asOf: Day;
   /** Start of the current period: the effective date, or the latest reset on or before `asOf`. */
   readonly periodStart: Day;
-  /** Ends of the current and the later periods, ascending, all after `asOf`. */
+  /** End dates of the current and later periods, ascending, all after `asOf`. */
   readonly periodEnds: readonly Day[];
   readonly returnType: 'total' | 'price';
   readonly rates: Rates;
-  /** Spread over the floating rate, simple, ACT/360. */
+  /** Spread over the floating rate: simple, ACT/360. */
   readonly spread: number;
 }
 
@@ -83,25 +84,26 @@ export interface SwapPeriod {
   readonly discountFactor: number;
 }
 
-/** Value of a swap to the receiver of the return. */
+/** Value of a swap to the total return receiver. */
 export interface SwapValue {
   readonly equityLeg: number;
   readonly financingLeg: number;
   readonly value: number;
   readonly accruedEquity: number;
   readonly accruedFinancing: number;
-  /** Spread at which the value is zero. */
+  /** Spread at which the swap value is zero. */
   readonly parSpread: number;
-  /** Change of the value per point of spot. */
+  /** Change of the swap value per point of spot. */
   readonly delta: number;
-  /** Change of the value per basis point of the risk-free rate. */
+  /** Change of the swap value per basis point of the risk-free rate. */
   readonly rho: number;
   readonly periods: readonly SwapPeriod[];
 }
 
 /**
- * Values a total return swap with periodic resets on one flat curve. The current period pays the return since its start
- * against a financing coupon fixed at its start for its whole length; later periods reset to the level of their start.
+ * Values a total return swap with periodic resets on a single flat curve. The current period pays the return since its
+ * start against a coupon that was fixed at its start for the whole period. Each later period resets to the level at its
+ * start.
  * @throws nothing: the caller checks dates and rates.
  * @cost O(periods)
  */

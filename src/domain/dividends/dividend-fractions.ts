@@ -6,23 +6,23 @@ import { createExchangeRates } from '../market/exchange-rates.js';
 import { ACTION_KINDS, type ActionStatus, type CorporateAction } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Ordinary dividend relative to the price before it. */
+/** Ordinary dividend as a fraction of the price before it. */
 export interface DividendFraction {
   readonly identifier: string;
   readonly exDay: Day;
-  /** Day of the session on which it counts; for a future dividend its ex-date. */
+  /** Day of the session on which the dividend counts; the ex-date for a future dividend. */
   readonly day: Day;
   /** Dividend per share, in the currency of the security. */
   readonly dividend: number;
-  /** Cash per unit of value at the previous close, both in the currency of the index. */
+  /** Dividend divided by the previous close, both in the currency of the index. */
   readonly fraction: number;
-  /** Withheld fraction. */
+  /** Fraction of the dividend that is withheld. */
   readonly withheld: number;
   readonly status: ActionStatus | null;
   readonly announcedDay: Day | null;
 }
 
-/** Terms on which an index reads its market. */
+/** Terms by which an index treats dividends. */
 export interface DividendTerms {
   readonly currency: string;
   readonly splits: TreatmentSpec['splits'];
@@ -30,8 +30,8 @@ export interface DividendTerms {
 }
 
 /**
- * Returns the ordinary dividends of a market that have gone ex, by session. Excludes cancelled dividends, and those of
- * securities without an earlier price.
+ * Returns the ordinary dividends of a market that have gone ex, by session. Excludes cancelled dividends and dividends
+ * of securities without an earlier price.
  * @cost O(actions)
  */
 export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
@@ -56,7 +56,7 @@ export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): Divi
 }
 
 /**
- * Returns dividends that go ex after a session, from actions known on it, at prices and exchange rates of the session
+ * Returns the dividends that go ex after a session and were known on it, at prices and exchange rates of the session
  * and on the share basis after future splits.
  */
 export function listAnnouncedDividends(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
@@ -78,7 +78,7 @@ export function listAnnouncedDividends(sm: SessionMarket, session: number, terms
   });
 }
 
-/** Returns new shares per old share. */
+/** Returns the product of the split ratios: new shares per old share. */
 function ratioOf({ market }: SessionMarket, actions: readonly CorporateAction[], { splits }: DividendTerms): number {
   if (market.adjustment !== 'none' || splits !== 'apply') return 1;
   return actions.reduce((ratio, { type, value }) => (ACTION_KINDS[type] === 'ratio' ? ratio * value : ratio), 1);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { Adjustment } from './dataset-document.js';
 
-/** Market that all processes of a cluster serve, and the artifact with its columns. */
+/** Market that all processes of a cluster serve, with the artifact of its columns. */
 export const ActiveMarketDocument = defineObject(() => ({
   market: z.strictObject({
     datasetId: z.string(),

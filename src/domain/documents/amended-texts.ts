@@ -3,21 +3,21 @@ import { IndexDocument } from './index-document.js';
 import type { Amendment } from './amendment.js';
 import { mergePatch } from './index-questions.js';
 
-/** Version of a methodology, and the day from which its reviews follow it. */
+/** Version of a methodology with the day from which its reviews follow it. */
 export interface IndexText {
-  /** Position among the versions: 0 for the document before every amendment. */
+  /** Index of the version: 0 for the document before all amendments. */
   readonly position: number;
-  /** -Infinity for the first. */
+  /** Effective date of the version; -Infinity for the first version. */
   readonly from: Day;
-  /** Document with the amendments up to this version applied, and without its list of amendments. */
+  /** Document with all amendments up to this version applied, without its list of amendments. */
   readonly document: IndexDocument;
-  /** Amendment that created it; null for the first. */
+  /** Amendment that created the version; null for the first version. */
   readonly amendment: Amendment | null;
 }
 
 const known = new WeakMap<IndexDocument, readonly IndexText[]>();
 
-/** Returns the versions of an index, earliest first. @cost none for a document used before */
+/** Returns the versions of an index, earliest first. @cost none for a document that was used before */
 export function listTexts(document: IndexDocument): readonly IndexText[] {
   const { amendments } = document;
   if (amendments === undefined || amendments.length === 0)
@@ -31,13 +31,13 @@ function readTexts(whole: IndexDocument, amendments: readonly Amendment[]): Inde
   const { amendments: _ofLater, ...first } = whole;
   const texts: IndexText[] = [{ position: 0, from: -Infinity, document: first, amendment: null }];
   for (const [k, amendment] of amendments.entries()) {
-    const document = IndexDocument.parse(amendText(texts[k]!.document, amendment)); // It was checked before it was saved.
+    const document = IndexDocument.parse(amendText(texts[k]!.document, amendment)); // Documents are checked before they are saved.
     texts.push({ position: k + 1, from: parseValidDay(amendment.effective_from), document, amendment });
   }
   return texts;
 }
 
-/** Returns false if an amendment makes a document invalid, which its checks report. */
+/** Returns false if an amendment makes the document invalid; the checks of the document report the errors. */
 export function hasValidTexts({ amendments = [], ...first }: IndexDocument): boolean {
   let text: unknown = first;
   return amendments.every(
@@ -52,7 +52,7 @@ export function amendText(body: object, { changes }: Pick<Amendment, 'changes'>)
 
 /** Returns the version in force on a day. */
 export function findTextOn(document: IndexDocument, day: Day): IndexText {
-  return listTexts(document).findLast(({ from }) => from <= day)!; // The first is always in force.
+  return listTexts(document).findLast(({ from }) => from <= day)!; // The first version is always in force.
 }
 
 /** Returns true if any version of an index satisfies a condition. */
@@ -61,7 +61,8 @@ export function isInAnyText(document: IndexDocument, holds: (text: IndexDocument
 }
 
 /**
- * Returns a document without the amendments that take effect after a date. It determines the sessions up to that date.
+ * Returns a document without the amendments that take effect after a date. The result determines the sessions up to
+ * that date.
  */
 export function omitLaterAmendments(document: IndexDocument, date: string): IndexDocument {
   const { amendments, ...rest } = document;

@@ -17,10 +17,10 @@ export const AMENDABLE = [
 /** Members of a treatment that determine the series of an index. */
 export const FIXED_TREATMENT = ['dividends', 'reinvestment'] as const;
 
-/** Maximum number of amendments of one index: two a year for half a century. */
+/** Maximum number of amendments of an index: two per year for half a century. */
 const AMENDMENTS_MAX = 100;
 
-/** Change of a methodology that leaves history unchanged. */
+/** Change of a methodology from a date on; the history before it is unchanged. */
 export const Amendment = defineObject(() => ({
   effective_from: IsoDate.meta({
     label: 'Effective from',

@@ -3,7 +3,7 @@ import { defineObject } from '../schema/define-object.js';
 import { NO_HASH } from './publication-document.js';
 import { VERSION_ACTIONS } from './version-document.js';
 
-/** Kinds of documents whose writes are all audited: user documents, results of runs, and publications. */
+/** Kinds of documents whose writes are all audited: documents of users, results of runs, and publications. */
 export const AUDITED_KINDS = [
   'index',
   'strategy',
@@ -32,13 +32,13 @@ export const AUDITED_KINDS = [
 ] as const;
 export type AuditedKind = (typeof AUDITED_KINDS)[number];
 
-/** Subjects of audit entries: those documents, cancelled jobs, refused keys, and logged reads. */
+/** Subjects of audit entries: audited documents, cancelled jobs, refused keys, and logged reads. */
 export const AUDIT_KINDS = [...AUDITED_KINDS, 'job', 'authentication', 'read'] as const;
 export type AuditKind = (typeof AUDIT_KINDS)[number];
 
 /**
- * `purged`: the versions were deleted as well. For a data store as declared, `loaded`: its content changed;
- * `activated`: it became the active one.
+ * Audited actions. `purged`: the versions were deleted as well. For a declared data store, `loaded`: its content
+ * changed; `activated`: it became the active store.
  */
 export const AUDIT_ACTIONS = [
   ...VERSION_ACTIONS,
@@ -53,7 +53,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** Write of one document; never changed once it is stored. */
+/** Audit entry of a write to one document; it never changes once it is stored. */
 export const AuditEntry = defineObject(() => ({
   seq: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
   at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
@@ -81,26 +81,26 @@ export const AuditEntry = defineObject(() => ({
 })).meta({ id: 'AuditEntry' });
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
-/** End of the audit log. */
+/** Latest entry of the audit log. */
 export const AuditHead = defineObject(() => ({
   seq: z.int().min(0).meta({ description: 'Number of the last entry; 0 of an empty log.' }),
   hash: Hash.meta({ description: 'Hash of the last entry.' }),
 })).meta({ id: 'AuditHead' });
 export type AuditHead = z.infer<typeof AuditHead>;
 
-/** Stored end of the log, with information on its signatures; absent in older homes. */
+/** Stored head of the log, with information on its signatures; absent in homes of earlier versions. */
 export const StoredAuditHead = defineObject(() => ({
   ...AuditHead.shape,
   /** Number of the last signed entry. */
   sealed: z.int().min(1).optional(),
   /** Number of signatures. */
   seals: z.int().min(1).optional(),
-  /** Hash of the last signature; absent in homes that were sealed before signatures were chained. */
+  /** Hash of the last signature; absent in homes whose last signature was not yet chained. */
   seal_hash: Hash.optional(),
 })).meta({ id: 'StoredAuditHead' });
 export type StoredAuditHead = z.infer<typeof StoredAuditHead>;
 
-/** Signature of the log up to one entry, without whose key earlier entries cannot be rewritten. */
+/** Signature of the log up to one entry: without its key, earlier entries cannot be rewritten unnoticed. */
 export const AuditSeal = defineObject(() => ({
   seq: z.int().min(1).meta({ description: 'Number of the last entry that it covers.' }),
   entry_hash: Hash.meta({ description: 'Hash of that entry, which depends on all earlier entries.' }),

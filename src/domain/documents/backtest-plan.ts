@@ -4,20 +4,23 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { PlannedModels } from './used-models.js';
 import type { StrategyDocument } from './strategy-document.js';
 
-/** All inputs of a backtest except the market. A stored plan can be run again with the same bits. */
+/** All inputs of a backtest except the market. Repeating a stored plan gives bit-identical results. */
 export interface BacktestPlan {
-  /** Id under which the run is stored: the index, or a strategy that follows it. */
+  /** Id under which the run is stored: the id of the index, or of a strategy that follows it. */
   readonly runId: string;
   /** Display name of the index or strategy. */
   readonly name: string;
-  /** Tracked index. */
+  /** Id of the tracked index. */
   readonly indexId: string;
-  /** The index and every document it refers to: parents, `index` universes, a benchmark index and its references. */
+  /**
+   * The index and every document that it refers to: parents, `index` universes, and a benchmark index with its
+   * references.
+   */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   /** Stored risk models that the documents use; absent if there are none. */
   readonly models?: PlannedModels;
   readonly request: ResolvedRequest;
-  /** Terms on which a strategy follows the index; absent for a portfolio that only holds it. */
+  /** Terms by which a strategy follows the index; absent for a portfolio that only holds the index. */
   readonly strategy?: StrategyTerms;
 }
 
@@ -26,6 +29,6 @@ export type ResolvedRequest = Readonly<BacktestFields>;
 
 /** Trading terms of a strategy in addition to the common terms of a backtest. */
 export type StrategyTerms = Readonly<Pick<StrategyDocument, 'rebalance' | 'drift_tolerance' | 'exposure'>> & {
-  /** Rows of the constraint set under which targets are solved; absent if there is none. */
+  /** Constraint rows under which targets are solved; absent without a constraint set. */
   readonly constraints?: readonly ConstraintRow[];
 };

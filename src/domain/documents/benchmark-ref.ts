@@ -12,7 +12,7 @@ export const BenchmarkRef = defineObject(() => ({
 })).meta({ id: 'BenchmarkRef' });
 export type BenchmarkRef = z.infer<typeof BenchmarkRef>;
 
-/** Benchmark as a single text, used by every request that names a benchmark. */
+/** Benchmark as a text, the form used by every request that names a benchmark. */
 export const BenchmarkName = z
   .string()
   .refine((text) => isAssetIdentifier(parseBenchmark(text).id), {
@@ -27,7 +27,7 @@ export const BenchmarkName = z
       'Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.',
   });
 
-/** Benchmark referred to by a text; null if its kind is not stated. */
+/** Benchmark to which a text refers; the kind is null if the text does not state it. */
 export interface NamedBenchmark {
   readonly kind: BenchmarkRef['kind'] | null;
   readonly id: string;

@@ -15,10 +15,16 @@ export const BUNDLE_FILES = [
 ] as const;
 export type BundleFile = (typeof BUNDLE_FILES)[number];
 
-/** Packed covariances of a stored risk model, by its place among the models of the plan in the order of their ids. */
+/**
+ * Returns the file name of the packed covariances of a stored risk model, by its index among the models of the plan,
+ * ordered by id.
+ */
 export const createModelFileName = (place: number): string => `model-${place}.f64`;
 
-/** Earlier contents of the market, for decisions on what was known: an index, and a change for each content. */
+/**
+ * Earlier contents of the market for point-in-time decisions: an index file, and a file with the change for each
+ * content.
+ */
 export const KNOWN_FILE = 'known.json';
 export const changeFileOf = (place: number): string => `change-${place}.bin`;
 
@@ -29,24 +35,24 @@ const FileName = z.union([
 
 export const MANIFEST_FILE = 'manifest.json';
 
-/** Maximum number of bytes of a bundle: 2,000 securities over 20 years with two fields. */
+/** Maximum size of a bundle: 2,000 securities over 20 years with two fields. */
 export const BUNDLE_BYTES_MAX = 512 * 2 ** 20;
 
-/** List of hashes of a bundle, signed by its publisher. */
+/** Manifest of a bundle: hashes of its files, signed by its publisher. */
 export const BundleManifest = defineObject(() => ({
   format: z.literal('divisor-bundle-1'),
   index_id: z.string(),
-  /** Run from which the closes are recomputed, and the version of its engine. */
+  /** Run from which closes are recomputed, and the version of its engine. */
   run_id: z.string(),
   engine: z.string(),
-  /** Number of entries in the log, and the hash of the last. */
+  /** Number of entries in the log, and the hash of the last entry. */
   entries: z.int().min(1),
   head: Hash,
   /** SHA-256 of each file. */
   files: z
     .record(FileName, Hash)
     .refine((files) => BUNDLE_FILES.every((name) => Object.hasOwn(files, name)), 'a file is missing'),
-  /** SHA-256 of the inputs by security and date. `always` contains inputs without a date. */
+  /** SHA-256 of the inputs by security and date. `always` is the hash of inputs without a date. */
   securities: z.record(z.string(), Hash),
   dates: z.record(z.string(), Hash),
   at: z.string(),
@@ -63,7 +69,7 @@ export const BundleCalendar = defineObject(() => ({
   region: z.string(),
   tz: z.string(),
   coverage: z.strictObject({ from: z.int(), publishedTo: z.int(), to: z.int() }),
-  /** Days since 1970-01-01, ascending. */
+  /** Session days since 1970-01-01, ascending. */
   sessions: z.array(z.int()),
 }));
 export type BundleCalendar = z.infer<typeof BundleCalendar>;
@@ -71,11 +77,12 @@ export type BundleCalendar = z.infer<typeof BundleCalendar>;
 export const BundleKeys = defineObject(() => ({ keys: z.array(PublicKey) }));
 
 /**
- * Contents of the market on which decisions were made, with the days, since 1970-01-01, at whose end each was known.
+ * Contents of the market on which decisions were based, with the days (since 1970-01-01) at whose end each content was
+ * known.
  */
 export const BundleKnown = defineObject(() => ({
   known_on: z.int(),
-  /** The latest first, each as the change from the content after it. */
+  /** Contents, latest first, each as the change from the content after it. */
   earlier: z.array(z.strictObject({ known_on: z.int(), file: z.string() })),
 }));
 export type BundleKnown = z.infer<typeof BundleKnown>;

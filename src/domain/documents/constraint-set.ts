@@ -12,7 +12,7 @@ import { listCalledIndices } from './named-indices.js';
 /** Ids that constraint sets cannot have, because they are parts of routes. */
 export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
 
-/** Maximum number of rows of one set. */
+/** Maximum number of rows of a set. */
 const ROWS_MAX = 500;
 
 export const ConstraintSet = defineObject(() => ({
@@ -27,7 +27,7 @@ export const ConstraintSet = defineObject(() => ({
 export type ConstraintSet = z.infer<typeof ConstraintSet>;
 
 export interface CheckedConstraintSet {
-  /** Undefined if a finding is an error. */
+  /** Valid set; undefined if a finding is an error. */
   readonly set: ConstraintSet | undefined;
   readonly findings: readonly Finding[];
 }
@@ -43,7 +43,7 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
   return { set, findings: sortFindings(findings) };
 }
 
-/** Reads a stored body as a set with its defaults; undefined if it does not satisfy the schema. */
+/** Reads a stored body as a set with defaults; undefined if it does not match the schema. */
 export function readConstraintSet(body: unknown): ConstraintSet | undefined {
   const { data } = ConstraintSet.safeParse(body);
   return data && state(data, 'earlier');
@@ -53,7 +53,7 @@ function state(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet 
   return { ...set, constraints: stateRowDefaults(set.constraints, version) };
 }
 
-/** Returns a list of rows with their expressions as trees; any other value unchanged. @param path Path of the list. */
+/** Returns a list of rows with their expressions as trees; other values are unchanged. @param path path of the list */
 export function readRows(
   rows: unknown,
   path: string,
@@ -92,7 +92,7 @@ export function checkRows(rows: unknown, path: string): Finding[] {
 
 function removeUnknown(row: unknown): unknown {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return row;
-  const { type, id, params } = row as Record<string, unknown>; // It is an object, as asserted above.
+  const { type, id, params } = row as Record<string, unknown>; // The row is an object, as asserted above.
   return {
     ...(type === undefined ? {} : { type }),
     ...(id === undefined ? {} : { id }),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { LOCAL_AUTHOR } from './version-document.js';
 
-/** Origin of a version of the data; `reload`: the source had changed when a start or an activation read it. */
+/** Origins of a version of the data. `reload`: the source had changed when it was read at a start or an activation. */
 export const DATA_SOURCES = ['import', 'append', 'replace', 'refresh', 'reload', 'repair', 'synthetic'] as const;
 export type DataSource = (typeof DATA_SOURCES)[number];
 
@@ -21,16 +21,16 @@ export const DataVersionDocument = defineObject(() => ({
   author: z.string().default(LOCAL_AUTHOR),
   note: z.string().nullable().default(null),
   request_id: z.string().default(''),
-  /** Change from this content back to the previous one; null if no process had both. */
+  /** Change from this content back to the previous one; null if no process had both contents. */
   change: Artifact.nullable(),
 }));
 export type DataVersionDocument = z.infer<typeof DataVersionDocument>;
 
-/** Source of the last content of a data store if its original source has changed. */
+/** Copy of the last content of a data store, kept if its original source has changed. */
 export const DataCopy = defineObject(() => ({
   /** Complete content. */
   content: Artifact,
-  /** Changes from this content to the latest, earliest first. */
+  /** Changes from `content` to the latest content, earliest first. */
   changes: z.array(Artifact),
 }));
 export type DataCopy = z.infer<typeof DataCopy>;
@@ -40,15 +40,17 @@ export const DataHistoryDocument = defineObject(() => ({
   latest: z.int().min(1),
   content_hash: z.string(),
   known_at: z.string(),
-  /** First version that can still be read. Each later version refers to the one before it. */
+  /** First version that can still be read. Each later version refers to the previous one. */
   readable_from: z.int().min(1),
-  /** Null if the files of the service already have the latest content, or if there was no space for a copy. */
+  /**
+   * Copy of the content; null if the files of the service already have the latest content, or if there was no space.
+   */
   copy: DataCopy.nullable().default(null),
-  /** Highest version that belonged to a deleted store; absent if there was none. */
+  /** Highest version of a deleted store with the same id; absent if there was none. */
   forgotten: z.int().min(1).optional(),
 }));
 export type DataHistoryDocument = z.infer<typeof DataHistoryDocument>;
 
-/** Record that remains for the id of a deleted store: its numbers are never reused. */
+/** Record that remains for the id of a deleted store, because version numbers are never reused. */
 export const ForgottenHistory = DataHistoryDocument.pick({ forgotten: true }).required();
 export type ForgottenHistory = z.infer<typeof ForgottenHistory>;

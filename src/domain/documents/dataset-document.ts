@@ -4,11 +4,11 @@ import { DerivedActions, Mapping } from './mapping.js';
 import { ChangedPrice, OVERRIDES_MAX, PriceOverride } from './price-override.js';
 import { CurrencyCode, Id } from '../schema/shape.js';
 
-/** Stored form of a data store. In addition to the fields of the API, it has fields for the engine only. */
+/** Stored form of a data store. It has additional fields that the API does not serve. */
 export const DATASET_KINDS = ['folder', 'database', 'imported', 'synthetic'] as const;
 export type DatasetKind = (typeof DATASET_KINDS)[number];
 
-/** Returns true if the service owns the files of a store. */
+/** Returns true if the service owns the files of a store of this kind. */
 export const isManaged = (kind: DatasetKind): boolean => kind === 'imported' || kind === 'synthetic';
 
 export const Adjustment = z
@@ -20,10 +20,10 @@ export const DeclaredCurrency = CurrencyCode.nullable().meta({
   description: 'Currency of the prices of securities without a CURRENCY; null if none is declared.',
 });
 
-/** Tables of a dataset, in the order of reading and reporting. */
+/** Kinds of tables of a dataset, in the order of reading and reporting. */
 export const TABLE_KINDS = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
 
-/** Names of tables that differ from their kind. */
+/** Names of tables, for tables whose name differs from their kind. */
 export const TableNames = z.partialRecord(z.enum(TABLE_KINDS), z.string().min(1).max(200));
 
 const ErrorDetailBody = defineObject(() => ({
@@ -38,7 +38,7 @@ const FindingBody = z.looseObject({
   path: z.string(),
 });
 
-/** Name of a file in a folder that the engine created. */
+/** Name of a file that the engine created in a folder. */
 const KeptName = z.string().regex(/^[\w-][\w.-]{0,254}$/);
 const KeptArtifact = defineObject(() => ({ name: z.string(), bytes: z.int(), sha256: z.string() }));
 
@@ -56,26 +56,26 @@ export const DatasetDocument = defineObject(() => ({
   name: z.string(),
   kind: z.enum(DATASET_KINDS),
   managed: z.boolean(),
-  /** True for the store that is loaded at start. */
+  /** True for the store that is loaded at a start. */
   active: z.boolean(),
-  /** True while generated data is incomplete. */
+  /** True while the generated data are incomplete. */
   writing: z.boolean(),
-  /** Real path of the folder, or the database URL with its password; null without a location. */
+  /** Real path of the folder, or database URL with its password; null without a location. */
   location: z.string().nullable(),
-  /** Source of refreshes; null if there is none. */
+  /** Source of refreshes; null without a source. */
   source: z.string().nullable(),
   tables: TableNames,
   adjustment: Adjustment,
-  /** Null if not declared, as in stores of earlier versions. */
+  /** Declared currency; null if not declared, as in stores of earlier versions. */
   currency: CurrencyCode.nullable().default(null),
-  /** Null if the market is read without a mapping; absent from documents of earlier versions. */
+  /** Mapping of the source; null if the market is read without a mapping; absent in documents of earlier versions. */
   mapping: Mapping.nullable().default(null),
   derived_actions: DerivedActions.nullable().default(null),
-  /** Number of versions that remain readable, including the last; all if null or absent. */
+  /** Number of versions that remain readable, including the last; null or absent: all versions. */
   versions_kept: z.int().min(1).nullable().optional(),
-  /** Closes that override those of the source; absent if there never were any. */
+  /** Closes that override those of the source; absent if there were never any. */
   price_overrides: z.array(PriceOverride).max(OVERRIDES_MAX).optional(),
-  /** Closes whose overrides changed since the content was read; absent if there never were any. */
+  /** Closes whose overrides changed since the content was read; absent if there were never any. */
   changed_prices: z.array(ChangedPrice).optional(),
   created_at: z.string(),
   last_loaded_at: z.string().nullable(),
@@ -90,28 +90,28 @@ export const DatasetDocument = defineObject(() => ({
   error: ErrorDetailBody.nullable(),
   findings: z.array(FindingBody),
   /**
-   * Last served content up to its last day, identified by `prefixMark`. Absent if it was never served, and in documents
-   * of earlier versions.
+   * Last served content up to its last day, identified by `prefixMark`. Absent if no content was ever served, and in
+   * documents of earlier versions.
    */
   served: z.strictObject({ day: z.int(), axes: z.string(), rows: z.int(), hash: z.string() }).optional(),
-  /** Build of the engine that last read the content; absent from documents of earlier versions. */
+  /** Build of the engine that last read the content; absent in documents of earlier versions. */
   read_by: z.string().optional(),
   /**
-   * Files of its folder as artifacts, if several processes share them. The folder of a home is then a copy. Absent from
-   * stores of one home.
+   * Files of the folder as artifacts, if several processes share them; each folder is then a copy. Absent for stores of
+   * a single home.
    */
   kept: z.array(z.strictObject({ name: KeptName, artifact: KeptArtifact })).optional(),
   /**
-   * Changes of the source found when a service started, since a refresh or load last reported them. A start reads the
-   * current source. Null if there were none; absent from documents of earlier versions.
+   * Changes of the source found at starts and not yet reported by a refresh or load. A start reads the current source.
+   * Null without changes; absent in documents of earlier versions.
    */
   taken_at_start: TakenAtStart.nullable().default(null),
-  /** Request that created the synthetic data. */
+  /** Request from which the synthetic data were created. */
   synthetic: z.record(z.string(), z.unknown()).nullable(),
 }));
 export type DatasetDocument = z.infer<typeof DatasetDocument>;
 
-/** Fields of a store that a client declares; the others describe what was read, and its location. */
+/** Fields of a store that a client declares; the other fields describe the content and its location. */
 const DECLARED_FIELDS = [
   'store_id',
   'name',
@@ -129,8 +129,9 @@ export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[num
   Partial<Pick<DatasetDocument, 'versions_kept' | 'price_overrides'>>;
 
 /**
- * Returns the declared part of a store, without the password of its source, because versions outlive passwords.
- * @param body stored document; fields of later versions of the engine are null if it lacks them
+ * Returns the declared part of a store, without the password of its source, because versions remain after a password
+ * has changed.
+ * @param body stored document; absent fields of later versions become null
  */
 export function readDeclaration(body: unknown): DeclaredDataset {
   const document = body as Partial<DatasetDocument>;
@@ -142,12 +143,12 @@ export function readDeclaration(body: unknown): DeclaredDataset {
     // Omitted if all versions are kept, so that older stores get no additional version.
     ...(kept == null ? {} : { versions_kept: kept }),
     ...(overrides === undefined ? {} : { price_overrides: overrides }),
-  } as DeclaredDataset; // Each field is as in the document of the store.
+  } as DeclaredDataset; // Every field has the type that it has in the document of the store.
 }
 
 const HIDDEN_PASSWORD = '***';
 
-/** Returns a connection URL without its password; a path is unchanged. */
+/** Returns a connection URL without its password; paths are unchanged. */
 export function removePassword(location: string): string {
   if (!location.includes('://') || !URL.canParse(location)) return location;
   const url = new URL(location);

@@ -4,19 +4,19 @@ import type { IndexDocument } from './index-document.js';
 import type { RoundingSpec } from './rounding.js';
 import { listTextSpans } from './text-spans.js';
 
-/** Decimals of an index on its base date, with their changes by amendments. */
+/** Numbers of decimals of an index on its base date, with later changes by amendments. */
 export interface DatedRounding extends RoundingSpec {
-  /** Amended rounding by date; absent if no amendment applies. */
+  /** Changed numbers of decimals by date; absent if no amendment applies. */
   readonly amended?: readonly AmendedRounding[];
 }
 
-/** Decimals of an index after the close of a day. */
+/** Numbers of decimals of an index after the close of a day. */
 export interface AmendedRounding {
   readonly after: Day;
   readonly rounding: RoundingSpec;
 }
 
-/** Returns the decimals of an index by date; undefined if nothing is ever rounded. */
+/** Returns the numbers of decimals of an index by date; undefined if nothing is ever rounded. */
 export function createDatedRounding(document: IndexDocument, calendar: Calendar): DatedRounding | undefined {
   const amended = listTextSpans(document, calendar).map(({ after, text }): AmendedRounding => ({
     after,
@@ -27,7 +27,7 @@ export function createDatedRounding(document: IndexDocument, calendar: Calendar)
   return { ...document.rounding, ...(amended.length === 0 ? {} : { amended }) };
 }
 
-/** Returns the decimals on a day. */
+/** Returns the numbers of decimals on a day. */
 export function findRounding(rounding: DatedRounding | undefined, day: Day): RoundingSpec {
   return rounding?.amended?.findLast(({ after }) => after < day)?.rounding ?? rounding ?? {};
 }

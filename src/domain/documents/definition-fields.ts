@@ -4,7 +4,7 @@ import { DerivationPayload, IndexDocument, TreatmentSpec, UniverseSpec } from '.
 import { WeightingSpec } from './weighting-spec.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
-/** Parts of a definition that no class describes, each with its fields. */
+/** Fields of the parts of a definition that no rule class describes. */
 export interface DefinitionFields {
   readonly index: readonly ParameterSpec[];
   readonly universe: readonly ParameterSpec[];

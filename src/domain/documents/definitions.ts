@@ -11,7 +11,9 @@ const withPlugins = new WeakMap<object, { readonly own: Definitions; readonly al
 
 type Named = Pick<IndexDocument, 'datapoints' | 'plugins'>;
 
-/** Returns the expressions and plug-ins that a document defines, by name. @cost none for a document used before */
+/**
+ * Returns the expressions and plug-ins that a document defines, by name. @cost none for a document that was used before
+ */
 export function readDefinitions({ datapoints, plugins }: Named): Definitions {
   const own = datapoints === undefined ? NONE : expressionsOf(datapoints);
   if (plugins === undefined) return own;

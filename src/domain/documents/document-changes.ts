@@ -1,18 +1,18 @@
-/** Difference between two JSON values, as an operation of RFC 6902 with the previous value. */
+/** Difference between two JSON values: an operation of RFC 6902 with the previous value. */
 export interface DocumentChange {
-  /** JSON pointer (RFC 6901) into the value after the preceding changes. */
+  /** JSON pointer (RFC 6901) into the value after all preceding changes. */
   readonly path: string;
   readonly op: 'add' | 'remove' | 'replace';
-  /** Value before the change; null if there was none. */
+  /** Value before the change; null for an addition. */
   readonly before: unknown;
-  /** Value after the change; null if there is none. */
+  /** Value after the change; null for a removal. */
   readonly after: unknown;
 }
 
 /**
- * Computes the changes from one JSON value to another: applied in order, they lead from `before` to `after`. Members of
+ * Computes the changes from one JSON value to another. Applied in order, they turn `before` into `after`. Members of
  * objects are compared by name, in code-point order; the common beginning and end of lists are skipped, and the
- * elements between compared by position.
+ * elements between them are compared by position.
  */
 export function listChanges(before: unknown, after: unknown): DocumentChange[] {
   const changes: DocumentChange[] = [];

@@ -6,7 +6,7 @@ import { AssetIdentifier } from '../schema/shape.js';
 /** Maximum number of securities in a reserve. */
 const RESERVE_MAX = 1_000;
 
-/** Maximum rank, above the size of any universe. */
+/** Maximum rank, larger than any universe. */
 const RANK_MAX = 20_000;
 
 const rank = z.int().min(1).max(RANK_MAX);
@@ -78,7 +78,7 @@ export const EventsSpec = defineObject(() => ({
 })).meta({ id: 'EventsSpec' });
 export type EventsSpec = z.infer<typeof EventsSpec>;
 
-/** Returns true if constituents of an index may change between its reviews for reasons other than corporate actions. */
+/** Returns true if constituents of an index may change between reviews for reasons other than corporate actions. */
 export function changesMembers(events: EventsSpec | undefined): events is EventsSpec {
   if (events === undefined) return false;
   return events.replacement !== 'none' || events.fast_entry !== undefined || events.fast_exit !== undefined;

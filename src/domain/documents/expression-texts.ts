@@ -13,15 +13,15 @@ import { readExpression, type Expected, type ReadText } from '../datapoints/expr
 export interface WithTrees<T> {
   readonly value: T;
   readonly findings: readonly Finding[];
-  /** Parsed texts by path: later findings are located in them. */
+  /** Parsed texts by path; later findings are located in these texts. */
   readonly texts: ReadonlyMap<string, ReadText>;
 }
 
-/** Position of a value in the request. */
+/** Location of a value in the request. */
 export interface TextPlace {
   readonly path: string;
   readonly rowId?: string | null;
-  /** A text that is exactly the name of a column refers to that column. */
+  /** Market whose column names take precedence: a text that is exactly a column name refers to the column. */
   readonly market?: MarketData | undefined;
 }
 
@@ -46,11 +46,11 @@ export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextPlac
     });
     return Object.fromEntries(members);
   };
-  return { value: visit(schema, value, place.path) as T, findings, texts }; // The shape is the same except for expressions.
+  return { value: visit(schema, value, place.path) as T, findings, texts }; // Only expressions change the shape, so the type still applies.
 }
 
 function describeExpected(schema: z.ZodType): Expected | undefined {
-  const { format } = (schema.meta() ?? {}) as { format?: string }; // our own `.meta` calls
+  const { format } = (schema.meta() ?? {}) as { format?: string }; // calls of `.meta` in this program
   if (format === 'expression') return 'number';
   return format === 'condition' ? 'condition' : undefined;
 }
@@ -90,7 +90,7 @@ function treeOf(
     : addText(tree);
 }
 
-/** Finds conflicting units in a tree that was sent as nodes. */
+/** Reports conflicting units in a tree that was sent as nodes. */
 function unitFindings(given: object, { path, rowId = null }: TextPlace, expected: Expected): Finding[] {
   if (!isShaped(given)) return [];
   return checkTree(given, expected)
@@ -101,18 +101,18 @@ function unitFindings(given: object, { path, rowId = null }: TextPlace, expected
     });
 }
 
-/** Placeholder for a text that cannot be parsed. The text is reported, so no further findings are needed. */
+/** Placeholder for a text that cannot be parsed. The error is already reported, so no further findings are needed. */
 const UNREADABLE: Readonly<Record<Expected, unknown>> = {
   number: { node: 'value', value: 0 },
   condition: { node: 'all', operands: [] },
 };
 
-/** Nodes that did not exist before numeric expressions. */
+/** Nodes that were added with numeric expressions. */
 const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'function']);
 
-/** Returns a tree in canonical form with its text. A tree of fields and conditions only is returned as sent. */
+/** Returns a tree in canonical form with its text. A tree of only fields and conditions is returned as sent. */
 function canonicalOf(given: object): unknown {
-  // The schema refuses other shapes and reports a path for each member.
+  // The schema refuses other shapes and reports the path of each wrong member.
   return hasNewNodes(given) && isShaped(given) ? addText(given) : given;
 }
 

@@ -1,4 +1,4 @@
-/** Reasons for a full run despite a stored one, with their names in the API. */
+/** Reasons for a full run although a stored run exists, by their names in the API. */
 export const FULL_RUN_REASONS = {
   definition_changed: 'the index, a document it refers to or the engine changed since the stored run',
   request_changed: 'the request differs from that of the stored run by more than a later end',
@@ -18,13 +18,13 @@ export const FULL_RUN_REASONS = {
 } as const;
 export type FullRunReason = keyof typeof FULL_RUN_REASONS;
 
-/** Reasons in runs stored by earlier builds, with their current names. */
+/** Reasons in runs stored by earlier versions, with their current names. */
 export const EARLIER_FULL_RUN_REASONS = {
   parted: 'holdings_diverged',
   rewritten: 'file_rewritten',
 } as const satisfies Readonly<Record<string, FullRunReason>>;
 
-/** Reasons found in stored runs. */
+/** Reasons that stored runs may contain. */
 export type StoredFullRunReason = FullRunReason | keyof typeof EARLIER_FULL_RUN_REASONS;
 
 // Object.keys returns plain strings.
@@ -33,7 +33,7 @@ export const FULL_RUN_REASON_NAMES = Object.keys({ ...FULL_RUN_REASONS, ...EARLI
   ...StoredFullRunReason[],
 ];
 
-/** Thrown if a run cannot be resumed. A full run follows, so this is not an error. */
+/** Error for a run that cannot be resumed. A full run follows, so it is not a failure. */
 export class CannotResume extends Error {
   override readonly name = 'CannotResume';
   readonly reason: FullRunReason;

@@ -7,13 +7,13 @@ const SETTINGS: Readonly<Record<EstimatorSettingName, { readonly readers: readon
 type Settings = { readonly estimator: Estimator } & { readonly [S in EstimatorSettingName]?: unknown };
 
 /**
- * Reports settings of an estimate, other than defaults, that its estimator does not read. @param path path of the
- * settings, with its dot
+ * Reports settings other than defaults that the estimator of an estimate does not read. @param path path of the
+ * settings, ending with a dot
  */
 export function reportIdleSettings(settings: Settings, path: string): Finding[] {
   const { estimator } = settings;
   return Object.entries(SETTINGS).flatMap(([name, { readers }]): Finding[] => {
-    const setting = name as EstimatorSettingName; // The keys are setting names.
+    const setting = name as EstimatorSettingName; // the keys are names of settings
     const value = settings[setting];
     const usual: unknown = RiskModelRequest.shape[setting].safeParse(undefined).data;
     if (value === usual || value === undefined || readers.includes(estimator)) return [];

@@ -4,7 +4,7 @@ import { Id } from '../schema/shape.js';
 import { Mapping } from './mapping.js';
 import { Adjustment, DeclaredCurrency, TABLE_KINDS } from './dataset-document.js';
 
-/** Table in a request. Its rows are checked when they are read, with each problem at its row. */
+/** Table in a request. Its rows are checked when they are read, and each problem is reported at its row. */
 export interface ImportTable {
   readonly index: readonly unknown[];
   readonly columns: readonly string[];
@@ -12,13 +12,13 @@ export interface ImportTable {
 }
 
 /**
- * Formats of the content of an import and of its template. `csv` is the earlier name of `csv.zip`, and also a single
- * file.
+ * Formats of the content of an import and of its template. `csv` is the earlier name of `csv.zip` and also means a
+ * single file.
  */
 export const IMPORT_FORMATS = ['xlsx', 'csv.zip', 'csv'] as const;
 export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 
-/** Fields of an import that are checked before its data is read. */
+/** Fields of an import that are checked before its data are read. */
 export const ImportHeader = defineObject(() => ({
   name: z.string().min(1).max(200),
   store_id: Id.optional().meta({
@@ -43,7 +43,7 @@ export const ImportHeader = defineObject(() => ({
 }));
 export type ImportHeader = z.infer<typeof ImportHeader>;
 
-/** Formats of a table as the body of an import, by media type. */
+/** Formats of a table in the body of an import, by media type. */
 export const TABLE_FORMATS = {
   'application/vnd.apache.parquet': 'parquet',
   'application/vnd.apache.arrow.stream': 'arrow',
@@ -52,7 +52,7 @@ export type TableFormat = (typeof TABLE_FORMATS)[keyof typeof TABLE_FORMATS];
 
 const { shape } = ImportHeader;
 
-/** Query of an import whose body is a table. */
+/** Query parameters of an import whose body is a table. */
 export const ImportQuery = defineObject(() => ({
   name: shape.name.optional().meta({ description: 'Id of the store. Required if the body is a table.' }),
   store_id: shape.store_id,

@@ -20,8 +20,8 @@ import { NamedPlugins } from './plugin-document.js';
 import { WeightingSpec } from './weighting-spec.js';
 
 /**
- * Index document as clients write it. It keeps the API names of its fields everywhere. Catalogue entries check the
- * parameters of rules and weightings.
+ * Index document as written by clients. Its fields keep their API names everywhere in the code. Catalogue entries check
+ * the parameters of rules and weightings.
  */
 export const RESERVED_INDEX_IDS = [
   'backtests',
@@ -37,13 +37,13 @@ export const RESERVED_INDEX_IDS = [
   'sweeps',
 ] as const;
 
-/** Kinds of universes that combine others. */
+/** Kinds of universes that combine other universes. */
 export const SET_KINDS = ['union', 'difference', 'intersection'] as const;
 
 export const isSetKind = (kind: unknown): kind is (typeof SET_KINDS)[number] =>
   (SET_KINDS as readonly unknown[]).includes(kind);
 
-/** Maximum number of universes in one set. */
+/** Maximum number of universes in a set. */
 const PARTS_MAX = 16;
 
 const NestedUniverse: z.ZodType<UniverseSpec> = z.lazy(() => UniverseSpec);
@@ -295,7 +295,7 @@ export type RuleDocument = IndexDocument & { readonly pipeline: PipelineSpec };
 /** Document that optimises another index. */
 export type DerivedDocument = IndexDocument & { readonly derivation: DerivationPayload };
 
-/** Document of an index on other indices. */
+/** Document of an index that is computed from other indices. */
 export type OverlayDocument = IndexDocument & { readonly overlay: OverlaySpec };
 
 export const isOverlayDocument = (document: IndexDocument): document is OverlayDocument =>

@@ -4,14 +4,14 @@ import { requireOneOfEach } from '../schema/one-of.js';
 import { Id, IsoDate } from '../schema/shape.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 
-/** Schema for requests that contain a whole index document, whose own checks report its problems. */
+/** Schema of an index document in a request; separate checks report its problems. */
 const Document = z.record(z.string(), z.unknown());
 const asOf = IsoDate.nullable().default(null);
 
 export const DocumentQuestion = defineObject(() => ({ document: Document, as_of: asOf, as_known_on: AsKnownOn }));
 export type DocumentQuestion = z.infer<typeof DocumentQuestion>;
 
-/** Question about a document that is not stored, on no date. */
+/** Question about a document that is not stored, without a date. */
 export const PlainQuestion = defineObject(() => ({ document: Document }));
 
 export const WhatIfQuestion = defineObject(() => ({
@@ -30,7 +30,8 @@ export const WhatIfQuestion = defineObject(() => ({
 export type WhatIfQuestion = z.infer<typeof WhatIfQuestion>;
 
 /**
- * Applies a JSON merge patch to a document: members of objects are merged, null removes one, everything else replaces.
+ * Applies a JSON merge patch to a document: members of objects are merged, null removes a member, any other value
+ * replaces.
  * @source RFC 7396
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {

@@ -12,13 +12,13 @@ export const EPOCH_FORMATS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as 
 /** Encodings of text files in addition to UTF-8; UTF-16 is recognised by its byte order mark. */
 export const ENCODINGS = ['utf-8', 'windows-1252', 'windows-1250', 'utf-16le', 'utf-16be'] as const;
 
-/** A column, the name of a file around the identifier, or the label of a heading. */
+/** Source of identifiers: a column, a file name with a placeholder for the identifier, or a heading with a label. */
 const IDENTIFIER_FROM = /^(?:column|file:[^{}]*\{identifier\}[^{}]*|heading:[^{}]*[^{}\s][^{}]*)$/;
 
-/** Each part of a date once: a year, a month and a day, with any separators. */
+/** Date pattern: year, month and day, with any separators. */
 const DATE_PATTERN = /^(?=.*Y)(?=.*M)(?=.*D)(?:YYYY|YY|MMM|MM|M|DD|D|[^A-Za-z0-9])+$/;
 
-/** Mapping of a market whose prices come from a file, sheet or table in the vendor's format. */
+/** Mapping of a market whose prices come from a file, sheet or table in the format of a vendor. */
 export const Mapping = defineObject(() => ({
   layout: z.enum(['long', 'wide']).default('long').meta({
     description: '`long`: one row per security and date; `wide`: one row per date and one column per security.',
@@ -122,7 +122,7 @@ export const Mapping = defineObject(() => ({
 });
 export type Mapping = z.infer<typeof Mapping>;
 
-/** Some members of a mapping, without their defaults: absent members do not change. */
+/** Change of some members of a mapping, without defaults: absent members do not change. */
 export const MappingChange = defineObject(() => z.strictObject(removeDefaults(Mapping.shape)).partial().shape).meta({
   id: 'MappingChange',
   description: 'Members of a mapping to change; the others stay unchanged. A member is replaced as a whole.',
@@ -136,10 +136,10 @@ function removeDefaults<Shape extends z.ZodRawShape>(shape: Shape): WithoutDefau
     if (!(schema instanceof z.ZodDefault)) return [key, schema];
     return [key, (schema.unwrap() as z.ZodType).meta(schema.meta() ?? {})];
   };
-  return Object.fromEntries(Object.entries(shape).map(inner)) as WithoutDefaults<Shape>; // each by its own key
+  return Object.fromEntries(Object.entries(shape).map(inner)) as WithoutDefaults<Shape>; // every schema is inserted under the key of its member
 }
 
-/** Returns a mapping with the members of a change, or no mapping. */
+/** Returns a mapping with the members of a change applied; null without a mapping. */
 export function changeMapping(mapping: Mapping | null, change: MappingChange | null): Mapping | null {
   return change === null ? null : Mapping.parse({ ...mapping, ...change });
 }

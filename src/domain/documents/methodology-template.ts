@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { Id, IsoDate } from '../schema/shape.js';
 
-/** Maximum number of documents of one template. */
+/** Maximum number of documents in a template. */
 const DOCUMENTS_MAX = 16;
 /** Maximum number of sentences about choices that the public document leaves open. */
 const CHOICES_MAX = 32;
 
 const text = (longest: number) => z.string().min(1).max(longest);
 
-/** Id of a template: lower-case letters, digits and dashes, without a trademark. */
+/** Id of a template: lower-case letters, digits and dashes; it must not contain a trademark. */
 export const TemplateId = z
   .string()
   .regex(/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/, {
@@ -17,7 +17,7 @@ export const TemplateId = z
   })
   .max(64);
 
-/** Published text that a template follows. */
+/** Published document that a template follows. */
 export const TemplateSource = defineObject(() => ({
   title: text(200).meta({ description: 'Title of the public document.' }),
   publisher: text(200).meta({ description: 'Its publisher.' }),
@@ -27,10 +27,10 @@ export const TemplateSource = defineObject(() => ({
     .meta({ description: 'Year, month or day of the edition.' }),
 })).meta({ id: 'TemplateSource' });
 
-/** Kinds of templates, by which they are filtered. */
+/** Kinds of templates, by which lists of templates are filtered. */
 export const TEMPLATE_KINDS = ['size', 'factor', 'other_weighting', 'optimised', 'overlay'] as const;
 
-/** File of data/methodologies: one published methodology as documents that anyone may store. */
+/** Template in data/methodologies: a published methodology as documents that anyone may store. */
 export const MethodologyTemplate = defineObject(() => ({
   id: TemplateId,
   title: text(200),
@@ -38,9 +38,9 @@ export const MethodologyTemplate = defineObject(() => ({
   style: text(500),
   source: TemplateSource,
   choices: z.array(text(1000)).max(CHOICES_MAX),
-  /** Meanings of the columns, series and universes that must be supplied. */
+  /** Meanings of the columns, series and universes that the user must supply. */
   meanings: z.record(text(64), text(500)).default({}),
-  /** Bodies of index documents, each after the indices that it uses. */
+  /** Bodies of index documents, each after the indices to which it refers. */
   documents: z
     .array(z.looseObject({ id: Id, name: text(200), base_date: IsoDate }))
     .min(1)
@@ -58,29 +58,31 @@ export type MethodologyTemplate = z.infer<typeof MethodologyTemplate>;
 /** Returns the prefix of the ids of a template's documents. */
 const stemOf = (templateId: string): string => templateId.toUpperCase();
 
-/** A JSON object. */
+/** JSON object. */
 type Body = Readonly<Record<string, unknown>>;
 
 interface Terms {
-  /** Id that replaces the id of the template. Other documents keep their suffix. */
+  /** Id that replaces the id of the template. The other documents keep their suffix. */
   readonly indexId?: string | undefined;
   readonly baseDate?: string | undefined;
 }
 
-/** Returns the documents of a template with other ids and another base date, including references between them. */
+/**
+ * Returns the documents of a template with other ids and another base date, and adjusts the references between them.
+ */
 export function createTemplateDocuments(template: MethodologyTemplate, { indexId, baseDate }: Terms): Body[] {
   const stem = stemOf(template.id);
   const renamed = new Map(
     template.documents.map(({ id }) => [id, indexId === undefined ? id : `${indexId}${id.slice(stem.length)}`]),
   );
   return template.documents.map((document) => {
-    // The base date also occurs where the document refers to it, as in a bound that follows a path.
+    // The base date is also replaced where the document refers to it, for example in a bound that follows a path.
     const words = baseDate === undefined ? renamed : new Map([...renamed, [document.base_date, baseDate]]);
-    return addNames(document, words) as Body; // An object stays an object.
+    return addNames(document, words) as Body; // an object remains an object
   });
 }
 
-/** Replaces document ids in texts: whole texts, or quoted parts of expressions. */
+/** Replaces document ids in texts: in whole texts, and in quoted parts of expressions. */
 function addNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string')
     return renamed.get(value) ?? value.replaceAll(/"([^"]*)"/g, (all, name: string) => quote(renamed.get(name)) ?? all);

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../refusals/refusal.js';
 
-/** Parameters of paths and queries that refer to a document by a prefix: its kind, and the code of an absent one. */
+/** Path and query parameters that refer to a document, by prefix: its kind, and the error code if it is absent. */
 export const NAMED_DOCUMENTS = {
   index_id: { kind: 'index', missing: 'INDEX_NOT_FOUND' },
   strategy_id: { kind: 'strategy', missing: 'STRATEGY_NOT_FOUND' },
@@ -15,11 +15,11 @@ export const NAMED_DOCUMENTS = {
   model_id: { kind: 'risk-model', missing: 'RISK_MODEL_NOT_FOUND' },
 } as const satisfies Readonly<Record<string, { readonly kind: string; readonly missing: ErrorCode }>>;
 
-/** Code of an absent document by its kind. */
+/** Error code of an absent document, by kind. */
 export const MISSING_CODES: ReadonlyMap<string, ErrorCode> = new Map(
   Object.values(NAMED_DOCUMENTS).map(({ kind, missing }) => [kind, missing]),
 );
 
-/** Returns the codes of the documents to which parameters refer. @param names of all parameters */
+/** Returns the error codes of the documents to which parameters refer. @param names names of all parameters */
 export const listMissingCodes = (names: readonly string[]): readonly ErrorCode[] =>
   Object.entries(NAMED_DOCUMENTS).flatMap(([name, { missing }]) => (names.includes(name) ? [missing] : []));

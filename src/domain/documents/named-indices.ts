@@ -6,7 +6,7 @@ import {
   type UniverseSpec,
 } from './index-document.js';
 
-/** Index that a document refers to, with the path. */
+/** Reference of a document to an index, with its path. */
 export interface NamedIndex {
   readonly path: string;
   readonly id: string;
@@ -14,7 +14,7 @@ export interface NamedIndex {
 
 const known = new WeakMap<IndexDocument, readonly NamedIndex[]>();
 
-/** Returns the indices to which a document refers; its source first. @cost a walk over the document, once */
+/** Returns the indices to which a document refers, its source first. @cost one pass over the document, once */
 export function listNamedIndices(document: IndexDocument): readonly NamedIndex[] {
   const result = known.get(document) ?? find(document);
   known.set(document, result);
@@ -39,7 +39,7 @@ function find(document: IndexDocument): NamedIndex[] {
   ];
 }
 
-/** Returns indices among universes, including those of sets. */
+/** Returns the indices in a universe, including indices within sets. */
 function universeIndices(universe: UniverseSpec | undefined, path: string): NamedIndex[] {
   if (universe === undefined) return [];
   const own = universe.kind === 'index' && universe.id != null ? [{ path: `${path}.id`, id: universe.id }] : [];
@@ -49,11 +49,11 @@ function universeIndices(universe: UniverseSpec | undefined, path: string): Name
 /** Functions of expressions that refer to an index. */
 const ASKING: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
 
-/** Returns indices to which the expressions and the parameters `index_id` in a value refer. */
+/** Returns the indices to which expressions and parameters `index_id` in a value refer. */
 export function listCalledIndices(value: unknown, path: string): NamedIndex[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item: unknown, i) => listCalledIndices(item, `${path}[${i}]`));
-  const node = value as { node?: unknown; name?: unknown; operands?: unknown }; // The shape is not checked yet.
+  const node = value as { node?: unknown; name?: unknown; operands?: unknown }; // the shape is not checked yet
   if (node.node === 'function' && ASKING.has(node.name)) {
     const [operand] = Array.isArray(node.operands) ? (node.operands as { value?: unknown }[]) : [];
     return typeof operand?.value === 'string' ? [{ path, id: operand.value }] : [];

@@ -3,13 +3,13 @@ import { PRICE_WEIGHT } from './share-terms.js';
 
 type Raw = Readonly<Record<string, unknown>>;
 
-/** Last version that read and wrote documents without the settings of index mathematics. */
+/** Last version whose documents had no settings of index mathematics. */
 export const OLDER_SETTINGS_UNTIL = '0.2.0';
 
 /**
  * Applies the defaults of the version that stored a document. Up to 0.2.0, dividends and special dividends buy more of
  * the paying security, target weights hold exactly at the effective close, and a split keeps the weight of a
- * price-weighted constituent. Version 0.3.0 uses the longest gap for entries as well. Documents of later versions are
+ * price-weighted constituent. In version 0.3.0 the longest gap applies to entries too. Documents of later versions are
  * unchanged.
  */
 export function applyOlderSettings(body: unknown): unknown {
@@ -21,7 +21,7 @@ export function applyOlderSettings(body: unknown): unknown {
   return addOlderGaps(isRecord(pipeline) ? { ...settings, pipeline: olderPipeline(pipeline) } : settings);
 }
 
-/** Returns a stored document of versions up to 0.3.0 with their longest gap, which also applied to entries. */
+/** Returns a document stored by a version up to 0.3.0 with its longest gap, which then also applied to entries. */
 function addOlderGaps(body: Raw): unknown {
   const { pipeline } = body;
   if (!isRecord(pipeline)) return body;

@@ -52,12 +52,10 @@ export const OptimisationRequest = defineObject(() => ({
 }));
 export type OptimisationRequest = z.infer<typeof OptimisationRequest>;
 
-/** Maximum number of rows of a request. */
+/** Maximum number of rows per request. */
 const ROWS_MAX = 500;
 
-/**
- * Request for a preview of an optimisation. It has the fields of a run, with constraint rows instead of a stored set.
- */
+/** Request for a preview of an optimisation: the fields of a run, with constraint rows instead of a stored set. */
 export const OptimisationPreviewRequest = OptimisationRequest.omit({
   constraint_set_id: true,
   risk_free_rate: true,
@@ -66,7 +64,7 @@ export const OptimisationPreviewRequest = OptimisationRequest.omit({
 }).extend({ constraints: z.array(ConstraintRow).max(ROWS_MAX).default([]) });
 export type OptimisationPreviewRequest = z.infer<typeof OptimisationPreviewRequest>;
 
-/** Reads the request in a body. @throws Refusal VALIDATION_FAILED, each finding with its path */
+/** Reads a preview request from a body. @throws Refusal VALIDATION_FAILED, with the path of each finding */
 export function readOptimisationPreview(body: Readonly<Record<string, unknown>>): OptimisationPreviewRequest {
   const { value, findings } = checkShape(OptimisationPreviewRequest, body);
   const ofRows = checkRows(body['constraints'], 'constraints');
@@ -75,7 +73,7 @@ export function readOptimisationPreview(body: Readonly<Record<string, unknown>>)
   return { ...value, constraints: [...stateRowDefaults(value.constraints, 'today')] };
 }
 
-/** Reads the request in a body. @throws Refusal VALIDATION_FAILED, each finding with its path */
+/** Reads a run request from a body. @throws Refusal VALIDATION_FAILED, with the path of each finding */
 export function readOptimisationRequest(body: Body): OptimisationRequest {
   const { value, findings } = checkRequest(body);
   assertNoErrors('request', findings);
@@ -91,22 +89,22 @@ function checkRequest(body: Body) {
   return { value, findings: [...findings, ...ofTexts, ...checkOptimisation(read, '')] };
 }
 
-/** Request of many optimisations; each run is read by itself. */
+/** Request for a study of many optimisations; each run is read separately. */
 const StudyRequest = defineObject(() => ({
   study_id: Id.nullable().default(null),
   runs: z.array(z.record(z.string(), z.unknown())).min(1).max(LIMITS.MAX_STUDY_RUNS),
 }));
 
 export interface ReadStudy {
-  /** Null: generated. */
+  /** Id of the study; null: generated. */
   readonly studyId: string | null;
   readonly requests: readonly OptimisationRequest[];
 }
 
-/** Maximum number of runs whose findings a refusal of a study lists. */
+/** Maximum number of runs whose findings the refusal of a study lists. */
 const FAULTY_RUNS_MAX = 100;
 
-/** Reads the requests in the body of a study. @throws Refusal VALIDATION_FAILED, each finding with its path */
+/** Reads the requests in the body of a study. @throws Refusal VALIDATION_FAILED, with the path of each finding */
 export function readStudyRequest(body: Body): ReadStudy {
   const { value, findings } = checkShape(StudyRequest, body);
   assertNoErrors('request', findings);
@@ -117,5 +115,5 @@ export function readStudyRequest(body: Body): ReadStudy {
     all.map((finding) => ({ ...finding, path: finding.path === '' ? path : `${path}.${finding.path}` })),
   );
   assertNoErrors('request', own);
-  return { studyId: value.study_id, requests: checks.map((check) => check.value!) }; // none has errors
+  return { studyId: value.study_id, requests: checks.map((check) => check.value!) }; // no run has errors
 }

@@ -12,10 +12,10 @@ import { reportIdleSettings } from './idle-settings.js';
 import { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { UncertaintySpec } from './uncertainty-spec.js';
 
-/** Class of a catalogue with its parameters next to its type. */
+/** Class of a catalogue: its type together with its parameters. */
 const Typed = z.looseObject({ type: z.string().min(1).max(64) });
 
-/** Objective as only its type, or with its parameters. */
+/** Objective as its type only, or as its type with parameters. */
 export const ObjectiveSpec = z.union([z.string().min(1).max(64), Typed]);
 export type ObjectiveSpec = z.infer<typeof ObjectiveSpec>;
 
@@ -42,7 +42,7 @@ export const CostsSpec = defineObject(() => ({
 });
 export type CostsSpec = z.infer<typeof CostsSpec>;
 
-/** Objective, expected returns and costs: fields of a derivation and of a run. */
+/** Objective, expected returns and costs: fields shared by a derivation and a run. */
 export const optimisationFields = {
   objective: ObjectiveSpec.default('min_tracking_error'),
   expected_returns: ReturnsSpec.nullable().optional(),
@@ -58,7 +58,7 @@ export const optimisationFields = {
   }),
 };
 
-/** Parsed form of these fields. */
+/** Parsed form of `optimisationFields`. */
 export interface OptimisationSpec {
   readonly objective: ObjectiveSpec;
   readonly expected_returns?: ReturnsSpec | null | undefined;
@@ -86,7 +86,7 @@ export interface Returns {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** Returns a valid model of expected returns; null if there is none. */
+/** Returns the model of expected returns in a valid specification; null without a model. */
 export function readExpectedReturns({
   expected_returns: spec,
 }: Pick<OptimisationSpec, 'expected_returns'>): Returns | null {
@@ -96,7 +96,7 @@ export function readExpectedReturns({
   return { entry, params: entry.params.parse(paramsOf(spec)) };
 }
 
-/** Fields of unknown content. */
+/** Optimisation fields before validation. */
 interface Raw {
   readonly objective?: unknown;
   readonly expected_returns?: unknown;
@@ -107,7 +107,7 @@ interface Raw {
 /**
  * Checks the objective, expected returns and risk model of a body beyond their shapes, and reports settings without
  * effect.
- * @param path Path of the containing object, with its dot.
+ * @param path path of the containing object, ending with a dot
  */
 export function checkOptimisation(raw: Raw, path: string): Finding[] {
   const { objective, expected_returns: returns } = raw;
@@ -130,10 +130,10 @@ export function checkOptimisation(raw: Raw, path: string): Finding[] {
   return findings;
 }
 
-/** Reports uncertainty sets that the objective does not use. @param uncertainty of unknown shape */
+/** Reports uncertainty sets that the objective does not use. @param uncertainty value that is not validated yet */
 function uncertaintyFindings(uncertainty: unknown, { type, uncertain }: ObjectiveClass, path: string): Finding[] {
   if (typeof uncertainty !== 'object' || uncertainty === null) return [];
-  const given = uncertainty as Readonly<Record<string, unknown>>; // The shape is not checked yet.
+  const given = uncertainty as Readonly<Record<string, unknown>>; // the shape is not checked yet
   return UNCERTAIN.filter((what) => !uncertain.includes(what) && (given[what] ?? null) !== null).map(
     (what): Finding => ({
       severity: 'error',
@@ -181,14 +181,17 @@ function returnsFindings(returns: unknown, path: string): Finding[] {
 }
 
 function paramsFindings({ params }: { readonly params: z.ZodObject }, spec: unknown, path: string): Finding[] {
-  return checkParams(params, paramsOf(spec as ObjectiveSpec), { path, rowId: null }).findings; // It is a string, or an object with a type.
+  return checkParams(params, paramsOf(spec as ObjectiveSpec), { path, rowId: null }).findings; // the value is a string, or an object with a type
 }
 
-/** Returns the type of a spec whose shape is unknown. Another check reports a wrong shape. */
+/**
+ * Returns the type in a specification that is not validated; undefined if its shape is wrong, which another check
+ * reports.
+ */
 function typeOf(spec: unknown): string | undefined {
   if (typeof spec === 'string') return spec;
   if (typeof spec !== 'object' || spec === null) return undefined;
-  const { type } = spec as { type?: unknown }; // The shape is not checked yet.
+  const { type } = spec as { type?: unknown }; // the shape is not checked yet
   return typeof type === 'string' ? type : undefined;
 }
 

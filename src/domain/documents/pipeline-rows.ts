@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 
-/** Maximum number of steps of one rule. */
+/** Maximum number of fallbacks of a rule. */
 const FALLBACKS_MAX = 8;
 
 export const RuleFallback = defineObject(() => ({

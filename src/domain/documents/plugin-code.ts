@@ -6,7 +6,7 @@ import type { PluginCode, PluginDocument, PluginUse } from './plugin-document.js
 type Terms = PluginDocument['parameters'][string];
 type Value = Terms['default'];
 
-/** Returns the reason why a parameter cannot have a value; undefined if it can. */
+/** Returns the reason why a parameter cannot have a value; undefined if the value is valid. */
 export function checkParameter(value: Value, { default: fallback, minimum, maximum }: Terms): string | undefined {
   if (typeof value !== typeof fallback) return `is a ${typeof value}; it must be a ${typeof fallback}`;
   if (typeof value !== 'number') return undefined;
@@ -14,7 +14,7 @@ export function checkParameter(value: Value, { default: fallback, minimum, maxim
   return maximum !== null && value > maximum ? `is ${value}; it must be at most ${maximum}` : undefined;
 }
 
-/** Reports errors in the parameters that a document passes to a plug-in. @param path path of the use */
+/** Reports errors in the parameters that a document passes to a plug-in. @param path path of the use of the plug-in */
 export function checkGivenParameters(
   { parameters: given }: PluginUse,
   stored: PluginDocument,
@@ -42,7 +42,7 @@ export function resolvePluginCode(stored: PluginDocument, given: PluginUse['para
     sha256,
     inputs: Object.entries(stored.inputs).map(([name, { expression, sessions }]) => ({
       name,
-      // The text was parsed before it was stored. Parsing again adds the defaults that plans contain.
+      // The text was parsed before it was stored. Parsing it again adds the defaults that plans contain.
       expression: NumberExpression.parse(readExpression(expression, 'number').tree),
       sessions,
     })),

@@ -11,7 +11,7 @@ import { Id } from '../schema/shape.js';
 export const PLUGIN_KINDS = ['datapoint', 'selection', 'weighting'] as const;
 export type PluginKind = (typeof PLUGIN_KINDS)[number];
 
-/** JavaScript name under which a program receives a value. */
+/** Name of a member under which a program receives a value in JavaScript. */
 export const PluginMember = z.string().regex(/^[a-z][A-Za-z0-9_]{0,63}$/, {
   error: 'must be a lower-case letter followed by up to 63 letters, digits and underscores, such as close',
 });
@@ -20,14 +20,14 @@ export const PluginValue = z.union([z.number(), z.string().max(200), z.boolean()
 
 const sessions = z.int().min(1).max(SESSIONS_BACK_MAX);
 
-/** Input in a computed document. */
+/** Input of a plug-in in a computed document. */
 const BoundInput = defineObject(() => ({
   name: z.string(),
   expression: NumberExpression.meta({ description: 'Expression of the values.' }),
   sessions: sessions.meta({ description: 'Number of trailing sessions, with a value for each security.' }),
 }));
 
-/** Form of a stored plug-in in a computed document. */
+/** Code of a stored plug-in in a computed document. */
 const PluginCode = defineObject(() => ({
   kind: z.enum(PLUGIN_KINDS),
   sha256: z.string().meta({ description: 'SHA-256 of the stored plug-in.' }),
@@ -42,7 +42,7 @@ const PluginCode = defineObject(() => ({
 }));
 export type PluginCode = z.infer<typeof PluginCode>;
 
-/** Use of a plug-in, under the name by which the rules of a document refer to it. */
+/** Use of a plug-in in a document; the rules refer to it by its key. */
 export const PluginUse = defineObject(() => ({
   plugin: Id.meta({ description: 'Id of the stored plug-in, in its state when the index is computed.' }),
   parameters: z
@@ -63,7 +63,7 @@ export const NamedPlugins = z
   });
 export type NamedPlugins = z.infer<typeof NamedPlugins>;
 
-/** Input of a plug-in: an expression, read on trailing sessions. */
+/** Input of a plug-in: an expression that is read on trailing sessions. */
 export const PluginInput = defineObject(() => ({
   expression: z
     .string()
@@ -83,7 +83,7 @@ export const PluginParameter = defineObject(() => ({
   help: z.string().max(500).nullable(),
 }));
 
-/** Stored plug-in; its id is its key. */
+/** Stored plug-in; its id is the key of the document. */
 export const PluginDocument = defineObject(() => ({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable(),
@@ -100,7 +100,7 @@ export const PluginDocument = defineObject(() => ({
 }));
 export type PluginDocument = z.infer<typeof PluginDocument>;
 
-/** Returns plug-ins as expressions of their inputs; without inputs if their code is absent. */
+/** Returns plug-ins as expressions of their inputs; the expression has no inputs if the code is absent. */
 export function listPluginDefinitions(plugins: NamedPlugins): Definitions {
   return new Map(Object.entries(plugins).map(([name, use]): [string, ExpressionNode] => [name, callOf(use)]));
 }

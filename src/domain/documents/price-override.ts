@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 
-/** Overrides of one store at most: corrections, not a source of prices. */
+/** Maximum number of overrides per store: overrides are corrections, not a source of prices. */
 export const OVERRIDES_MAX = 1000;
 export const OVERRIDE_REASON_MAX = 500;
 
-/** A close that a person set instead of that of the source. */
+/** Close that a person set to override the close of the source. */
 export const PriceOverride = defineObject(() => ({
   identifier: z.string().meta({ description: 'Security.' }),
   date: z.string().meta({ description: 'Session of the price.' }),
@@ -23,7 +23,7 @@ export const PriceOverride = defineObject(() => ({
 })).meta({ id: 'PriceOverride' });
 export type PriceOverride = z.infer<typeof PriceOverride>;
 
-/** A price of a store that was overridden, or no longer is, since the store was read. */
+/** Price of a store whose override changed after the store was read. */
 export const ChangedPrice = defineObject(() => ({ identifier: z.string(), date: z.string(), at: z.string() }));
 export type ChangedPrice = z.infer<typeof ChangedPrice>;
 
@@ -32,8 +32,8 @@ interface ChangedPrices {
 }
 
 /**
- * Returns the changed prices of a store that a content of it lacks.
- * @param read document of the store under which the content was read
+ * Returns the changed prices that the served content of a store lacks.
+ * @param read document of the store when the content was read
  */
 export function findPendingPrices(stored: ChangedPrices, read: ChangedPrices): { changed_prices?: ChangedPrice[] } {
   if (stored.changed_prices === undefined) return {};

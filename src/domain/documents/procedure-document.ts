@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { Id, IsoDate } from '../schema/shape.js';
 
-/** Kinds of procedures, each with its subject. */
+/** Kinds of procedures, with the subject of each. */
 export const PROCEDURE_KINDS = {
   cessation: 'Cessation of an index or a transition to another one: conditions, notice, successor.',
   errors: 'Errors in published closes: threshold, window, notice.',
@@ -21,7 +21,7 @@ export const PROCEDURE_KIND_NAMES = Object.keys(PROCEDURE_KINDS) as [ProcedureKi
 const TEXT_LENGTH_MAX = 100_000;
 const INDICES_MAX = 500;
 
-/** A procedure of the administrator; its id is its key. */
+/** Procedure of the administrator; its id is the key of the document. */
 export const ProcedureDocument = defineObject(() => ({
   name: z.string().min(1).max(200),
   kind: z.enum(PROCEDURE_KIND_NAMES).meta({ description: 'Subject of the procedure.' }),

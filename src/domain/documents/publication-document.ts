@@ -6,7 +6,7 @@ export const NO_HASH = '0'.repeat(64);
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** Published close, or a later statement about one; never changed once it is stored. */
+/** Published close, or a later statement about a close; it never changes once it is stored. */
 export const PublicationEntry = defineObject(() => ({
   seq: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
   index_id: z.string(),
@@ -38,31 +38,31 @@ export const PublicationEntry = defineObject(() => ({
 })).meta({ id: 'PublicationEntry' });
 export type PublicationEntry = z.infer<typeof PublicationEntry>;
 
-/** Maximum number of entries of one document. A larger publication is stored in several documents. */
+/** Maximum number of entries per document. A larger publication is stored in several documents. */
 export const BATCH_ENTRIES_MAX = 256;
 
 /** Consecutive entries of one publication, as stored. */
 export const PublicationBatch = defineObject(() => ({ entries: z.array(PublicationEntry).min(1) }));
 export type PublicationBatch = z.infer<typeof PublicationBatch>;
 
-/** End of the log of an index. */
+/** Head of the publication log of an index. */
 export const PublicationHead = defineObject(() => ({
   seq: z.int().min(1),
   hash: Hash,
-  /** Number of documents with entries; they are numbered from 1. */
+  /** Number of documents with entries, numbered from 1. */
   batches: z.int().min(1),
 }));
 export type PublicationHead = z.infer<typeof PublicationHead>;
 
-/** Key that signs publications, as stored by the service. */
+/** Signing key of publications, as stored by the service. */
 export const SigningKey = defineObject(() => ({
   key_id: z.string(),
-  /** 32 bytes in base64. */
+  /** Public key, 32 bytes in base64. */
   public_key: z.string(),
-  /** PKCS #8 in DER, base64; empty for a replaced key. */
+  /** Private key, PKCS #8 in DER as base64; empty for a replaced key. */
   private_key: z.string(),
   valid_from: z.string(),
-  /** Time of its replacement; null for the current key. */
+  /** Time at which the key was replaced; null for the current key. */
   valid_until: z.string().nullable(),
 }));
 export type SigningKey = z.infer<typeof SigningKey>;

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 
-/** Sessions of the longest correction window: four years. */
+/** Maximum number of sessions of a correction window: four years. */
 const WINDOW_MAX = 1040;
 
-/** Treatment of published closes that differ in a later run. */
+/** Policy for published closes that differ from a later run. */
 export const ErrorPolicy = defineObject(() => ({
   materiality_bps: z
     .number()
@@ -25,7 +25,7 @@ export type ErrorPolicy = z.infer<typeof ErrorPolicy>;
 export const ERROR_DECISIONS = ['restated', 'announced', 'left'] as const;
 export type ErrorDecision = (typeof ERROR_DECISIONS)[number];
 
-/** Change of one level of one close. */
+/** Change of a level at one close. */
 export const LevelChange = defineObject(() => ({
   date: z.string(),
   variant: z.enum(['price', 'total', 'net']).meta({ description: 'Level.' }),
@@ -36,7 +36,7 @@ export const LevelChange = defineObject(() => ({
 })).meta({ id: 'LevelChange' });
 export type LevelChange = z.infer<typeof LevelChange>;
 
-/** One difference between published closes and a run, with the decision; a stored entry never changes. */
+/** Difference between published closes and a run, with the decision; a stored entry never changes. */
 export const PublishedError = defineObject(() => ({
   seq: z.int().min(1).meta({ description: 'From 1, without a gap, by index.' }),
   index_id: z.string(),
@@ -64,23 +64,23 @@ export const PublishedError = defineObject(() => ({
 })).meta({ id: 'PublishedError', description: 'An entry of the register of errors.' });
 export type PublishedError = z.infer<typeof PublishedError>;
 
-/** Size of the difference of one published date. */
+/** Size of the difference on a published date. */
 export interface DatedDifference {
   readonly date: string;
   /** Largest absolute change of a level, in basis points. */
   readonly bps: number;
-  /** Sessions from this one to the last close, both included. */
+  /** Number of sessions from this date to the last close, both inclusive. */
   readonly age: number;
 }
 
 export interface DecidedError {
   readonly decision: ErrorDecision;
-  /** First date with a material difference; null if none is. */
+  /** First date with a material difference; null without one. */
   readonly materialFrom: string | null;
   readonly reason: string;
 }
 
-/** Decides about differences by a policy. @param differences by date, ascending */
+/** Decides on differences according to a policy. @param differences by date, ascending */
 export function decideError(
   { materiality_bps: materiality, correction_window: window }: ErrorPolicy,
   differences: readonly DatedDifference[],

@@ -1,25 +1,25 @@
-/** Ids that a client may use: those that begin with one of its prefixes. */
+/** Documents that a client may use: ids that begin with one of its prefixes, and shared documents. */
 export interface Reach {
   readonly prefixes: readonly string[];
-  /** Documents of others that it may read, as `kind/id`. */
+  /** Documents of other clients that the client may read, as `kind/id`. */
   readonly shared: ReadonlySet<string>;
   /** True if documents outside the prefixes are reported as absent. */
   readonly isHidden: boolean;
 }
 
-/** Form of a prefix: the beginning of an id. */
+/** Form of a prefix, the beginning of ids. */
 export const PREFIX_PATTERN = /^[A-Za-z0-9_-]{1,32}$/;
-/** Maximum number of prefixes of one client. */
+/** Maximum number of prefixes per client. */
 export const PREFIXES_MAX = 16;
 
 export const isWithin = ({ prefixes }: Pick<Reach, 'prefixes'>, id: string): boolean =>
   prefixes.some((prefix) => id.startsWith(prefix));
 
-/** Returns true if a document may be read: within the prefixes, or shared. */
+/** Returns true if a client may read a document: within its prefixes, or shared with it. */
 export const mayRead = (reach: Reach, kind: string, id: string): boolean =>
   isWithin(reach, id) || reach.shared.has(`${kind}/${id}`);
 
-/** Returns true if two clients may reach the same documents. Undefined means all documents. */
+/** Returns true if two clients have access to the same documents. Undefined means all documents. */
 export function isSameReach(a: Reach | undefined, b: Reach | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return (

@@ -8,10 +8,10 @@ type Raw = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Parses the expressions in the parameters of a class. */
+/** Function that parses the expressions in the parameters of a class. */
 export type ReadRow = (schema: z.ZodType, value: unknown, place: TextPlace) => unknown;
 
-/** @param prefix Prefix of the paths of its members, with its dot. */
+/** Parses the expressions in a derivation. @param prefix prefix of the paths of its members, ending with a dot */
 export function parseDerivation(derivation: Raw, prefix: string, read: ReadRow): Raw {
   const { constraints, expected_returns: returns, relax } = derivation;
   return {
@@ -38,12 +38,12 @@ export function requestWithTrees(sent: Raw): {
   return { body, findings };
 }
 
-/** Returns constraint rows with their expressions as trees. @param path Path of their list. */
+/** Returns constraint rows with their expressions as trees. @param path path of the list of rows */
 export function parseRows(rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
   return rows.map((row, i) => parseRow(row, findConstraintClass, { path: `${path}[${i}]`, read }));
 }
 
-/** Returns steps of rows with their expressions as trees. */
+/** Returns the relaxation steps of rows with their expressions as trees. */
 function relaxWithTrees(relax: readonly unknown[], rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
   return relax.map((entry, i) => {
     if (!isObject(entry) || !Array.isArray(entry['steps'])) return entry;

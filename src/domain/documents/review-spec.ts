@@ -6,7 +6,7 @@ import { Id } from '../schema/shape.js';
 import { RuleSpec } from './pipeline-rows.js';
 import { WeightingSpec } from './weighting-spec.js';
 
-/** Maximum number of reviews of one document in addition to its rebalance. */
+/** Maximum number of reviews of a document in addition to its rebalance. */
 export const REVIEWS_MAX = 16;
 
 /** Review in addition to the rebalance of a document. */

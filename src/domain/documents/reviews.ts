@@ -15,8 +15,8 @@ export interface Review {
 const known = new WeakMap<IndexDocument, readonly Review[]>();
 
 /**
- * Returns the reviews of a document in the order in which they run on one date. Within a scope, the rebalance of the
- * document comes first. Reviews of share counts exist only if weights are market values.
+ * Returns the reviews of a document in the order in which they run on a common date. Within a scope, the rebalance of
+ * the document comes first. Reviews of share counts exist only if weights are market values.
  */
 export function listReviews(document: IndexDocument): readonly Review[] {
   const result = known.get(document) ?? find(document);
@@ -35,7 +35,7 @@ function find(document: IndexDocument): Review[] {
 
 const rankOf = ({ scope }: Review): number => REVIEW_SCOPES.indexOf(scope);
 
-/** Returns the document as used by one of its reviews. */
+/** Returns the document that applies at one of its reviews. */
 function reviewDocument({ reviews: _reviews, ...document }: RuleDocument, spec: ReviewSpec): RuleDocument {
   const { pipeline } = document;
   return {
@@ -54,7 +54,7 @@ export function readNotice(document: IndexDocument): number {
   return Math.max(...listReviews(document).map(({ document: { rebalance } }) => countNoticeSessions(rebalance)));
 }
 
-/** Returns a review by its id. Default: the rebalance of the document itself. */
+/** Returns a review by its id. Default: the rebalance of the document. */
 export function findReview(document: IndexDocument, id: string = DEFAULT_REVIEW): Review {
   const review = listReviews(document).find((one) => one.id === id);
   if (review === undefined) throw new Error(`the index ${document.id} has no review ${id}`);

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 
-/** Digits of a float64. */
+/** Maximum number of decimals: the digits of a float64. */
 const DECIMALS_MAX = 15;
 
 const decimals = (label: string, help: string) =>
   z.int().min(0).max(DECIMALS_MAX).optional().meta({ label, help, unit: 'decimals' });
 
-/** Decimals of an index, halves away from zero; omitted values are not rounded. */
+/** Numbers of decimals of an index, rounded half away from zero; values without a member are not rounded. */
 export const RoundingSpec = defineObject(() => ({
   level: decimals('Level', 'Decimals of published, exported and printed levels. They are computed in full precision.'),
   divisor: decimals('Divisor', 'Decimals of the divisor in the calculation, whenever it changes.'),

@@ -3,7 +3,7 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 
 /**
  * Parameter whose default has changed. Accepted rows state it explicitly. A row without it was stored by an earlier
- * version and has the old default, which is that of its class.
+ * version and has the earlier default, which is still the default of the class.
  */
 interface ChangedDefault {
   readonly type: string;
@@ -14,7 +14,7 @@ interface ChangedDefault {
   readonly isOfDerivations: boolean;
 }
 
-/** Defaults changed after version 0.2.0. */
+/** Parameters whose defaults changed after version 0.2.0. */
 const CHANGED: readonly ChangedDefault[] = [
   { type: 'Turnover', parameter: 'reference', earlier: 'index', today: 'held', isOfDerivations: true },
   { type: 'WeightedAverage', parameter: 'missing', earlier: 'zero', today: 'renormalise', isOfDerivations: false },
@@ -23,8 +23,8 @@ const CHANGED: readonly ChangedDefault[] = [
 type Version = 'earlier' | 'today';
 
 /**
- * Returns rows with explicit values for the parameters whose defaults have changed. @param version Version of the
- * defaults to add.
+ * Returns rows with explicit values for parameters whose defaults have changed. @param version version of the defaults
+ * to add
  */
 export function stateRowDefaults<R extends readonly ConstraintRow[]>(
   rows: R,
@@ -40,10 +40,10 @@ export function stateRowDefaults<R extends readonly ConstraintRow[]>(
   return rows.map((row) => {
     const missing = missingOf(row).map((entry) => [entry.parameter, entry[version]]);
     return missing.length === 0 ? row : { ...row, params: { ...row.params, ...Object.fromEntries(missing) } };
-  }) as readonly ConstraintRow[] as R; // The result has as many rows of the same form.
+  }) as readonly ConstraintRow[] as R; // the result has the same number of rows, each of the same form
 }
 
-/** Returns an index whose rows state those parameters explicitly. */
+/** Returns an index with explicit values for the parameters whose defaults have changed. */
 export function stateIndexDefaults(document: IndexDocument, version: Version): IndexDocument {
   const { derivation } = document;
   if (derivation === null) return document;

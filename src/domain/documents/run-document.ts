@@ -8,13 +8,16 @@ import { Adjustment } from './dataset-document.js';
 const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
 const Artifact = z.strictObject(file);
 
-/** Document of a run of an index or a strategy, stored under its id. Its results are stored separately as bytes. */
+/**
+ * Document of a run of an index or a strategy, stored under the id of that document. Its results are stored separately
+ * as bytes.
+ */
 export const RunDocument = defineObject(() => ({
   run_id: z.string(),
-  /** Tracked index. */
+  /** Id of the tracked index. */
   index_id: z.string(),
   name: z.string(),
-  /** Capture time, ISO-8601 UTC with offset; null on records written before stamping. */
+  /** Capture time, ISO-8601 UTC with offset; null in records from before capture times were stored. */
   run_at: z.string().nullable(),
   /** First and last date of the run. */
   start: z.string(),
@@ -22,45 +25,45 @@ export const RunDocument = defineObject(() => ({
   /** Rebalances that breaches triggered, including a pending one; absent if breaches trigger none. */
   called: z.array(z.strictObject({ decision: z.string(), effective: z.string() })).optional(),
   run_hash: z.string(),
-  /** Store of the run, and its declared price basis; absent in runs stored before these were recorded. */
+  /** Data store of the run and its declared price basis; absent in runs of earlier versions. */
   store_id: z.string().optional(),
   adjustment: Adjustment.optional(),
   store_content_hash: z.string(),
-  /** Version of the data; absent in runs stored before versions were introduced, null if unknown. */
+  /** Version of the data; absent in runs from before versions were introduced, null if unknown. */
   store_version: z.int().nullable().optional(),
-  /** Requested version; absent if the last one was used. */
+  /** Requested version of the data; absent if the last version was used. */
   as_known_on: z.int().optional(),
-  /** Currency declared by the store; null if it declared none, absent in runs stored before this was possible. */
+  /** Currency declared by the store; null if it declared none, absent in runs of earlier versions. */
   declared_currency: CurrencyCode.nullable().optional(),
   engine_version: z.string(),
-  /** Version of the index or strategy; absent in runs stored before versions were introduced. */
+  /** Version of the index or strategy; absent in runs from before versions were introduced. */
   index_version: z.int().nullable().optional(),
-  /** Version of the recorded changes of its calendar; absent if there were none. */
+  /** Version of the recorded changes of the calendar; absent without changes. */
   calendar_version: z.int().min(1).optional(),
-  /** Last date of the stored run that it extends; null or absent for a full run. */
+  /** Last date of the stored run that this run extends; null or absent for a full run. */
   extended_from: z.string().nullable().optional(),
   /** Reason for a full run although a stored run exists; null or absent otherwise. */
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
   request: z.unknown(),
-  /** Request as sent, before a strategy completed it; absent in runs of an index, and in older runs of strategies. */
+  /** Request as sent, before the strategy completed it; absent in runs of an index and in older runs of strategies. */
   asked: z.unknown().optional(),
   artifacts: z.strictObject({
     /** Result as JSON with its snapshots, for runs up to version 0.3.0. */
     result: z.strictObject({ ...file, inset: z.strictObject({ ...file, at: z.int().min(0) }).optional() }).optional(),
-    /** Record as JSON, for runs whose columns do not contain it. */
+    /** Record of the run as JSON, for runs whose columns do not contain it. */
     record: Artifact.optional(),
-    /** Overview as JSON, for the same runs. */
+    /** Overview of the run as JSON, for runs whose columns do not contain it. */
     overview: Artifact.optional(),
     columns: Artifact,
     /** Earlier files with segments of the columns, for an extended run. */
     begun: z.array(Artifact).optional(),
-    /** The only earlier file, in runs of versions that allowed only one. */
+    /** The only earlier file, in runs of versions that permitted a single one. */
     base: Artifact.optional(),
-    /** Checkpoint from which the run is extended. */
+    /** Checkpoint from which the run can be extended. */
     checkpoint: Artifact.optional(),
-    /** Plan of the run, from which it can be repeated. */
+    /** Plan from which the run can be repeated. */
     plan: Artifact.optional(),
-    /** Matrices of the stored risk models of the plan, by id; absent if it has none. */
+    /** Matrices of the stored risk models in the plan, by id; absent without risk models. */
     models: z.record(z.string(), MatrixFiles).optional(),
   }),
 }));

@@ -5,10 +5,10 @@ import type { ShareTerms } from '../index-mathematics/adjusted-close.js';
 /** Weighting that holds a fixed number of shares of each constituent. */
 export const PRICE_WEIGHT = 'PriceWeight';
 
-/** Weightings by market value. Their index shares are shares outstanding, times a factor. */
+/** Fields of weightings by market value. Index shares under them are shares outstanding times a factor. */
 const MARKET_VALUE_FIELDS: readonly unknown[] = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP'];
 
-/** Returns the effect of corporate actions on index shares, from the treatment and the weighting of an index. */
+/** Returns the effect of corporate actions on index shares, given the treatment and the weighting of an index. */
 export function readShareTerms(
   { rights }: Pick<TreatmentSpec, 'rights'>,
   weighting: WeightingSpec | undefined,
@@ -20,7 +20,8 @@ export function readShareTerms(
 }
 
 /**
- * Returns the share counts behind the market values of a weighting: with or without free float; null if there are none.
+ * Returns the kind of share counts on which the market values of a weighting are based: with or without free float;
+ * null for other weightings.
  */
 export function findCountedShares(weighting: WeightingSpec | undefined): 'all' | 'float' | null {
   if (weighting === undefined || !isMarketValue(weighting)) return null;
@@ -36,7 +37,9 @@ export function isMarketValue(weighting: WeightingSpec | undefined): boolean {
   return weighting?.type === 'FieldWeight' && MARKET_VALUE_FIELDS.includes(weighting.params['field']);
 }
 
-/** Returns true if an index holds a fixed number of shares of each constituent, so that weights follow only prices. */
+/**
+ * Returns true if an index holds a fixed number of shares of each constituent, so that its weights follow only prices.
+ */
 export function holdsPrices(weighting: WeightingSpec | undefined): boolean {
   return weighting?.type === PRICE_WEIGHT && weighting.params['splits'] !== 'keep_weight';
 }

@@ -2,29 +2,35 @@ import type { MarketData } from '../market/market-data.js';
 import { changeTreatment, type DatedTreatment } from './treatment.js';
 import type { TreatmentSpec } from './index-document.js';
 
-/** Sessions without a price after which a constituent leaves, if the store has no actions that end securities. */
+/**
+ * Default number of sessions without a price after which a constituent leaves, if the store has no actions that end
+ * securities.
+ */
 export const STALE_SESSIONS = 5;
 
 type StaleTreatment = Pick<TreatmentSpec, 'max_stale_sessions'>;
 
-/** Returns sessions without a price after which a constituent leaves; Infinity if its last price is carried. */
+/**
+ * Returns the number of sessions without a price after which a constituent leaves; Infinity if its last price is
+ * carried.
+ */
 export function countStaleSessions({ max_stale_sessions: sessions = STALE_SESSIONS }: StaleTreatment): number {
   return sessions ?? Infinity;
 }
 
-/** Returns sessions for which a price allows entry and trading of a security. */
+/** Returns the maximum age in sessions of a price at which a security can enter and trade. */
 export function readPriceSessions(
   treatment: Pick<TreatmentSpec, 'max_stale_sessions' | 'entry_stale_sessions'>,
 ): number {
   return Math.min(countStaleSessions(treatment), treatment.entry_stale_sessions);
 }
 
-/** Actions that end a security. */
+/** Types of actions that end a security. */
 const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
 const known = new WeakMap<MarketData['actions'], number | null>();
 
-/** Returns the default of the longest gap on a market: a store with actions that end securities needs no limit. */
+/** Returns the default of the longest gap on a market; null, no limit, for a store with actions that end securities. */
 export function readDefaultStaleSessions({ actions }: Pick<MarketData, 'actions'>): number | null {
   const entry = known.get(actions);
   if (entry !== undefined) return entry;
@@ -43,7 +49,7 @@ export function applyStoreDefaults(treatment: DatedTreatment, market: Pick<Marke
   );
 }
 
-/** Returns the longest gap under any of the treatments of an index. */
+/** Returns the longest gap among the treatments of an index. */
 export function findLongestStale({ amended = [], ...first }: DatedTreatment): number {
   return Math.max(countStaleSessions(first), ...amended.map(({ treatment }) => countStaleSessions(treatment)));
 }

@@ -4,13 +4,13 @@ import type { IndexDocument } from './index-document.js';
 
 type Documents = Readonly<Record<string, IndexDocument>>;
 
-/** Id of a data store with the document or the request that names it. */
+/** Id of a data store with the document or request that names it. */
 interface Named {
   readonly storeId: string;
   readonly by: string;
 }
 
-/** Returns the stores that documents name, each once. */
+/** Returns the stores that documents name, without duplicates. */
 function storesNamed(documents: Documents): Named[] {
   const named = new Map<string, Named>();
   for (const { id, store_id: storeId } of Object.values(documents))
@@ -18,7 +18,7 @@ function storesNamed(documents: Documents): Named[] {
   return [...named.values()];
 }
 
-/** Returns a finding if documents that are used in one computation belong to several stores. */
+/** Returns a finding if documents of one computation belong to several stores. */
 export function checkStores(documents: Documents): Finding[] {
   return clashOf(storesNamed(documents));
 }
@@ -30,8 +30,9 @@ function clashOf([first, other]: readonly Named[]): Finding[] {
 }
 
 /**
- * Returns the data store that documents are computed on: the one that they or the request name, null for the active one.
- * @throws Refusal VALIDATION_FAILED if they name several
+ * Returns the data store on which documents are computed: the store named by the documents or the request; null for the
+ * active store.
+ * @throws Refusal VALIDATION_FAILED if they name several stores
  */
 export function findStore(documents: Documents, asked: string | null | undefined = null): string | null {
   const named = storesNamed(documents);
@@ -42,7 +43,9 @@ export function findStore(documents: Documents, asked: string | null | undefined
   return named[0]?.storeId ?? null;
 }
 
-/** Returns documents without their stores: results depend on contents, and a run records its store. */
+/**
+ * Returns documents without the names of stores: results depend on contents, and a run records its store separately.
+ */
 export function removeStores(documents: Documents): Documents {
   if (Object.values(documents).every((document) => !('store_id' in document))) return documents;
   return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, removeStore(document)]));

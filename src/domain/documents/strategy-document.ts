@@ -4,7 +4,7 @@ import { Id } from '../schema/shape.js';
 import { BacktestFields } from './backtest-fields.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
-/** Portfolio that follows an index under its own execution terms, as clients write it. */
+/** Portfolio that follows an index under its own execution terms, as written by clients. */
 export const StrategyDocument = defineObject(() => ({
   id: Id.meta({ description: 'Must differ from all index ids, because runs and views of both share their paths.' }),
   name: z.string().min(1).max(200),
@@ -31,7 +31,7 @@ export const StrategyDocument = defineObject(() => ({
 })).meta({ id: 'StrategyDocument' });
 export type StrategyDocument = z.infer<typeof StrategyDocument>;
 
-/** Reads a stored body as a document; undefined if it does not satisfy the schema. */
+/** Reads a stored body as a document; undefined if it does not match the schema. */
 export function readStrategy(body: unknown): StrategyDocument | undefined {
   const parsed = StrategyDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;

@@ -6,9 +6,9 @@ import { listTexts, type IndexText } from './amended-texts.js';
 import { isOverlayDocument, type IndexDocument } from './index-document.js';
 import { listReviews } from './reviews.js';
 
-/** Version of a methodology that an index follows after the close of a day. */
+/** Version of a methodology, and the day after whose close the index follows it. */
 export interface TextSpan {
-  /** Session of its first review. */
+  /** Session of the first review of this version. */
   readonly after: Day;
   readonly text: IndexText;
 }
@@ -21,8 +21,8 @@ const MOVED_DAYS_MAX = 31;
 const known = new WeakMap<IndexDocument, WeakMap<Calendar, readonly TextSpan[]>>();
 
 /**
- * Returns the amended versions of an index, each with the day after which the index follows it. Excludes versions
- * without a review before the next version.
+ * Returns the amended versions of an index, each with the day after which the index follows it. Excludes a version that
+ * has no review before the next version.
  */
 export function listTextSpans(document: IndexDocument, calendar: Calendar): readonly TextSpan[] {
   if (document.amendments === undefined || document.amendments.length === 0) return NONE;
@@ -42,8 +42,8 @@ function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
 }
 
 /**
- * Returns the session of the first review on or after the date of a version; for an overlay, or if it does not wait for
- * a review, of the date.
+ * Returns the session on which a version begins: its first review on or after its date; for an overlay, or if it does
+ * not wait for a review, its date.
  */
 function beginOf({ document, from, amendment }: IndexText, calendar: Calendar, until: Day): Day | undefined {
   const { sessions, coverage } = calendar;
@@ -56,7 +56,7 @@ function beginOf({ document, from, amendment }: IndexText, calendar: Calendar, u
   return begins.length === 0 ? undefined : Math.min(...begins);
 }
 
-/** Returns the version that an index follows on a day: the first one before every amendment. */
+/** Returns the version that an index follows on a day. */
 export function findTextInForce(document: IndexDocument, calendar: Calendar, day: Day): IndexText {
   return listTextSpans(document, calendar).findLast(({ after }) => after < day)?.text ?? listTexts(document)[0]!;
 }

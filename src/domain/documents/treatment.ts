@@ -4,9 +4,9 @@ import { isOverlayDocument, listSources, type IndexDocument, type TreatmentSpec 
 import { listTextSpans } from './text-spans.js';
 import type { WeightingSpec } from './weighting-spec.js';
 
-/** Treatment of an index on its base date, with its changes by amendments. */
+/** Treatment of an index on its base date, with later changes by amendments. */
 export interface DatedTreatment extends TreatmentSpec {
-  /** Amended treatments by date; absent if no amendment applies. */
+  /** Changed treatments by date; absent if no amendment applies. */
   readonly amended?: readonly AmendedTreatment[];
 }
 
@@ -14,13 +14,13 @@ export interface DatedTreatment extends TreatmentSpec {
 export interface AmendedTreatment {
   readonly after: Day;
   readonly treatment: TreatmentSpec;
-  /** Weighting of that version, which determines the effect of corporate actions on index shares. */
+  /** Weighting of this version, which determines the effect of corporate actions on index shares. */
   readonly weighting: WeightingSpec | undefined;
 }
 
 /**
  * Returns the treatment of prices and actions: a derived index has that of its source, an overlay that of its first
- * underlying index. Undefined if one of them is missing.
+ * underlying index. Undefined if one of these documents is missing.
  * @param calendars if given, amendments are followed; otherwise the result is the treatment of the first version.
  */
 export function resolveTreatment(
@@ -46,7 +46,7 @@ function addAmendments(treatment: TreatmentSpec, document: IndexDocument, calend
   return { ...treatment, amended };
 }
 
-/** Applies a change to a treatment and to its amended forms. */
+/** Applies a change to a treatment and to its amendments. */
 export function changeTreatment(
   { amended, ...first }: DatedTreatment,
   change: (treatment: TreatmentSpec) => TreatmentSpec,
@@ -63,7 +63,7 @@ export function findTreatment(treatment: DatedTreatment, day: Day): TreatmentSpe
   return amended.findLast(({ after }) => after < day)?.treatment ?? first;
 }
 
-/** Returns a treatment without the changes that take effect after a day. */
+/** Returns a treatment without the amendments that take effect after a day. */
 export function limitTreatment({ amended, ...first }: DatedTreatment, day: Day): DatedTreatment {
   const kept = (amended ?? []).filter(({ after }) => after <= day);
   return kept.length === 0 ? first : { ...first, amended: kept };

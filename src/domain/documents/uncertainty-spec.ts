@@ -24,7 +24,7 @@ const CovarianceUncertainty = defineObject(() => ({
   }),
 })).meta({ id: 'CovarianceUncertainty', description: 'Uncertainty set around the estimated covariances.' });
 
-/** Uncertainty of the estimates. The objective uses their worst case. */
+/** Uncertainty of the estimates; the objective uses the worst case. */
 export const UncertaintySpec = defineObject(() => ({
   returns: ReturnsUncertainty.nullable().default(null),
   covariance: CovarianceUncertainty.nullable().default(null),

@@ -7,17 +7,17 @@ import type { RiskModelDocument } from '../risk/risk-model-document.js';
 
 /** Properties of a stored risk model that affect a result. */
 export interface PlannedModel {
-  /** Securities with an estimate, in the order of the matrix. */
+  /** Identifiers of the securities with an estimate, in the order of the matrix. */
   readonly asset_ids: readonly string[];
-  /** Last day of the returns used for the estimate. */
+  /** Last day of the returns from which the model was estimated. */
   readonly observed_end: string;
   /** SHA-256 of its matrix; see `MatrixFiles`. */
   readonly covariance: string;
-  /** Dates of an imported model, ascending; absent for an estimated one. */
+  /** Dates of an imported model, ascending; absent for an estimated model. */
   readonly dates?: readonly ModelDate[];
 }
 
-/** Keyed by model id. */
+/** Risk models by id. */
 export type PlannedModels = Readonly<Record<string, PlannedModel>>;
 
 export function toPlannedModel({ asset_ids, observed_end, covariance, imported }: RiskModelDocument): PlannedModel {
@@ -27,23 +27,23 @@ export function toPlannedModel({ asset_ids, observed_end, covariance, imported }
     : { ...planned, dates: imported.dates.map(({ date, lacks }) => ({ date, lacks })) };
 }
 
-/** Returns the first day whose decisions may use a model. */
+/** Returns the first day on which decisions may use a model. */
 export function findFirstKnownDay({ observed_end: end, dates }: Pick<PlannedModel, 'observed_end' | 'dates'>): string {
   return dates?.[0]?.date ?? end;
 }
 
-/** Returns the id of the stored model of an optimisation; undefined if there is none. */
+/** Returns the id of the stored model in an optimisation; undefined without a stored model. */
 export function readStoredModelId({ risk_model: model }: Pick<OptimisationSpec, 'risk_model'>): string | undefined {
   return typeof model === 'string' ? model : undefined;
 }
 
-/** Path at which a definition refers to its stored risk model. */
+/** Reference of a definition to its stored risk model, with the path. */
 export interface ModelUse {
   readonly modelId: string;
   readonly path: string;
 }
 
-/** Returns the stored risk model that a definition uses; undefined if there is none. */
+/** Returns the reference to a stored risk model in a definition; undefined without a stored model. */
 export function findModelUse({
   derivation,
   pipeline,
@@ -54,7 +54,7 @@ export function findModelUse({
   return typeof weighed === 'string' ? { modelId: weighed, path: 'pipeline.weighting.params.risk_model' } : undefined;
 }
 
-/** Returns ids of the stored risk models that definitions use, each with its index and path, ascending. */
+/** Returns the ids of the stored risk models that definitions use, ascending, each with its index and path. */
 export function listUsedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, UsedBy> {
   const used = new Map<string, UsedBy>();
   for (const document of [...documents].flatMap((whole) => listTexts(whole).map((text) => text.document))) {

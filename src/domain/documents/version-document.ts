@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 
-/** Kinds of documents with a version for every state. */
+/** Kinds of documents of which every state is kept as a version. */
 export const VERSIONED_KINDS = [
   'index',
   'strategy',
@@ -27,40 +27,40 @@ export interface Subject {
 export const VERSION_ACTIONS = ['created', 'updated', 'restored', 'deleted'] as const;
 export type VersionAction = (typeof VERSION_ACTIONS)[number];
 
-/** Maximum length of a note, in characters: one or two sentences, stored with every version. */
+/** Maximum length of a note in characters: one or two sentences, stored with every version. */
 export const NOTE_LENGTH_MAX = 500;
 
-/** Author without authentication, and of writes by the engine itself. */
+/** Author without authentication, and author of writes by the engine. */
 export const LOCAL_AUTHOR = 'local';
 
-/** Author and reason of a write. */
+/** Author and note of a write. */
 export interface Authorship {
   /** Name of the key; `local` if keys are not used. */
   readonly author: string;
   /** Id of the key; null or absent if keys are not used. */
   readonly keyId?: string | null;
-  /** Note that the client sent with the write; null if there is none. */
+  /** Note that the client sent with the write; null without a note. */
   readonly note: string | null;
-  /** Id of the request; empty if the write had none. */
+  /** Id of the request; empty for a write without a request. */
   readonly requestId: string;
-  /** Earlier version that is restored. */
+  /** Number of the restored version. */
   readonly restores?: number;
   /** True if a deletion also removes all versions. */
   readonly purges?: boolean;
 }
 
-/** Writes of the engine itself. */
+/** Authorship of writes by the engine. */
 export const NO_REQUEST: Authorship = { author: LOCAL_AUTHOR, note: null, requestId: '' };
 
-/** Record that a document has a history: written with its first version, and when versions are purged. */
+/** Record that a document has a history. It is written with the first version, and when versions are purged. */
 export const HistoryDocument = defineObject(() => ({
-  /** Number of the last version at that time; versions are numbered from 1 without a gap. */
+  /** Number of the last version at the time of writing; versions are numbered from 1 without a gap. */
   latest: z.int().min(1),
-  /** ETag of the content at that time, in homes in which each version rewrote this record. */
+  /** ETag of the content at the time of writing, in homes in which each version rewrote this record. */
   etag: z.string().nullable().optional(),
-  /** Versions up to this number were purged; the audit log refers to them, so their numbers are not reused. */
+  /** Last purged version. The audit log refers to purged versions, so their numbers are not reused. */
   purged: z.int().min(1).optional(),
-  /** Author of the first version, if that version was removed to make space for later ones. */
+  /** Author of the first version, if that version was removed to make space for later versions. */
   owner: z.strictObject({ author: z.string(), key_id: z.string().optional() }).optional(),
 }));
 export type HistoryDocument = z.infer<typeof HistoryDocument>;
@@ -68,7 +68,7 @@ export type HistoryDocument = z.infer<typeof HistoryDocument>;
 /** Stored version of a document. */
 export const VersionDocument = defineObject(() => ({
   version: z.int().min(1),
-  /** SHA-256 of the canonical JSON of the content; for a deletion of the deleted content. */
+  /** SHA-256 of the canonical JSON of the content; for a deletion, of the deleted content. */
   etag: z.string(),
   /** Time of the write, ISO-8601 UTC. */
   at: z.string(),
@@ -80,7 +80,7 @@ export const VersionDocument = defineObject(() => ({
   /** Number of the restored version; absent otherwise, and in older documents. */
   restored_from: z.int().min(1).optional(),
   request_id: z.string(),
-  /** JSON, or, if long, deflated JSON in base64; null for a deletion. */
+  /** Content as JSON or, if it is long, as deflated JSON in base64; null for a deletion. */
   content: z.string().nullable(),
 }));
 export type VersionDocument = z.infer<typeof VersionDocument>;

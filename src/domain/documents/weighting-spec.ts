@@ -54,7 +54,7 @@ export const LadderCaps = defineObject(() => ({
   .meta({ id: 'LadderCaps' });
 export type LadderCaps = z.infer<typeof LadderCaps>;
 
-/** Maximum number of reviews over which a change is phased in: five years of months. */
+/** Maximum number of reviews over which a change is phased in: five years of monthly reviews. */
 const STEPS_MAX = 60;
 
 const expression = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]);

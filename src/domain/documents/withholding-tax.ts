@@ -3,7 +3,7 @@ import { defineObject } from '../schema/define-object.js';
 
 const rate = z.number().min(0).max(1);
 
-/** Maximum number of field values with a separate rate, which exceeds the number of countries. */
+/** Maximum number of field values with a separate rate; it exceeds the number of countries. */
 const RATES_MAX = 1_000;
 
 export const WithholdingRates = defineObject(() => ({

@@ -14,5 +14,5 @@ export function findReturnsClass(type: string): ReturnsClass | undefined {
   return BY_TYPE.get(type);
 }
 
-/** Returns the catalogue for clients. */
+/** Returns the catalogue of expected-return models for clients. */
 export const listReturnsSpecs = (): TypeSpec[] => RETURNS_CLASSES.map(createTypeSpec);

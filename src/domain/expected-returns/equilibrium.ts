@@ -1,7 +1,7 @@
 import { multiplyMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /**
- * Returns the expected returns in excess of cash for which the index maximises utility: risk aversion times the
+ * Returns the expected returns in excess of cash for which the index weights maximise utility: risk aversion times the
  * covariances with the index, [N].
  */
 export function computeEquilibriumReturns(metric: Metric, index: Float64Array, riskAversion: number): Float64Array {

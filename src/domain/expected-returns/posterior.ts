@@ -16,12 +16,12 @@ export interface PosteriorParams {
 
 /**
  * Computes posterior means of expected returns: the prior pi (including cash, as in the views) plus tau S P' (tau P S
- * P' + Omega)^-1 (q - P pi), Omega diagonal with (1 / confidence - 1) tau p'S p. A view of confidence 1/2 counts as
- * much as the prior, and one of confidence 1 is met exactly.
- * @throws Refusal VALIDATION_FAILED if certain views contradict each other.
+ * P' + Omega)^-1 (q - P pi), with diagonal Omega = (1 / confidence - 1) tau p'S p. A view with confidence 1/2 has the
+ * weight of the prior; a view with confidence 1 is met exactly.
+ * @throws Refusal VALIDATION_FAILED if views with confidence 1 contradict each other.
  * @cost a pass over the metric for each view, and their number cubed.
  * @source Black & Litterman (1992), Financial Analysts Journal 48(5); He & Litterman (1999); Idzorek (2005) for the
- *   confidences.
+ * confidences.
  */
 export function computePosteriorReturns(
   { views, tau, risk_aversion }: PosteriorParams,
@@ -54,7 +54,7 @@ export function computePosteriorReturns(
 }
 
 interface View {
-  /** Position among the given views. */
+  /** Position of the view in the request. */
   readonly position: number;
   /** [N] */
   readonly weights: Float64Array;
@@ -62,7 +62,7 @@ interface View {
   readonly confidence: number;
 }
 
-/** Keeps views with positive confidence whose securities are all in the problem. */
+/** Selects the views with positive confidence whose securities are all in the problem. */
 function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: ReturnsContext): View[] {
   const places = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
   return views.flatMap(({ weights: legs, value, confidence }, position) => {
@@ -81,10 +81,13 @@ function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: Retur
   });
 }
 
-/** Minimum share of its diagonal that a pivot must retain. A smaller pivot means that other views imply this one. */
+/**
+ * Smallest fraction of a pivot's diagonal element that counts as nonzero. A smaller pivot means that other views imply
+ * this view.
+ */
 const SINGULAR = 1e-12;
 
-/** Solves a symmetric positive semi-definite system, zero along redundant directions. */
+/** Solves a symmetric positive semi-definite system; the solution is zero along redundant directions. */
 function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Array {
   const n = right.length;
   const l = system.slice();
@@ -112,10 +115,13 @@ function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Ar
   return x;
 }
 
-/** Distance from a certain view that counts as rounding, relative to the larger of 1 and the view. */
+/** Distance from a view with confidence 1 that counts as rounding, relative to the larger of 1 and the view's value. */
 const MET = 1e-8;
 
-/** @throws Refusal VALIDATION_FAILED */
+/**
+ * Checks that the posterior means satisfy every view with confidence 1.
+ * @throws Refusal VALIDATION_FAILED
+ */
 function assertMet(views: readonly View[], posterior: Float64Array): void {
   for (const { position, weights, value, confidence } of views) {
     const met = dot(weights, posterior);

@@ -10,38 +10,46 @@ export interface ReturnsContext {
   readonly identifiers: readonly string[];
   /** Weights of the target index, [N]. */
   readonly index: Float64Array;
-  /** Annualised covariance. */
+  /** Annualised covariance of the securities. */
   readonly metric: Metric;
-  /** Annual return of cash in the objective, which subtracts it again: models of returns above cash add it. */
+  /**
+   * Annual return of cash, which the objective subtracts from expected returns: models of returns above cash add it.
+   */
   readonly cash: number;
   /**
-   * Annualised arithmetic means over the window of the risk model, [N]. A security outside the model gets the mean of
-   * the others.
+   * Annualised arithmetic mean returns over the window of the risk model, [N]. A security outside the model has the
+   * mean of the other securities.
    */
   means(): Float64Array;
-  /** A numeric datapoint as of the decision, NaN if missing, [N]. */
+  /** Returns a numeric datapoint as of the decision, NaN if missing, [N]. */
   numbers(field: DatapointExpression): Float64Array;
-  /** @param at Path of the parameter, with its dot. */
+  /**
+   * Reports a warning.
+   * @param at path of the parameter, with its leading dot.
+   */
   warn(message: string, at?: string): void;
 }
 
-/** Model of expected returns, with all its operations. */
+/** Model of expected returns with all its operations. */
 export interface ReturnsClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'expected_returns';
-  /** True if the model computes returns in excess of cash. The cash return of the objective is then added. */
+  /** True if the model computes returns in excess of cash, to which the cash return of the objective is added. */
   readonly isAboveCash: boolean;
   readonly params: P;
-  /** Datapoints it reads. */
+  /** Returns the datapoints that the model reads. */
   reads(params: z.output<P>): readonly FieldUse[];
-  /** Description of the returns, as the middle of a sentence of a methodology. */
+  /** Describes the returns, for the middle of a sentence in a methodology. */
   sentence(params: z.output<P>): string;
-  /** Returns annualised expected returns, [N]. @throws Refusal VALIDATION_FAILED if views contradict each other */
+  /**
+   * Returns annualised expected returns, [N].
+   * @throws Refusal VALIDATION_FAILED if views contradict each other
+   */
   returns(params: z.output<P>, context: ReturnsContext): Float64Array;
 }
 
 type Optional = 'reads' | 'isAboveCash';
 
-/** Keeps the parameter types of an entry for its behaviour. */
+/** Defines a model of expected returns; infers the parameter types from its schema. */
 export function defineReturnsClass<P extends z.ZodObject>(
   entry: Omit<ReturnsClass<P>, 'category' | Optional> & Partial<Pick<ReturnsClass<P>, Optional>>,
 ): ReturnsClass<P> {

@@ -44,7 +44,7 @@ export const BATCH_TABLE_NAMES = Object.keys(BATCH_TABLES) as [BatchTable, ...Ba
 
 type Row = Readonly<Record<string, string | number | null>>;
 
-/** Rows of a table for consecutive accounts. @param first position of the first account in the batch */
+/** Returns the rows of a table for consecutive accounts. @param first position of the first account in the batch */
 export function createBatchRows(table: BatchTable, outcomes: readonly AccountOutcome[], first: number): readonly Row[] {
   return table === 'accounts'
     ? outcomes.map((outcome, at) => accountRow(outcome, first + at))
@@ -55,7 +55,7 @@ export function createBatchRows(table: BatchTable, outcomes: readonly AccountOut
       );
 }
 
-/** Results of earlier releases lack the amounts. */
+/** Results of earlier versions lack the amounts. */
 type WithConflicts = Omit<SolvedResult, 'conflict_amounts'> & Partial<Pick<SolvedResult, 'conflict_amounts'>>;
 
 function accountRow(outcome: AccountOutcome, position: number): Row {
@@ -72,7 +72,7 @@ function accountRow(outcome: AccountOutcome, position: number): Row {
   }
   const { trades, avoided_wash_sales, certificate, conflicts, ...rest } = outcome;
   return {
-    ...(rest as unknown as Row), // the table takes its own columns
+    ...(rest as unknown as Row), // only the columns of the table are used
     position,
     trades: trades.length,
     avoided_wash_sales: avoided_wash_sales.length,

@@ -191,8 +191,9 @@ export type ExportTableName = keyof typeof EXPORTS;
 export const EXPORT_NAMES = Object.keys(EXPORTS) as [ExportTableName, ...ExportTableName[]]; // Object.keys returns plain strings.
 
 /**
- * Returns the columns of a table. Columns that repeat a column of the store are included only if the store has it.
- * @param referenceColumns columns of the store; empty if it is not active
+ * Returns the columns of a table. Columns that repeat a column of the store are included only if the store has that
+ * column.
+ * @param referenceColumns reference columns of the store; empty if it is not active
  */
 export function exportColumns(
   name: ExportTableName,

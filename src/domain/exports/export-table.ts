@@ -3,25 +3,27 @@ export type ColumnType = 'date' | 'text' | 'number' | 'count';
 
 export interface ExportColumn<T extends ColumnType = ColumnType> {
   readonly type: T;
-  /** Unit of the numbers: `fraction`, `money`, `points`; null if there is none. */
+  /** Unit of the numbers: `fraction`, `money`, `points`; null without a unit. */
   readonly unit: string | null;
   readonly meaning: string;
-  /** Reference column of the store that it repeats; absent from tables of a store without it. */
+  /** Reference column of the store that this column repeats; tables of stores without it omit the column. */
   readonly ofStore?: string;
 }
 
-/** Table that can be exported from a stored run: its columns, in order. `#views/exports/tables` produces its rows. */
+/**
+ * Table that can be exported from a stored run, with its columns in order. `#views/exports/tables` produces its rows.
+ */
 export interface ExportTable {
   readonly help: string;
-  /** Meaning of a row. */
+  /** Description of a row. */
   readonly row: string;
-  /** Present if it reads the current market, provided that it is the market of the run. */
+  /** Present if the table reads the current market, which must then be the market of the run. */
   readonly readsMarket?: true;
-  /** Present if its rows are decided again by the definition of the run, on its market. */
+  /** Present if the rows require repeating the decisions of the run on its market. */
   readonly readsDefinition?: true;
-  /** Present if its rows belong to one session, which `date` selects. */
+  /** Present if the rows belong to one session, which `date` selects. */
   readonly isOfSession?: true;
-  /** Kind of grouping of securities, by a reference column that the client may choose. */
+  /** Kind of securities that are grouped by a reference column, which the client may choose. */
   readonly isGrouped?: 'groups' | 'issuers';
   readonly columns: Readonly<Record<string, ExportColumn>>;
 }
@@ -32,7 +34,7 @@ const column =
 
 export const date = column('date');
 export const text = column('text');
-/** Text of the reference data, in tables of stores that have its column. */
+/** Returns a column that repeats a text of the reference data, for stores that have it. */
 export const ofStore = (name: string): ExportColumn<'text'> => ({
   ...text(`${name} of the reference data.`),
   ofStore: name,

@@ -2,7 +2,7 @@ import { date, fraction, number, text, type ExportTable } from './export-table.j
 
 const percentile = (share: string, of: string) => number(`${share} of the weights ${of} is at or below it.`);
 
-/** Exposures of a run as tables, one row per date and shown item. Missing values are null. */
+/** Tables of the exposures of a run, with one row per date and item. Missing values are null. */
 export const EXPOSURE_TABLES = {
   groups: {
     help: 'Weights by group.',

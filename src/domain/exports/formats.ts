@@ -28,17 +28,17 @@ export const EXPORT_FORMATS = {
 export type ExportFormat = keyof typeof EXPORT_FORMATS;
 export const FORMAT_NAMES = Object.keys(EXPORT_FORMATS) as [ExportFormat, ...ExportFormat[]]; // Object.keys returns plain strings.
 
-/** Start of the next part of an export. */
+/** Position at which the next part of an export starts. */
 export interface ExportPosition {
-  /** Position in the source of the table; for a workbook, in its bytes. */
+  /** Position in the source of the table; for a workbook, in bytes of the output. */
   readonly at: number;
-  /** Number of rows before it; not counted for a workbook. */
+  /** Number of rows before the position; not counted for a workbook. */
   readonly rows: number;
-  /** Earlier row groups, for Parquet. */
+  /** Row groups before the position, for Parquet. */
   readonly groups?: WrittenGroups;
 }
 
-/** Written row groups of a Parquet file, which its footer lists. */
+/** Row groups of a Parquet file that have been written; its footer lists them. */
 export interface WrittenGroups {
   /** Current size of the file in bytes. */
   readonly fileBytes: number;
@@ -47,5 +47,5 @@ export interface WrittenGroups {
   readonly bytes: Uint8Array;
 }
 
-/** Formats whose parts can be produced independently from rows. A workbook is one continuous stream. */
+/** Formats whose parts can be produced independently. A workbook is a single continuous stream. */
 export type RowFormat = Exclude<ExportFormat, 'xlsx'>;

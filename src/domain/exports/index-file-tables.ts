@@ -1,6 +1,6 @@
 import { date, fraction, money, number, ofStore, points, text } from './export-table.js';
 
-/** Reference columns with external identifiers of securities, by the column of a file. */
+/** Reference columns with external identifiers of securities, by their column in a file. */
 export const ID_COLUMNS = {
   isin: 'ISIN',
   sedol: 'SEDOL',
@@ -25,11 +25,11 @@ const ids = Object.fromEntries(Object.entries(others).map(([column, field]) => [
 }; // The keys are those of the entries.
 
 const CASH = 'CASH/';
-/** Returns the identifier of cash in files. No security has it, because its identifier contains no slash. */
+/** Returns the identifier of cash in files. It contains a slash, so it differs from all security identifiers. */
 export const formatCashName = (currency: string): string => `${CASH}${currency}`;
 export const isCashName = (identifier: string): boolean => identifier.startsWith(CASH);
 
-/** Columns of an index in index shares on one session. */
+/** Columns of an index by index shares on one session. */
 const columns = {
   date: date('Session.'),
   identifier: text('The security, or `CASH/USD` for cash in that currency.'),
@@ -55,7 +55,7 @@ const columns = {
 
 const { date: session, dividend_points: _paid, variant: _variant, divisor, ...ofSecurities } = columns;
 
-/** Index files for clients to load, one session each. */
+/** Index files that clients load, with one session per file. */
 export const INDEX_FILE_TABLES = {
   closing: {
     help: 'The index at the close of `date`: closes, index shares and divisor of the session, before the trades at the close.',

@@ -1,6 +1,6 @@
 import { count, date, number, text, type ExportTable } from './export-table.js';
 
-/** Limits watched over a run as tables. Missing values are null. */
+/** Tables of limits monitored over a run. Missing values are null. */
 export const LIMIT_TABLES = {
   state: {
     help: 'Headroom on every session.',

@@ -2,7 +2,7 @@ import { count, date, fraction, number, text, type ExportTable } from './export-
 
 const scenario = text('Name of the scenario.');
 
-/** Scenarios of a composition as tables. Missing values are null. */
+/** Tables of the scenarios of a composition. Missing values are null. */
 export const SCENARIO_TABLES = {
   scenarios: {
     help: 'One row per scenario.',

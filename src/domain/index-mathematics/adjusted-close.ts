@@ -13,16 +13,17 @@ export function adjustClose(effect: SessionEffect, before: number): number {
 }
 
 /**
- * Returns the special dividend that reduces the previous close. One that exceeds the close counts as a return instead.
+ * Returns the special dividend by which the previous close is reduced. A dividend above the close counts as a return
+ * instead.
  */
 function reductionOf({ ratio, special }: SessionEffect, before: number): number {
   return special < before / ratio ? special : 0;
 }
 
 /**
- * Returns the return of a security over a session with an effect, including dividends of its variant.
- * @param before carried close of the previous session, on its share basis.
- * @param bar close of the session, NaN without a bar.
+ * Returns the return of a security over a session with an effect, including dividends of the return variant.
+ * @param before carried close of the previous session, on the share basis of that session
+ * @param bar close of the session, NaN without a bar
  */
 export function computeGrowthStep(
   effect: SessionEffect,
@@ -41,8 +42,8 @@ export function computeGrowthStep(
 export type ShareTerms = Pick<GrowthTerms, 'rights' | 'splitShares'>;
 
 /**
- * Returns the market value of a holding after the previous close was adjusted, over its market value at that close. The
- * divisor changes by the sum of these over the index; 1 if index shares absorb the adjustment.
+ * Returns the ratio of the market value of a holding after adjustment of the previous close to its market value before.
+ * The divisor changes by the weighted sum of these ratios; the ratio is 1 if index shares absorb the adjustment.
  */
 export function computeOpeningFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights, subscription } = effect;
@@ -55,7 +56,10 @@ export function computeOpeningFactor(effect: SessionEffect, before: number, term
   return ofSplit * ofSpecial * (terms.rights === 'subscribe' ? subscribed : subscribed / (1 + rights));
 }
 
-/** Returns index shares after over before an effect, if they are kept through a rebalance. */
+/**
+ * Returns the ratio of index shares after an effect to index shares before, for shares that are kept through a
+ * rebalance.
+ */
 export function computeShareFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights } = effect;
   const ofSplit = terms.splitShares === 'keep' ? 1 : ratio;

@@ -3,25 +3,25 @@ import { computeEffect, type SessionEffect } from '../index-mathematics/session-
 import { createKey, type GrowthTerms } from './growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
 
-/** Effects of a market's actions on prices, by ex-date, then in the order of the actions. */
+/** Effects of the actions of a market on prices, by ex-date, then in the order of the actions. */
 export interface EffectsByDay {
-  /** Ex-date of each, [E]. */
+  /** Ex-dates, [E]. */
   readonly days: Int32Array;
-  /** Column of the security, [E]. */
+  /** Columns of the securities, [E]. */
   readonly columns: Int32Array;
-  /** [E] each. */
+  /** Members of the effects, [E] each. */
   readonly terms: Readonly<Record<keyof SessionEffect, Float64Array>>;
 }
 
 /**
- * Maximum number of terms with cached effects, enough for the return variants of a risk model. Each costs 56 bytes per
- * action.
+ * Maximum number of terms with cached effects, enough for the return variants of a risk model. Each entry needs 56
+ * bytes per action.
  */
 const TERMS_MAX = 2;
 
 const known = new WeakMap<MarketData['actions'], Map<string, EffectsByDay>>();
 
-/** Returns effects of the actions that are not cancelled. @cost O(N + A log A), once per market and terms */
+/** Returns the effects of all actions that are not cancelled. @cost O(N + A log A), once per market and terms */
 export function createEffectsByDay(market: MarketData, terms: GrowthTerms): EffectsByDay {
   const key = `${market.adjustment} ${createKey(terms)}`;
   const own = known.get(market.actions) ?? new Map<string, EffectsByDay>();

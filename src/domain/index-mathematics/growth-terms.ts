@@ -2,7 +2,7 @@ import type { Day } from '../time/days.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { isTaxed, type WithholdingTax } from './withholding.js';
 
-/** Settings of an index that determine the growth of a price, as in its document. */
+/** Members of an index document that determine the growth of a price. */
 export interface GrowthTreatment {
   readonly dividends: ReturnVariant;
   readonly withholding_tax: WithholdingTax;
@@ -12,12 +12,12 @@ export interface GrowthTreatment {
   readonly splits: 'apply' | 'ignore';
 }
 
-/** Terms of growth: the inputs other than the market. */
+/** Terms of growth: all inputs other than the market. */
 export interface GrowthTerms {
   readonly variant: ReturnVariant;
-  /** Fraction withheld from ordinary dividends; only used for `net`. */
+  /** Fraction withheld from ordinary dividends; used only for `net`. */
   readonly withholdingTax: WithholdingTax;
-  /** Target of ordinary dividends: the whole index, or the paying security. */
+  /** Target of reinvested ordinary dividends: the whole index, or the paying security. */
   readonly reinvestment: GrowthTreatment['reinvestment'];
   readonly specialDividends: GrowthTreatment['special_dividends'];
   readonly rights: NonNullable<GrowthTreatment['rights']>;
@@ -26,11 +26,11 @@ export interface GrowthTerms {
   readonly splitShares: 'multiply' | 'keep';
   /** Currency of the index. */
   readonly currency: string;
-  /** Terms after the close of a day, by date, from amendments of the methodology; absent if there are none. */
+  /** Later terms by date, from amendments of the methodology; absent without amendments. */
   readonly amended?: readonly AmendedTerms[];
 }
 
-/** Terms of an index that may differ by date. */
+/** Terms of an index that amendments may change. */
 export type ChangingTerms = Pick<
   GrowthTerms,
   'withholdingTax' | 'specialDividends' | 'rights' | 'splits' | 'splitShares'
@@ -40,7 +40,7 @@ export interface AmendedTerms extends ChangingTerms {
   readonly after: Day;
 }
 
-/** Returns terms as the change that an amendment makes after the close of a day. */
+/** Returns terms as a change after the close of a day. */
 export function toChangingTerms(terms: GrowthTerms, after: Day): AmendedTerms {
   const { withholdingTax, specialDividends, rights, splits, splitShares } = terms;
   return { after, withholdingTax, specialDividends, rights, splits, splitShares };
@@ -54,13 +54,13 @@ export function findTerms(terms: GrowthTerms, day: Day): GrowthTerms {
   return { ...first, ...changed };
 }
 
-/** Returns terms without changes that take effect after the close of a day. */
+/** Returns terms without the changes that take effect after the close of a day. */
 export function limitTerms({ amended, ...first }: GrowthTerms, day: Day): GrowthTerms {
   const kept = (amended ?? []).filter(({ after }) => after < day);
   return kept.length === 0 ? first : { ...first, amended: kept };
 }
 
-/** Changes some members of terms on every date. */
+/** Returns terms with some members changed on every date. */
 function createChangedTerms(terms: GrowthTerms, change: Partial<GrowthTerms>): GrowthTerms {
   const { withholdingTax } = change;
   const { amended } = terms;
@@ -94,7 +94,7 @@ export function createGrowthTerms(
   };
 }
 
-/** Returns the terms of a single security, which reinvests all its payments. */
+/** Returns the terms of a single security that reinvests all its payments. */
 export function createSecurityTerms(variant: ReturnVariant, currency: string): GrowthTerms {
   return {
     variant,
@@ -120,8 +120,8 @@ export function toShortTerms(terms: GrowthTerms): GrowthTerms {
 }
 
 /**
- * Returns the terms of holdings: dividends that the index reinvests are not part of the growth of any holding, in any
- * variant.
+ * Returns the terms of holdings: dividends that the index reinvests do not contribute to the growth of any holding, in
+ * any variant.
  */
 export function toHeldTerms(terms: GrowthTerms): GrowthTerms {
   return terms.reinvestment === 'index' ? createChangedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
@@ -134,7 +134,7 @@ export function adjustsCloses(terms: GrowthTerms): boolean {
   );
 }
 
-/** Returns a key that is equal for terms under which every price grows equally. */
+/** Returns a key that is equal for terms with identical growth of every price. */
 export function createKey(terms: GrowthTerms): string {
   const { variant, withholdingTax, reinvestment, specialDividends, rights, splits, splitShares, currency } = terms;
   return JSON.stringify([

@@ -13,7 +13,7 @@ import {
   type TermsMark,
 } from '../market/session-market.js';
 
-/** Number of growth panels cached per aligned market: enough for a definition and the definitions compared with it. */
+/** Maximum number of growth panels cached per aligned market: enough for a definition and those compared with it. */
 const PANELS_MAX = 3;
 
 interface Cached {
@@ -31,8 +31,8 @@ function findCachedGrowth(sm: SessionMarket): Cached {
 
 /**
  * Returns growth factors of one unit of value from the previous close to the close of each session, in the index
- * currency, [S - first x N]. NaN on the first session, before a security's second bar and if a rate is missing; 1 plus
- * cash on a session without a bar.
+ * currency, [S - first x N]. They are NaN on the first session, before the second bar of a security, and if a rate is
+ * missing; 1 plus cash on a session without a bar.
  * @param used columns whose exchange rates are required.
  * @throws Refusal FX_MISSING
  * @cost O(S N), once per market and terms
@@ -44,9 +44,9 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
 }
 
 /**
- * Returns the value of one unit held since a security's first bar, in the index currency, [S - first x N]: the running
- * product of its growth without dividends that the index reinvests, so that a holding over any period is worth its
- * units times this. NaN before the first bar and if a rate is missing, after which it starts again at 1.
+ * Returns the value of one unit held since the first bar of a security, in the index currency, [S - first x N]: the
+ * cumulative product of its growth without dividends that the index reinvests. The value of a holding is its units
+ * times this value. It is NaN before the first bar and if a rate is missing, and then restarts at 1.
  * @cost O(S N), once per market and terms
  */
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
@@ -54,7 +54,7 @@ export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float6
   return readCached(findCachedGrowth(sm).indices, createKey(held), () => accumulate(sm, held));
 }
 
-/** Returns a cached panel, or a new one that replaces the least recently used. */
+/** Returns a cached panel, or creates one, which replaces the least recently used. */
 function readCached(panels: Map<string, Float64Array>, key: string, make: () => Float64Array): Float64Array {
   const panel = panels.get(key) ?? make();
   panels.delete(key);
@@ -79,13 +79,16 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   return panel;
 }
 
-/** Allocates memory of a value index: with kernels over it, unless it is paged or too small for them. */
+/** Allocates memory for a value index, with kernels unless it is paged or too small. */
 function indexMemory(cells: number, securityCount: number): Float64Array {
   const isPaged = isWorkPaged(8 * cells);
   return (isPaged ? undefined : createValuePanel(cells, securityCount)) ?? allocateKeptFloats(cells);
 }
 
-/** @param memory zeros for a number of cells in rows of a number of securities */
+/**
+ * Computes growth factors in rows of a panel. @param memory returns zeros for a number of cells, in rows of a number of
+ * securities
+ */
 function growthPanel(
   sm: SessionMarket,
   terms: GrowthTerms,
@@ -121,7 +124,7 @@ function findFirstComputed({ mark }: SessionMarket): number {
   return mark ? mark.session + 1 : 0;
 }
 
-/** Returns base prices of the first computed session. */
+/** Returns the base prices of the first computed session. */
 function carryFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { mark, securityCount } = sm;
   if (mark === null) return new Float64Array(securityCount).fill(Number.NaN);
@@ -136,14 +139,14 @@ function termsMarkOf(sm: SessionMarket, { terms: byKey, session }: MarketMark, t
   return mark;
 }
 
-/** Returns terms as a key of their effect on a market up to a session: later amendments have not changed it. */
+/** Returns a key of the effect of terms on a market up to a session; later amendments have no effect on it. */
 export function markKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
   return createKey(toHeldTerms(limitTerms(terms, sessions[session]!)));
 }
 
 /**
- * Returns the carried close of the security of an effect on its session. Looked up only once, because the cells of one
- * session are far apart in memory.
+ * Returns the carried close of the security of an effect on its session. It is looked up only once, because the cells
+ * of a session are far apart in memory.
  */
 export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, at: number): number {
   const known = table.carried[at]!;
@@ -153,7 +156,7 @@ export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, at: n
 }
 
 /**
- * Returns the carried close of a security on a session: its latest one after all later adjustments of closes, on the
+ * Returns the carried close of a security on a session: its latest close after all later adjustments, according to the
  * terms of a table.
  */
 export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
@@ -170,8 +173,8 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
 }
 
 /**
- * Returns the start of a session's row in `computeGrowth`. A market that does not begin with the first session has no growth
- * on its first one.
+ * Returns the start of the row of a session in `computeGrowth`. A market that does not begin with the first session has
+ * no growth on its first session.
  * @throws BeforeMarket
  */
 export function readGrowthRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
@@ -180,7 +183,7 @@ export function readGrowthRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>
   return readPanelRow(sm, session);
 }
 
-/** Returns the state of a market after a session. @cost O(N + A) for each of the terms */
+/** Returns the state of a market after a session, from which computations can resume. @cost O(N + A) per terms */
 export function markMarket(sm: SessionMarket, session: number, terms: readonly GrowthTerms[]): MarketMark {
   const { securityCount, lastBar } = sm;
   const row = readPanelRow(sm, session);
@@ -200,10 +203,7 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
   };
 }
 
-/**
- * Returns the last price of each security on the share basis of a session, from which the growth of the next one
- * starts.
- */
+/** Returns the last price of each security on the share basis of a session, the base of growth on the next session. */
 export function findCarriedPrices(
   sm: SessionMarket,
   terms: GrowthTerms,
@@ -211,7 +211,7 @@ export function findCarriedPrices(
 ): Float64Array {
   const table = createEffectTable(sm, terms);
   const { columns, starts } = table;
-  // Cash paid before the mark may be missing: the mark has the carried prices.
+  // Cash paid before the mark may be missing: the mark contains the carried prices.
   const mark = sm.mark?.terms ? { session: sm.mark.session, ...termsMarkOf(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
   const carried = Float64Array.from(bars, (bar, column) =>
@@ -237,9 +237,9 @@ interface Grown {
   readonly close: Float64Array;
   readonly growth: Float64Array;
   readonly carried: Float64Array;
-  /** Position of the session's bars in `close`, negative if there are none. */
+  /** Start of the bars of the session in `close`, negative without bars. */
   readonly from: number;
-  /** Position of the session's factors in `growth`. */
+  /** Start of the factors of the session in `growth`. */
   readonly to: number;
   readonly securityCount: number;
 }
@@ -257,7 +257,7 @@ function growOverSession({ close, growth, carried, from, to, securityCount }: Gr
   }
 }
 
-/** Multiplies by the change of each security's exchange rate. */
+/** Multiplies growth by the change of the exchange rate of each security. */
 function convert(sm: SessionMarket, currency: string, growth: Float64Array): void {
   const { securityCount, sessions } = sm;
   const rates = createExchangeRates(sm, currency);

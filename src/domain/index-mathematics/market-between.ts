@@ -5,8 +5,8 @@ import type { SessionActions } from '../market/session-actions.js';
 import { readPanelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
 
 /**
- * Returns a market from one session to another. A unit of every value index is worth 1 on the first session, so that a
- * simulation has the same bits wherever the original market begins.
+ * Returns a market between two sessions. A unit of every value index is worth 1 on the first session, so that
+ * simulations are bit-identical wherever the original market begins.
  */
 export function cutMarket(
   sm: SessionMarket,
@@ -40,7 +40,7 @@ function markOf(sm: SessionMarket, terms: GrowthTerms, session: number): MarketM
   return { session, lastBar: bars, terms: new Map([[markKey(sm, session, held), { carried, index }]]) };
 }
 
-/** Returns actions after one session up to another. */
+/** Returns the actions after one session up to another. */
 function actionsBetween(
   { all, starts, isStructural }: SessionActions,
   { from, to }: { readonly from: number; readonly to: number },

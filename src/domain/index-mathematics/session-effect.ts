@@ -5,9 +5,9 @@ import { ACTION_KINDS, type Adjustment, type CorporateAction, type ReturnVariant
 export interface SessionEffect {
   /** Share-count multiplier of splits, stock dividends and bonus issues. */
   readonly ratio: number;
-  /** Cash that buys more of the paying security. */
+  /** Cash that is reinvested in the paying security. */
   readonly cash: number;
-  /** New shares per share held, and the price of one; zero without an issue that adjusts. */
+  /** New shares per share held, and the price per new share; zero without an issue that adjusts the close. */
   readonly rights: number;
   readonly subscription: number;
   /** Cash by which the previous close is reduced. */
@@ -18,7 +18,7 @@ export interface SessionEffect {
 
 export const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0, special: 0, income: 0 };
 
-/** Combines effects of one security on one session. */
+/** Combines two effects on one security on one session. */
 export function combineEffects(before: SessionEffect, change: SessionEffect): SessionEffect {
   return {
     ratio: before.ratio * change.ratio,
@@ -31,8 +31,8 @@ export function combineEffects(before: SessionEffect, change: SessionEffect): Se
 }
 
 /**
- * Returns the effect of an action on prices with an adjustment; undefined if it has none.
- * @param withheld fraction that is withheld from an ordinary dividend of the security
+ * Returns the effect of an action on prices with the given adjustment; undefined if there is no effect.
+ * @param withheld fraction withheld from an ordinary dividend of the security
  */
 export function computeEffect(
   action: CorporateAction,
@@ -60,7 +60,7 @@ export function computeEffect(
 
 function ordinaryEffect({ value }: CorporateAction, terms: GrowthTerms, withheld: number): SessionEffect | undefined {
   const share = computeReinvestedShare(terms.variant, withheld);
-  // Dividend points are counted in every return variant, so the effect is listed even if its variant reinvests nothing.
+  // Dividend points are counted in every return variant, so the effect is listed even if the variant reinvests nothing.
   if (terms.reinvestment === 'index') return { ...NO_EFFECT, income: share * value };
   return share === 0 ? undefined : { ...NO_EFFECT, cash: share * value };
 }

@@ -9,13 +9,14 @@ import {
 import { createKey, findTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Effect on one security. */
+/** Effect on a security. */
 export interface PlacedEffect extends SessionEffect {
   readonly column: number;
 }
 
 /**
- * Effects of every session as columns, by session then security, [A] each: a book reads those of each session in turn.
+ * Effects of all sessions as columns, ordered by session and security, [A] each. A simulation reads the effects session
+ * by session.
  */
 export interface EffectTable {
   /** Columns of the securities. */
@@ -26,7 +27,7 @@ export interface EffectTable {
   readonly subscription: Float64Array;
   readonly special: Float64Array;
   readonly income: Float64Array;
-  /** Ordinary dividends before and after tax; 0 if they buy more of the paying security. */
+  /** Ordinary dividends before and after tax; 0 if they are reinvested in the paying security. */
   readonly ordinary: Float64Array;
   readonly net: Float64Array;
   /** Position of the first effect of each session, [S + 1]. */
@@ -36,20 +37,20 @@ export interface EffectTable {
   readonly terms: GrowthTerms;
   /** Returns the terms on a session. */
   readonly termsAt: (session: number) => GrowthTerms;
-  /** Carried close of the security of each effect on its session, NaN until computed: see `closeOfEffect`. */
+  /** Carried close of the security of each effect on its session; NaN until computed by `closeOfEffect`. */
   readonly closes: Float64Array;
   /** Session of each effect. */
   readonly carried: Float64Array;
-  /** Session of each. */
+  /** Session of each effect, [A]. */
   readonly sessions: Int32Array;
 }
 
-/** Maximum number of terms with cached effects: more than a definition has variants. */
+/** Maximum number of terms with cached effects: more than the number of variants of a definition. */
 const TABLES_MAX = 8;
 
 const tablesOf = new WeakMap<SessionMarket, Map<string, EffectTable>>();
 
-/** Returns effects of all actions under given terms. @cost O(A) once per market and terms */
+/** Returns the effects of all actions under given terms. @cost O(A) once per market and terms */
 export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   let tables = tablesOf.get(sm);
   if (!tables) tablesOf.set(sm, (tables = new Map()));
@@ -62,7 +63,7 @@ export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): Effect
   return table;
 }
 
-/** Returns the effect on a security on a session; undefined if there is none. */
+/** Returns the effect on a security on a session; undefined without an effect. */
 export function findEffect(table: EffectTable, session: number, column: number): PlacedEffect | undefined {
   const { columns, starts } = table;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) if (columns[e] === column) return readEffect(table, e);
@@ -84,16 +85,16 @@ export function readEffect(table: EffectTable, position: number): PlacedEffect {
 }
 
 /**
- * Returns the market value of a holding after the opening of an effect over that at the previous close. @param before
- * carried close
+ * Returns the ratio of the market value of a holding after the opening of an effect to the value at the previous close.
+ * @param before carried close
  */
 export function computeOpening(table: EffectTable, position: number, before: number): number {
   return computeOpeningFactor(readEffect(table, position), before, table.termsAt(table.sessions[position]!));
 }
 
 /**
- * Returns the carried close of the security of an effect on its session. Looked up only once, because the cells of one
- * session are far apart in memory.
+ * Returns the carried close of the security of an effect on its session. It is looked up only once, because the cells
+ * of a session are far apart in memory.
  */
 export function closeOfEffect(sm: SessionMarket, { columns, sessions, closes }: EffectTable, at: number): number {
   const known = closes[at]!;
@@ -155,7 +156,7 @@ function termsBySession({ sessions }: SessionMarket, terms: GrowthTerms): Effect
   };
 }
 
-/** Lists one effect per security and session, in order. */
+/** Returns one combined effect per security and session, in order. */
 function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): Listed[] {
   const list: Listed[] = [];
   const withheldBy = new Map<WithholdingTax, ReturnType<typeof createWithholding>>();

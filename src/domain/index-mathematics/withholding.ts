@@ -4,15 +4,15 @@ import { isBlank, createReferenceSpells, findSpell } from '../market/reference-s
 import { compareText } from '../refusals/findings.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** Fraction withheld from ordinary dividends: one for all securities, or one for each value of a field. */
+/** Fraction withheld from ordinary dividends: a single rate, or rates by value of a reference field. */
 export type WithholdingTax = number | WithholdingRates;
 
 export interface WithholdingRates {
   /** Reference column, such as the country of a security. */
   readonly field: string;
-  /** Fractions by value of the field. */
+  /** Rates by value of the field. */
   readonly rates: Readonly<Record<string, number>>;
-  /** Fraction withheld if the value of a security has no separate rate. */
+  /** Rate of values without a separate rate. */
   readonly default?: number | undefined;
 }
 
@@ -22,8 +22,8 @@ export function isTaxed(tax: WithholdingTax): boolean {
 }
 
 /**
- * Returns the fraction withheld from payments of a security on a day; NaN if its value has no rate.
- * @cost O(rows of the column) the first time
+ * Returns a function for the fraction withheld from payments of a security on a day; NaN if its value has no rate.
+ * @cost O(rows of the column) on the first call
  */
 export function createWithholding(market: MarketData, tax: WithholdingTax): (identifier: string, day: Day) => number {
   if (typeof tax === 'number') return () => tax;
@@ -53,12 +53,12 @@ function columnsOf(market: MarketData): ReadonlyMap<string, number> {
 export interface TaxedSecurities {
   /** Columns of the market. */
   readonly columns: Iterable<number>;
-  /** First and last day; absent for all of history. */
+  /** First and last day; default: all history. */
   readonly from?: Day;
   readonly to?: Day;
 }
 
-/** Returns values of securities without a rate, ascending; null for a security without a value. */
+/** Returns the field values of securities that have no rate, ascending; null for a missing value. */
 export function listValuesWithoutRate(
   market: MarketData,
   tax: WithholdingTax,
@@ -77,7 +77,7 @@ export function listValuesWithoutRate(
     for (const [k, spell] of own.entries())
       if (spell.from <= to && (own[k + 1]?.from ?? Infinity) > from) add(spell.value);
   }
-  // A dividend may be paid before the first value of its security begins.
+  // A dividend may be paid before the first field value of its security.
   const columnOf = columnsOf(market);
   for (const { type, status, identifier, exDay } of market.actions) {
     const column = columnOf.get(identifier);
@@ -88,7 +88,7 @@ export function listValuesWithoutRate(
 }
 
 /**
- * Checks that the dividends of securities can be taxed.
+ * Asserts that a rate applies to the dividends of securities.
  * @throws Refusal NO_RATE that lists the values without a rate
  */
 export function requireWithholdingRates(market: MarketData, tax: WithholdingTax, of: TaxedSecurities): void {
@@ -99,7 +99,7 @@ export function requireWithholdingRates(market: MarketData, tax: WithholdingTax,
   throw new Refusal('NO_RATE', `${describeWithoutRate(tax, values)}${within}.`, { field: tax.field, values });
 }
 
-/** Describes values without a rate, as a sentence without its full stop. */
+/** Describes values without a rate as a sentence without a full stop. */
 export function describeWithoutRate({ field }: WithholdingRates, values: readonly (string | null)[]): string {
   const shown = values.map((value) => value ?? '(no value)').join(', ');
   return `withholding_tax has no rate and no default for ${values.length} value${values.length === 1 ? '' : 's'} of ${field}: ${shown}`;

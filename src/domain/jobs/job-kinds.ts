@@ -19,37 +19,42 @@ import {
 } from './payloads.js';
 
 /**
- * Subject of a job, and where the job names it: `ident` is the second half of the job's id, `request` is `index_id` of
- * its request. Strategies count as indices.
+ * Subject of a job, and the member of the job that names it: `ident` is the second half of the id of the job, `request`
+ * is `index_id` in its request. Strategies count as indices.
  */
 export type JobSubject =
   | { readonly of: 'index'; readonly named: 'ident' | 'request'; readonly onDeletion: OnDeletion }
   | { readonly of: 'dataset'; readonly named: 'ident'; readonly onDeletion: OnDeletion };
 
-/** `forget`: deletion of the subject cancels and deletes the job in the same transaction. `keep`: the job remains. */
+/**
+ * Effect of the deletion of a subject on its jobs. `forget`: the jobs are cancelled and deleted in the same
+ * transaction. `keep`: the jobs remain.
+ */
 export type OnDeletion = 'forget' | 'keep';
 
-/** Function of the second half of the id of a job, and of its request. */
+/** Function that returns ids of results, given the second half of the id of a job and its request. */
 export type ResultIds = (ident: string, request: unknown) => readonly string[];
 
-/** Properties of one kind of job for all parts of the service. `jobKind` with its name creates its handler. */
+/**
+ * Properties of a kind of job that all parts of the service use. `jobKind` creates the handler of a kind by its name.
+ */
 interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
-  /** `light` jobs run while `heavy` jobs do: each lane has its own queue and threads. */
+  /** Queue and threads of the job: `light` jobs run while `heavy` jobs do. */
   readonly lane: 'heavy' | 'light';
-  /** Null if the job belongs to no document and survives any deletion. */
+  /** Subject of the job; null for a job without a document, which survives any deletion. */
   readonly subject: JobSubject | null;
-  /** Schema of its stored JSON payload. */
+  /** Schema of the stored JSON payload of the job. */
   readonly payload: z.ZodType<P>;
-  /** Returns the second half of the job's id. A job replaces an earlier one with the same id. */
+  /** Returns the second half of the id of a job. A job replaces an earlier job with an equal id. */
   key(payload: P): string;
   /**
-   * Binding of an attempt to the memory of one process: its tasks share memory there, or it replaces the market of the
-   * process. Null if each task may run wherever the artifacts and the market are available.
+   * Binding of an attempt to the memory of a process: its tasks share memory there, or it replaces the market of the
+   * process. Null if tasks may run in any process that has the artifacts and the market.
    */
   readonly sharedMemory: M;
   /**
-   * Returns the ids of the documents `optimisation-run` in which a succeeded job stored its results: they are
-   * deleted with it. Absent if the job itself refers to its results.
+   * Returns the ids of the documents `optimisation-run` with the results of a succeeded job; they are deleted with the
+   * job. Absent if the job itself refers to its results.
    */
   readonly resultIds?: ResultIds;
   /** True if the job runs in parts. Its input refers to the outputs of the parts until it ends. */
@@ -58,14 +63,16 @@ interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
 
 const entry = <P, const M extends 'tasks' | 'served-market' | null>(given: JobKindEntry<P, M>) => given;
 const aboutRun = { of: 'index', named: 'ident', onDeletion: 'forget' } as const;
-/** Kinds that change the active market. */
+/** Properties of the kinds that change a dataset. */
 const ofDataset = {
   lane: 'light',
   subject: { of: 'dataset', named: 'ident', onDeletion: 'forget' },
   sharedMemory: 'served-market',
 } as const;
 
-/** All kinds of job, in the order of the API. Compilation fails for a kind without a handler (`src/cli/compose.ts`). */
+/**
+ * All kinds of jobs, in the order of the API. Compilation fails for a kind without a handler (`src/cli/compose.ts`).
+ */
 export const JOB_KIND_CATALOGUE = {
   backtest: entry({
     lane: 'heavy',
@@ -147,7 +154,7 @@ export const JOB_KIND_CATALOGUE = {
     sharedMemory: null,
     inParts: true,
     resultIds: (studyId, request) => {
-      const { runs } = request as { readonly runs: number }; // `src/services/optimisation/studies.ts` submits it
+      const { runs } = request as { readonly runs: number }; // submitted by `src/services/optimisation/studies.ts`
       return Array.from({ length: runs }, (_, position) => createOptimisationId(studyId, position));
     },
   }),
@@ -175,24 +182,26 @@ export const JOB_KIND_CATALOGUE = {
   }),
 } as const;
 
-/** Returns the id of an optimisation of a study. */
+/** Returns the id of an optimisation in a study. */
 export const createOptimisationId = (studyId: string, position: number): string => `${studyId}-${position + 1}`;
 
 export type JobKindName = keyof typeof JOB_KIND_CATALOGUE;
 
-/** Payload of an attempt of a kind. */
+/** Payload of an attempt of a kind of job. */
 export type JobPayload<K extends JobKindName> =
   (typeof JOB_KIND_CATALOGUE)[K] extends JobKindEntry<infer P, 'tasks' | 'served-market' | null> ? P : never;
 
-// Object.keys has no type parameters: the keys are those of the catalogue.
+// Object.keys returns plain strings; the keys are those of the catalogue.
 export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE) as [JobKindName, ...JobKindName[]];
 
-/** Kinds that run in parts. */
+/** Kinds whose jobs run in parts. */
 export const KINDS_IN_PARTS: ReadonlySet<string> = new Set(
   JOB_KINDS.filter((kind) => 'inParts' in JOB_KIND_CATALOGUE[kind]),
 );
 
-/** Returns the kinds whose jobs are deleted with a subject, by the member that names it. */
+/**
+ * Returns the kinds whose jobs are deleted with their subject, given the kind of subject and the member that names it.
+ */
 export function listKindsForgottenWith(of: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
   return JOB_KINDS.filter((kind) => {
     const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;

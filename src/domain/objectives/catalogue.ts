@@ -36,7 +36,7 @@ export interface ObjectiveTypeSpec extends TypeSpec {
   readonly measure: Pick<Measure, 'name' | 'form'>;
 }
 
-/** Returns the catalogue for clients. */
+/** Returns the catalogue of objectives for clients. */
 export const listObjectiveSpecs = (): ObjectiveTypeSpec[] =>
   OBJECTIVE_CLASSES.map((entry) => {
     const { name, form } = entry.measure;

@@ -1,12 +1,12 @@
 import type { TailGoal } from './tail.js';
 
-/** Objective of the weights, in the terms of a solver; arrays follow the securities of the problem. */
+/** Objective in the form that a solver minimises or maximises; arrays follow the securities of the problem. */
 export type Goal = QuadraticGoal | RatioGoal | TailGoal;
 
-/** Minimise curvature/2 (w - centre)' M (w - centre) + linear'w. */
+/** Goal: minimise curvature/2 (w - centre)' M (w - centre) + linear'w. */
 export interface QuadraticGoal {
   readonly form: 'quadratic';
-  /** M: the covariance, or the matrix of its correlations. */
+  /** Matrix M: the covariance, or the corresponding correlation matrix. */
   readonly metric: 'covariance' | 'correlation';
   readonly curvature: number;
   /** [N] */
@@ -15,7 +15,7 @@ export interface QuadraticGoal {
   readonly linear: Float64Array;
 }
 
-/** Maximise a concave numerator over the volatility. */
+/** Goal: maximise a concave numerator over the volatility. */
 export interface RatioGoal {
   readonly form: 'ratio';
   readonly numerator: Numerator;
@@ -23,33 +23,34 @@ export interface RatioGoal {
 
 export type Numerator = LinearNumerator | EvennessNumerator;
 
-/** slopes'w */
+/** Numerator slopes'w. */
 export interface LinearNumerator {
   readonly kind: 'linear';
   /** [N] */
   readonly slopes: Float64Array;
 }
 
-/** Product of (w_i / b_i)^b_i over the securities with a budget: 1 if the weights equal the budgets, less elsewhere. */
+/**
+ * Numerator: product of (w_i / b_i)^b_i over the securities with a budget. It is 1 if the weights equal the budgets,
+ * otherwise less.
+ */
 export interface EvennessNumerator {
   readonly kind: 'evenness';
   /** Risk budgets b, [N], not negative, with sum 1. */
   readonly budgets: Float64Array;
-  /**
-   * Weights whose contributions to the variance equal the budgets, with sum 1: the optimum without further rows, [N].
-   */
+  /** Weights, [N], with sum 1 and variance contributions equal to the budgets: the optimum without further rows. */
   readonly parity: Float64Array;
-  /** Variance there. */
+  /** Variance of the weights `parity`. */
   readonly variance: number;
-  /** Logarithm of volatility over evenness at those weights. Only securities without a budget can lower it. */
+  /** Logarithm of volatility over evenness at the weights `parity`. Only securities without a budget can lower it. */
   readonly least: number;
 }
 
-/** Costs of trades, as a fraction of value. */
+/** Trading costs as a fraction of the portfolio value. */
 export interface TradeCosts {
-  /** Per unit of weight traded. */
+  /** Cost per unit of weight traded. */
   readonly linear: number;
-  /** Per weight traded to the power of 3/2. */
+  /** Cost per weight traded to the power of 3/2. */
   readonly impact: number;
   /** Weights held before the rebalance, [N]. */
   readonly reference: Float64Array;
@@ -58,7 +59,8 @@ export interface TradeCosts {
 }
 
 /**
- * Returns true if only the distance from the index is minimised. Limits on the tracking error are then only checked.
+ * Returns true if the goal only minimises the distance from the index. Limits on the tracking error are then checked
+ * afterwards, not solved.
  */
 export function isPureTracking(goal: Goal, index: Float64Array, costs: TradeCosts | null): boolean {
   return (
@@ -70,7 +72,7 @@ export function isPureTracking(goal: Goal, index: Float64Array, costs: TradeCost
   );
 }
 
-/** Returns the goal of an index tracker: twice half the variance of the active weights. */
+/** Returns the goal of an index tracker: minimise the variance of the active weights. */
 export function createTrackingGoal(index: Float64Array): QuadraticGoal {
   return {
     form: 'quadratic',

@@ -6,13 +6,13 @@ import type { FieldUse } from '../datapoints/field-use.js';
 import type { Goal } from './goal.js';
 import type { ScenarioTerms } from './scenario-terms.js';
 
-/** Data available to an objective when it states its goal. Arrays follow `identifiers`. */
+/** Data from which an objective creates its goal. Arrays follow `identifiers`. */
 export interface GoalContext {
   /** Securities of the problem in code-point order, [N]. */
   readonly identifiers: readonly string[];
   /** Weights of the target index, [N]. */
   readonly index: Float64Array;
-  /** Annualised covariance. */
+  /** Annualised covariance of the securities. */
   readonly metric: Metric;
   readonly algebra: DenseAlgebra;
   /** 1 for securities that may be held, [N]. */
@@ -21,13 +21,16 @@ export interface GoalContext {
   categories(field: string): readonly (string | null)[];
   /** Returns annualised expected returns, [N]; called only by objectives that need them. */
   expectedReturns(): Float64Array;
-  /** Returns simple returns of the securities by scenario, [T x N]; called only by objectives on scenarios. */
+  /** Returns simple returns of the securities by scenario, [T x N]; called only by scenario objectives. */
   scenarios(terms: ScenarioTerms): Float64Array;
-  /** @param at Path of the parameter, with its dot. */
+  /**
+   * Reports a warning.
+   * @param at path of the parameter, with its leading dot.
+   */
   warn(message: string, at?: string): void;
 }
 
-/** Forms in which an objective can be reported. */
+/** Forms in which the value of an objective is reported. */
 export const MEASURE_FORMS = {
   root: 'the root of a variance, a fraction per year',
   return: 'the value itself, a fraction per year',
@@ -35,56 +38,56 @@ export const MEASURE_FORMS = {
   number: 'the value itself, without a unit',
 } as const;
 
-/** Report of an objective and its changes. */
+/** Reported figure of an objective and of changes to it. */
 export interface Measure {
-  /** `the tracking error`, in sentences. */
+  /** Name within a sentence, for example `the tracking error`. */
   readonly name: string;
   readonly form: keyof typeof MEASURE_FORMS;
   readonly unit: 'basis points' | 'number';
-  /** Converts the value of the objective to the reported figure. */
+  /** Converts the value of the objective into the reported figure. */
   of(value: number): number;
 }
 
-/** Estimates that can be replaced by their worst case. */
+/** Estimates that a worst-case objective can replace by their worst case. */
 export const UNCERTAIN = ['returns', 'covariance'] as const;
 
-/** Objective, with all its operations. */
+/** Objective with all its operations. */
 export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'objective';
   readonly sense: 'minimise' | 'maximise';
-  /** True if expected returns are required. */
+  /** True if the objective requires expected returns. */
   readonly needsReturns: boolean;
-  /** Returns the annual cash return that it assumes, and subtracts from returns. */
+  /** Returns the annual cash return that the objective subtracts from returns. */
   cash(params: z.output<P>): number;
-  /** Estimates for which the objective can be optimised in the worst case. */
+  /** Estimates that the objective can replace by their worst case. */
   readonly uncertain: readonly (typeof UNCERTAIN)[number][];
   readonly params: P;
   readonly measure: Measure;
-  /** Datapoints it reads. */
+  /** Returns the datapoints that the objective reads. */
   reads(params: z.output<P>): readonly FieldUse[];
   /**
    * Explains why weights may not exist although the rows are feasible.
-   * @param most Largest numerator of a ratio after costs; null if unknown.
+   * @param most largest numerator of a ratio after costs; null if unknown.
    */
   readonly unattainable: ((params: z.output<P>, most: number | null) => string) | null;
-  /** Describes the objective, as the end of a sentence of a methodology. */
+  /** Describes the objective, for the end of a sentence in a methodology. */
   sentence(params: z.output<P>): string;
   toGoal(params: z.output<P>, context: GoalContext): Goal;
 }
 
 type Optional = 'reads' | 'unattainable' | 'uncertain' | 'cash';
 
-/** Keeps the parameter types of an entry for its behaviour. */
+/** Defines an objective; infers the parameter types from its schema. */
 export function defineObjectiveClass<P extends z.ZodObject>(
   entry: Omit<ObjectiveClass<P>, 'category' | Optional> & Partial<Pick<ObjectiveClass<P>, Optional>>,
 ): ObjectiveClass<P> {
   return { category: 'objective', cash: () => 0, reads: () => [], unattainable: null, uncertain: [], ...entry };
 }
 
-/** Formats a number in a sentence. */
+/** Formats a number for a sentence. */
 export const formatInWords = (value: number): string => String(Number(value.toPrecision(6)));
 
-/** Reports the root of a variance, in basis points. */
+/** Creates the measure of an objective whose figure is the root of a variance, in basis points. */
 export const createRootMeasure = (name: string): Measure => ({
   name,
   form: 'root',
@@ -92,7 +95,7 @@ export const createRootMeasure = (name: string): Measure => ({
   of: (value) => 1e4 * Math.sqrt(Math.max(value, 0)),
 });
 
-/** Reports a return, in basis points. */
+/** Creates the measure of an objective whose figure is a return, in basis points. */
 export const createReturnMeasure = (name: string): Measure => ({
   name,
   form: 'return',
@@ -100,10 +103,10 @@ export const createReturnMeasure = (name: string): Measure => ({
   of: (value) => 1e4 * value,
 });
 
-/** Reports a loss, in basis points. */
+/** Creates the measure of an objective whose figure is a loss, in basis points. */
 export const createLossMeasure = (name: string): Measure => ({ ...createReturnMeasure(name), form: 'loss' });
 
-/** Reports a number without a unit. */
+/** Creates the measure of an objective whose figure has no unit. */
 export const createPlainMeasure = (name: string): Measure => ({
   name,
   form: 'number',

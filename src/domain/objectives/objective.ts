@@ -1,10 +1,10 @@
 import type { ObjectiveClass } from './objective-class.js';
 import { minTrackingError } from './classes/min-tracking-error.js';
 
-/** Objective with its parameters. */
+/** Objective with its parsed parameters. */
 export interface Objective {
   readonly entry: ObjectiveClass;
-  /** Parsed by the schema of the class. */
+  /** Parameters as parsed by the schema of the class. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 

@@ -4,7 +4,7 @@ import type { EvennessNumerator } from './goal.js';
 import type { GoalContext } from './objective-class.js';
 
 /**
- * Returns the numerator for risk budgets, with the weights that meet them.
+ * Returns the numerator for risk budgets, together with the weights that meet the budgets.
  * @cost of `solveRiskBudgetWeights`
  */
 export function createParityNumerator(

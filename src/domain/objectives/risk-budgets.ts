@@ -8,14 +8,14 @@ export interface BudgetParams {
 }
 
 /**
- * Returns shares of the variance by security, [N], with sum 1; equal shares for null. A key is an identifier, or a
- * group whose members without their own budget share it. Securities that may not be held get no share; the others take
- * it over in proportion.
+ * Returns the risk budget of each security as a fraction of the variance, [N], with sum 1; equal budgets for null. A
+ * key is an identifier, or a group: members of the group without a separate budget share the group budget. Securities
+ * that may not be held get no budget; the other budgets are scaled up in proportion.
  * @throws Refusal VALIDATION_FAILED if no security that may be held has a budget
  */
 export function readBudgets({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
   const eligible = context.eligible.slice();
-  // A security with a constant price contributes nothing to the variance at any weight.
+  // a security with a constant price contributes nothing to the variance at any weight
   computeMetricDiagonal(context.metric).forEach((variance, i) => variance > 0 || (eligible[i] = 0));
   const shares =
     budgets === null
@@ -56,7 +56,7 @@ function sharesOf(budgets: Readonly<Record<string, number>>, field: string, cont
   return shares;
 }
 
-/** Maximum number of keys listed in a message. */
+/** Maximum number of identifiers or groups listed in a message. */
 const KEYS_MAX = 5;
 
 function listOf(keys: readonly string[]): string {

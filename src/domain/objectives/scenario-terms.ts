@@ -5,31 +5,31 @@ import { tailParams } from './tail-params.js';
 /** Sources of scenarios. */
 export const SCENARIO_SOURCES = ['historical', 'bootstrap', 'normal', 'student'] as const;
 
-/** Scenarios that an objective or a row requests. */
+/** Scenarios that an objective or a constraint row requests. */
 export interface ScenarioTerms {
-  /** Number of returns of the store up to the decision; null for the window of the risk model. */
+  /** Number of most recent returns from the store; null for the window of the risk model. */
   readonly sessions: number | null;
-  /** Terms of simulated draws; null for historical returns. */
+  /** Terms of simulated scenarios; null for historical returns. */
   readonly drawn: DrawnTerms | null;
 }
 
 interface DrawnTerms {
   readonly source: Exclude<(typeof SCENARIO_SOURCES)[number], 'historical'>;
   readonly draws: number;
-  /** Number of consecutive returns in a block of a bootstrap. */
+  /** Number of consecutive returns in a bootstrap block. */
   readonly block: number;
   /** Degrees of freedom of Student's distribution. */
   readonly degrees: number;
   readonly seed: number;
 }
 
-/** Sources that draw scenarios, then sources that read returns of the store. */
+/** Sources that simulate scenarios, and sources that read returns from the store. */
 const DRAWN = ['bootstrap', 'normal', 'student'] as const;
 const READING = ['historical', 'bootstrap'] as const;
 
 const { scenarios } = tailParams.shape;
 
-/** Parameters of scenarios that may be simulated. */
+/** Schema of the scenario parameters of a class that supports simulation. */
 export const drawnParams = {
   scenarios: scenarios.meta({ ...scenarios.meta(), when: [{ source: READING }] }),
   source: z.enum(SCENARIO_SOURCES).default('historical').meta({
@@ -74,7 +74,7 @@ export const drawnParams = {
     .meta({ label: 'Seed', help: 'Equal seeds give equal draws.', when: [{ source: DRAWN }] }),
 };
 
-/** Parsed parameters of a class with simulated scenarios, or only historical ones. */
+/** Parsed scenario parameters of a class, with or without support for simulation. */
 interface ScenarioParams {
   readonly scenarios: number | null;
   readonly source?: (typeof SCENARIO_SOURCES)[number];
@@ -84,9 +84,9 @@ interface ScenarioParams {
   readonly seed?: number;
 }
 
-/** Returns the scenarios that parameters request. */
+/** Returns the scenarios that the parameters request. */
 export function readScenarioTerms({ scenarios, source = 'historical', ...drawn }: ScenarioParams): ScenarioTerms {
   if (source === 'historical') return { sessions: scenarios, drawn: null };
-  const { draws = 0, block = 1, degrees_of_freedom: degrees = 0, seed = 0 } = drawn; // They are given together with a source.
+  const { draws = 0, block = 1, degrees_of_freedom: degrees = 0, seed = 0 } = drawn; // a source other than `historical` requires these parameters
   return { sessions: scenarios, drawn: { source, draws, block, degrees, seed } };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 
-/** Parameters of objectives on the worst historical scenarios. */
+/** Parameters of objectives that average the worst historical scenarios. */
 export const tailParams = defineObject(() => ({
   confidence: z.number().min(0).lt(1).default(0.95).meta({
     label: 'Confidence',
@@ -16,7 +16,7 @@ export const tailParams = defineObject(() => ({
   }),
 }));
 
-/** Describes the share of the tail, in words. */
+/** Describes the tail as a share of the scenarios, in words. */
 export function describeTailShare(confidence: number): string {
   return `${Number((100 * (1 - confidence)).toPrecision(6))} %`;
 }

@@ -1,21 +1,22 @@
-/**
- * Measure whose worst values are averaged: the losses of single sessions, or the distances below the running maximum.
- */
+/** Measure that is averaged over its worst values: losses of single sessions, or drawdowns from the running maximum. */
 export type TailMeasure = 'loss' | 'drawdown';
 
-/** Goal that minimises the average of the worst share of scenarios. */
+/** Goal: minimise the average of the worst share of scenarios. */
 export interface TailGoal {
   readonly form: 'tail';
   readonly measure: TailMeasure;
-  /** Share of the scenarios that is excluded. */
+  /** Fraction of the scenarios that is not averaged. */
   readonly confidence: number;
   /** T */
   readonly scenarios: number;
-  /** Simple returns of the securities by scenario, for drawdowns their cumulative sums, [T x N]. */
+  /** Simple returns of the securities by scenario, [T x N]; for drawdowns their cumulative sums. */
   readonly returns: Float64Array;
 }
 
-/** Returns a goal from simple returns by session, [T x N]. @cost T N for drawdowns */
+/**
+ * Creates a tail goal from simple returns by session, [T x N].
+ * @cost T N for drawdowns
+ */
 export function createTailGoal(
   measure: TailMeasure,
   confidence: number,
@@ -33,7 +34,11 @@ function cumulate(returns: Float64Array, names: number): Float64Array {
   return sums;
 }
 
-/** Returns returns of some weights by scenario, for drawdowns their cumulative sums, [T]: four scenarios at a time. @cost T N */
+/**
+ * Returns the portfolio return of each scenario, [T]; for drawdowns the cumulative sums. Processes four scenarios at a
+ * time.
+ * @cost T N
+ */
 export function computeValues({ scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
   const values = new Float64Array(scenarios);
   const held = Int32Array.from(weights.keys()).filter((i) => weights[i] !== 0);
@@ -63,7 +68,10 @@ export function computeValues({ scenarios, returns }: TailGoal, weights: Float64
   return values;
 }
 
-/** Returns the cost of the scenarios at some weights: losses, or drawdowns of the cumulative returns, [T]. @cost T N */
+/**
+ * Returns the loss of each scenario, or the drawdown of the cumulative returns, [T].
+ * @cost T N
+ */
 export function computeOutcomes(goal: TailGoal, weights: Float64Array): Float64Array {
   const values = computeValues(goal, weights);
   if (goal.measure === 'loss') return values.map((value) => -value);
@@ -73,7 +81,7 @@ export function computeOutcomes(goal: TailGoal, weights: Float64Array): Float64A
 
 /**
  * Returns the slopes of a tail average at some weights, [N]. Their product with these weights equals the average; with
- * other weights it is a lower bound of the average.
+ * any other weights it is a lower bound of the average at those weights.
  * @cost T N and a sort
  * @source Rockafellar & Uryasev (2002), Journal of Banking & Finance 26(7), for the worst scenarios as a subgradient.
  */
@@ -96,7 +104,7 @@ export function computeTailSlopes(goal: TailGoal, weights: Float64Array): Float6
   return slopes;
 }
 
-/** Returns the scenario of the running maximum, by scenario; -1 for the start, which is zero. */
+/** Returns, for each scenario, the scenario with the running maximum; -1 for the start value of zero. */
 function peaksBefore(values: Float64Array): Int32Array {
   let peak = 0;
   let at = -1;
@@ -106,18 +114,21 @@ function peaksBefore(values: Float64Array): Int32Array {
   });
 }
 
-/** Details of the average of a tail. */
+/** Details of a tail average. */
 export interface TailOutcome {
   /** Number of scenarios. */
   readonly scenarios: number;
   /** Average of the worst scenarios, without costs. */
   readonly average: number;
-  /** Smallest of the averaged values: the value at risk. */
+  /** Smallest of the averaged values, the value at risk. */
   readonly level: number;
   readonly largest: number;
 }
 
-/** Returns the tail at some weights. @cost T N */
+/**
+ * Returns the details of the tail at some weights.
+ * @cost T N
+ */
 export function computeTailOutcome(goal: TailGoal, weights: Float64Array): TailOutcome {
   const values = computeOutcomes(goal, weights);
   const size = countTailScenarios(goal);
@@ -130,16 +141,16 @@ export function computeTailOutcome(goal: TailGoal, weights: Float64Array): TailO
   };
 }
 
-/** Returns the number of averaged scenarios, including a fraction. */
+/** Returns the number of averaged scenarios, which may have a fractional part. */
 export function countTailScenarios({ confidence, scenarios }: Pick<TailGoal, 'confidence' | 'scenarios'>): number {
   return (1 - confidence) * scenarios;
 }
 
 /**
- * Returns the average of the largest `size` values, the last of them in part; the largest itself if that is less than
- * one.
+ * Returns the average of the largest `size` values, with the last value counted in part; the largest value itself if
+ * `size` is less than one.
  * @source Rockafellar & Uryasev (2002), Conditional value-at-risk for general loss distributions, Journal of Banking &
- *   Finance 26(7), proposition 8.
+ * Finance 26(7), proposition 8.
  */
 export function computeTailAverage(values: Float64Array, size: number): number {
   const sorted = values.toSorted().reverse();
@@ -149,7 +160,7 @@ export function computeTailAverage(values: Float64Array, size: number): number {
   return total / whole;
 }
 
-/** Returns the number of averaged scenarios as an integer, at least 1. */
+/** Returns the number of averaged scenarios, raised to 1 if it is smaller. */
 function wholeSize(size: number, scenarios: number): number {
   return Math.max(size, Math.min(1, scenarios));
 }

@@ -8,27 +8,27 @@ import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut } from './tails/tail-cuts.js';
 
 /**
- * Share of the mean variance added to the objective per squared active weight, so that every problem has a unique
- * solution.
+ * Factor of the tie-breaking term, relative to the mean variance: it is added to the objective per squared active
+ * weight, so that every problem has a unique solution.
  */
 const TIE_BREAK = 1e-10;
 
-/** Inputs of a program in addition to the problem. */
+/** Options for the assembly of a problem's program. */
 export interface Assembly {
   /**
-   * Result of the same assembly without its restriction, which saves expanding the rows again. Cannot be combined with
-   * separate radii.
+   * Result of an equal assembly without a restriction, which saves expanding the rows again. Cannot be combined with
+   * `radii`.
    */
   readonly base?: Assembled | undefined;
-  /** Selects the rows that take part. Default: all. */
+  /** Selects the rows of the program. Default: all rows. */
   readonly includes?: ((origin: Origin) => boolean) | undefined;
   /** Changed parameters of rows. */
   readonly changes?: readonly RowParameterChange[] | undefined;
   /** Restriction of the weights that makes the non-convex rows linear. */
   readonly restriction?: Restriction | undefined;
-  /** True if limits on the tracking error are rows. False while the tracking error is minimised. */
+  /** True to include limits on the tracking error as rows; false while the tracking error is minimised. */
   readonly withTracking?: boolean;
-  /** Values around which averages are linearised. Default: the coefficients follow the bounds. */
+  /** Linearised averages. Default: the coefficients follow the bounds. */
   readonly views?: LinearisedAverages | undefined;
   /** Cutting planes of tail rows. Default: all known planes. */
   readonly planes?: readonly TailCut[] | undefined;
@@ -36,28 +36,28 @@ export interface Assembly {
   readonly radii?: ReadonlyMap<Origin, number> | undefined;
 }
 
-/** Choice of securities that makes the non-convex rows linear. */
+/** Bounds that result from a choice of securities and make the non-convex rows linear. */
 export interface Restriction {
-  /** [N], minimum weight; -Infinity if there is none. */
+  /** Minimum weights, [N]; -Infinity without a minimum. */
   readonly least: Float64Array;
-  /** [N], maximum weight; Infinity if there is none. */
+  /** Maximum weights, [N]; Infinity without a maximum. */
   readonly most: Float64Array;
-  /** Sums over securities with an upper bound. */
+  /** Upper bounds on sums of weights. */
   readonly sums: readonly UpperRow[];
 }
 
-/** Program with the rows behind its parts. */
+/** Program, with the rows from which its parts were created. */
 export interface Assembled {
   readonly program: Program;
-  /** The row behind each linear row of the program, undefined for sums of the restriction. */
+  /** Constraint row of each linear row of the program; undefined for sums of the restriction. */
   readonly linear: readonly (PlacedRow | undefined)[];
   readonly kinks: readonly PlacedRow[];
   readonly norms: readonly PlacedRow[];
-  /** Number of linear rows, at the end, that are cutting planes for tails. */
+  /** Number of cutting planes for tails, which are the last linear rows. */
   readonly planes: number;
 }
 
-/** Assembles the convex program of a problem: objective (w - b)' Sigma (w - b) and the tie-breaking term. */
+/** Assembles the convex program of a problem: objective (w - b)' Sigma (w - b) plus the tie-breaking term. */
 export function assembleProgram(problem: Problem, assembly: Assembly = {}): Assembled {
   if (assembly.base !== undefined && assembly.radii === undefined)
     return addPlanes(problem, restrict(removePlanes(assembly.base), assembly.restriction), assembly);
@@ -110,7 +110,7 @@ export function removePlanes(assembled: Assembled): Assembled {
   return { ...assembled, program: selectFirstRows(program, count), linear: linear.slice(0, count), planes: 0 };
 }
 
-/** Applies the bounds and sums of a restriction. */
+/** Applies the bounds and sums of a restriction to a program. */
 function restrict(assembled: Assembled, restriction: Restriction | undefined): Assembled {
   if (restriction === undefined) return assembled;
   const { program, linear } = assembled;
@@ -167,12 +167,12 @@ function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
   }
 }
 
-/** Returns true if a row limits the quantity that is minimised. */
+/** Returns true if a row limits the quantity that is being minimised. */
 export function isTracking({ origin, row }: PlacedRow): boolean {
   return row.form === 'norm' && origin.type === 'TrackingError';
 }
 
-/** Returns the new value of a row's parameter; undefined if unchanged. */
+/** Returns the changed value of a row's parameter; undefined if it is unchanged. */
 export function findMovedParameter(
   origin: Origin,
   parameter: string | null,
@@ -181,7 +181,10 @@ export function findMovedParameter(
   return changes?.find((change) => change.origin === origin && change.parameter === parameter)?.to;
 }
 
-/** Returns the value of a limit with the changes of its row; `outward` is the direction of widening. */
+/**
+ * Returns the value of a limit after changes to its row.
+ * @param outward direction in which the limit becomes wider
+ */
 export function computeMovedValue(
   limit: Limit,
   origin: Origin,
@@ -198,7 +201,7 @@ export function computeMovedValue(
     });
   const to = findMovedParameter(origin, limit.parameter, own);
   if (to === undefined) return limit.value;
-  const from = origin.params[limit.parameter!] as number; // Parameters behind limits are numbers.
+  const from = origin.params[limit.parameter!] as number; // parameters of limits are numbers
   return limit.value + limit.slope * (to - from);
 }
 
@@ -212,12 +215,12 @@ export function computeMovedRadius(
 }
 
 /**
- * Adds a weighted average, whose coefficients contain its bound: either the bound moves, or the row is linearised at
- * one of its values.
+ * Adds a weighted average. Its coefficients depend on the bound, so they are recomputed for a changed bound, or
+ * linearised at one value of it.
  */
 function addAverage(parts: Parts, placed: PlacedRow, row: LinearRow, { changes, views }: Assembly): void {
   const { coefficients, lower, upper } = row;
-  const average = row.average!; // Only averages reach this function.
+  const average = row.average!; // only averages reach this function
   const parameter = parameterOf(row);
   const to = findMovedParameter(placed.origin, parameter, changes);
   const view = views?.get(row);
@@ -230,7 +233,7 @@ function addAverage(parts: Parts, placed: PlacedRow, row: LinearRow, { changes, 
     );
     return;
   }
-  const value = ((to ?? (placed.origin.params[parameter!] as number)) - view.at) * view.invested; // Bounds of averages are numbers.
+  const value = ((to ?? (placed.origin.params[parameter!] as number)) - view.at) * view.invested; // bounds of averages are numbers
   parts.addLinear(
     placed,
     computeAverageCoefficients(average, view.at),
@@ -243,7 +246,7 @@ function parameterOf({ lower, upper }: LinearRow): string | null {
   return (lower ?? upper)?.parameter ?? null;
 }
 
-/** Parts of a program. */
+/** Parts of a program that is being assembled. */
 interface Parts {
   addBounds(placed: PlacedRow, name: number, lower?: number, upper?: number): void;
   addLinear(placed: PlacedRow, coefficients: Float64Array, lower?: number, upper?: number): void;
@@ -261,7 +264,7 @@ function createParts(n: number): Parts {
   const softBounds = new Map<string, Kink>();
 
   /**
-   * Adds the price of a soft bound to the objective, on one side. The bounds of a row on the same side form one kink.
+   * Adds the penalty of a soft bound to the objective, on one side. The bounds of a row on one side form a single kink.
    */
   function price(placed: PlacedRow, side: 'lower' | 'upper', name: number, at: number, soft: number): void {
     const key = `${placed.origin.index} ${side}`;
@@ -300,7 +303,7 @@ function createParts(n: number): Parts {
       kinks.push({ placed, kink });
     },
     addNorm(placed, radius) {
-      const row = placed.row as NormRow; // Only norm rows reach this function.
+      const row = placed.row as NormRow; // only norm rows reach this function
       norms.push({
         placed,
         norm: {

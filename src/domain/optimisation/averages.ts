@@ -2,20 +2,23 @@ import type { Average, LinearRow } from '../constraints/program-row.js';
 import type { MovableParameter } from './relaxation/movable-parameters.js';
 
 /**
- * Linearisation of a weighted average at one value of its bound`at`. Its row compares (numerator - at * scale *
- * denominator)'w with zero; for another bound, zero is replaced by the difference times the invested weight. Exact at
- * `at`. A sequence of views converges like Newton's method for ratios.
+ * Linearisation of a weighted average at the value `at` of its bound. The row compares (numerator - at * scale *
+ * denominator)'w with zero. For another bound, the right side becomes the difference of the bounds times the invested
+ * weight. The linearisation is exact at `at`; repeated linearisation converges like Newton's method for ratios.
  * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7).
  */
 export interface AverageLinearisation {
   readonly at: number;
-  /** Change of the compared value per unit of the bound. */
+  /** Invested weight: change of the compared value per unit of the bound. */
   readonly invested: number;
 }
 
 export type LinearisedAverages = ReadonlyMap<LinearRow, AverageLinearisation>;
 
-/** Returns views of the averages that movables change. */
+/**
+ * Returns the linearised averages that movable parameters change.
+ * @param toOf returns the bound at which a parameter's average is linearised
+ */
 export function lineariseAverages(
   movables: readonly MovableParameter[],
   weights: Float64Array,
@@ -39,15 +42,15 @@ function sumInvestedWeight({ denominator, scale }: Average, weights: Float64Arra
   return denominator.reduce((sum, value, i) => sum + value * weights[i]!, 0) * scale;
 }
 
-/** Returns the coefficients of an average with its bound at a value. */
+/** Returns the coefficients of an average for a value of its bound. */
 export function computeAverageCoefficients({ numerator, denominator, scale }: Average, at: number): Float64Array {
   return numerator.map((value, i) => value - at * scale * denominator[i]!);
 }
 
-/** Relative distance of two views at which the search ends: the next views would differ by its square. */
+/** Relative change of the linearisation points at which the search ends: the next change would be about its square. */
 const SAME = 1e-8;
 
-/** Maximum number of rounds of views: each about doubles the number of correct digits. */
+/** Maximum number of linearisation rounds. Each round about doubles the number of correct digits. */
 const VIEWS_MAX = 12;
 
 export interface LinearisedResult {
@@ -55,10 +58,10 @@ export interface LinearisedResult {
 }
 
 /**
- * Repeats a search with better views of the averages until the results equal the views. Searches once if nothing moves
- * an average.
- * @param search The search; undefined ends it.
- * @param toOf Returns the value of a movable in a result.
+ * Repeats a search, linearising the averages again each time, until the results agree with the linearisation points.
+ * Searches only once if no parameter changes an average.
+ * @param search search with given linearised averages; undefined ends the repetition.
+ * @param toOf returns the value of a movable parameter in a result.
  */
 export function searchWithExactAverages<F extends LinearisedResult>(
   movables: readonly MovableParameter[],

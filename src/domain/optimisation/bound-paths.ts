@@ -21,10 +21,10 @@ export interface PathsInput {
   readonly baseDay: Day;
 }
 
-/** Returns true if a bound of a row follows a path. */
+/** Returns true if any bound of a row follows a path. */
 export const hasBoundPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
 
-/** Returns base dates of the bounds of rows. */
+/** Returns the base dates of all bound paths in the rows. */
 export function listPathDates(rows: readonly ConstraintRow[]): Day[] {
   return rows.flatMap(({ params }) =>
     Object.values(params).flatMap((bound) =>
@@ -34,7 +34,7 @@ export function listPathDates(rows: readonly ConstraintRow[]): Day[] {
 }
 
 /**
- * Replaces bounds along a path by their values on the day of a decision.
+ * Replaces bound paths by their values on the decision day.
  * @throws Refusal NO_DATA_AT_DATE if the source index has no review on or before a base date
  */
 export function setPathValues(rows: readonly ConstraintRow[], input: PathsInput): readonly ConstraintRow[] {
@@ -44,9 +44,9 @@ export function setPathValues(rows: readonly ConstraintRow[], input: PathsInput)
 
 function setRowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   const { day, baseDay } = input;
-  const entry = findConstraintClass(row.type)!; // Documents have been validated.
+  const entry = findConstraintClass(row.type)!; // documents have been validated
   const parsed = entry.params.parse(row.params);
-  const valueAt = (base: Day): number => entry.measureOf!(parsed, parentAt(base, input)); // Classes with paths define it.
+  const valueAt = (base: Day): number => entry.measureOf!(parsed, parentAt(base, input)); // every class with bound paths defines it
   const params = Object.entries(parsed).map(([name, value]): [string, unknown] => [
     name,
     isBoundPath(value) ? computeValueOnPath(value, { day, baseDay, valueAt }) : value,

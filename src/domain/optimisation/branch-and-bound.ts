@@ -34,45 +34,45 @@ export interface BranchInput {
   readonly incumbent: ConvexSolution | undefined;
   /** Additional bound for each node. Default: none. */
   readonly certified?: CertifiedBound | undefined;
-  /** Ends at the first solution, or after a few nodes if none is found. */
+  /** True to stop at the first solution, or after a few nodes without a solution. */
   readonly isAnyEnough: boolean;
-  /** Maximum number of nodes. Default: the limit of the problem. */
+  /** Maximum number of nodes. Default: `nodesMaxOf` of the problem. */
   readonly nodesMax?: number | undefined;
 }
 
 export interface BranchOutcome {
   readonly best: ConvexSolution | undefined;
-  /** True if every choice was visited or excluded by a bound. */
+  /** True if every choice of securities was visited or excluded by a bound. */
   readonly isComplete: boolean;
-  /** Lower bound of the objective over all choices. */
+  /** Lower bound of the objective over all choices of securities. */
   readonly bound: number;
   readonly iterations: number;
 }
 
 /**
- * Maximum number of nodes of one search, about two seconds for forty securities. Counted instead of timed, so that
- * equal requests have equal results.
+ * Maximum number of nodes of one search: about two seconds for forty securities. Nodes are counted instead of timed, so
+ * that equal requests have equal results.
  */
 const NODES_MAX = 12_000;
 
-/** Same, if limits on trades or norms make a node several times as expensive. */
+/** Maximum number of nodes if limits on trades or norms make each node several times as expensive. */
 const NODES_KINKED_MAX = 4000;
 
-/** Maximum number of nodes if any solution suffices. Longer searches are abandoned. */
+/** Maximum number of nodes if any solution suffices; a longer search is abandoned. */
 const NODES_ANY_MAX = 200;
 
 /**
- * Maximum number of multiplications of one search, about half a minute if tails make a node a hundred times as
+ * Maximum number of multiplications of one search: about half a minute if tails make each node a hundred times as
  * expensive.
  */
 const WORK_MAX = 2e10;
 
-/** Minimum relative improvement of a better solution. */
+/** Minimum relative improvement over the best solution known. */
 const GAIN_MIN = 1e-12;
 
 /**
- * Finds the best choice of securities: best-first, branching on the security that is most expensive to drop, bounded by
- * the relaxation of the open decisions and by the cost of every further decision.
+ * Finds the best choice of securities by a best-first search. It branches on the security that is most expensive to
+ * drop, and bounds nodes by the relaxation of open decisions and by the cost of every further decision.
  * @cost one small solve per node: hundreds of nodes at forty securities.
  */
 export function branchAndBound({
@@ -109,7 +109,7 @@ export function branchAndBound({
   }
   return { best, isComplete: true, bound: best?.value ?? Infinity, iterations };
 
-  /** Bounds a node by its relaxation, and opens the branches that may be better. */
+  /** Bounds a node by its relaxation, and adds the branches that may contain a better solution. */
   function visit(node: Node): void {
     const closed = closeNode(node, rows);
     if (closed === undefined) return;
@@ -133,7 +133,10 @@ export function branchAndBound({
     return best === undefined || value < computeImprovementBound(best.value, GAIN_MIN);
   }
 
-  /** Decides securities for which only one decision can lead to a better solution; undefined if no decision can. */
+  /**
+   * Fixes the decisions on securities where only one alternative can lead to a better solution; undefined if the node
+   * cannot contain a better one.
+   */
   function narrow(node: Node, solution: ConvexSolution, moves: Moves): Narrowed | undefined {
     const { value } = solution;
     const held = moves.hold.map((cost) => value + cost);
@@ -163,7 +166,7 @@ export function branchAndBound({
     return { ...node, names, shares: proven?.shares ?? node.shares, bound, held, dropped, ...warmStartOf(solution) };
   }
 
-  /** Makes the securities of the node satisfy every row. Returns a solution if that succeeds directly. */
+  /** Solves the node with its present holdings fixed. Returns the solution if it satisfies every row. */
   function finishOf({ large, names }: Node, { weights, tail, planes }: ConvexSolution): ConvexSolution | undefined {
     const held = markHeld(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
     if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum))
@@ -185,7 +188,7 @@ export function branchAndBound({
   }
 }
 
-/** Returns the maximum number of nodes of a search for the best choice. */
+/** Returns the default maximum number of nodes for a problem. */
 export function nodesMaxOf({ rows }: Pick<Problem, 'rows'>): number {
   const isKinked = rows.some(({ row }) => row.form === 'distance' || row.form === 'norm' || row.form === 'tail');
   return isKinked ? NODES_KINKED_MAX : NODES_MAX;

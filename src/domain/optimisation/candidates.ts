@@ -2,20 +2,20 @@ import type { Composer, Composition } from '../books/compositions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import { findLastAtMost } from '../numbers/search.js';
 
-/** Securities among which weights are chosen. */
+/** Candidate securities of an optimisation. */
 export interface Candidates {
-  /** Columns of the market, ascending, [N]. */
+  /** Market columns, ascending, [N]. */
   readonly columns: Int32Array;
-  /** Weights of the optimised index, zero for securities outside it, [N]. */
+  /** Weights of the optimised index, zero for other securities, [N]. */
   readonly index: Float64Array;
 }
 
-/** Candidates: only the securities of an index, or also those of its universe. */
+/** Choice of candidates: the securities of the index, or every security of its universe. */
 export type CandidateNames = 'parent' | 'universe';
 
 /**
  * Returns the candidates at a composition of an index: its securities, and optionally every security of its universe
- * with a price at the decision. A derived index has the universe of its rule-based root index.
+ * with a price at the decision. The universe of a derived index is that of its rule-based root index.
  */
 export function listCandidates(
   composer: Composer,
@@ -32,7 +32,7 @@ export function listCandidates(
   return { columns, index: Float64Array.from(columns, (column) => own.get(column) ?? 0) };
 }
 
-/** Returns the rule-based index from which a derived index originates. */
+/** Returns the rule-based root index from which a derived index originates. */
 function rootOf(composer: Composer, indexId: string): string {
   const document = composer.document(indexId);
   return isDerivedDocument(document) ? rootOf(composer, document.derivation.source_index_id) : indexId;

@@ -12,70 +12,73 @@ import { findThreshold } from './restriction.js';
 import { evenShares, relaxShares, type CountedProgram, type ShareAnswer } from './share-relaxation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** Problem with the optimum of its convex rows. */
+/** Choice problem, with the optimum of its convex relaxation. */
 export interface BoundedChoice {
   readonly problem: Problem;
   readonly rows: readonly NonConvexRow[];
   readonly relaxed: ConvexSolution;
 }
 
-/** Bounds on the objective of all choices of securities. */
+/** Lower bounds on the objective over choices of securities. */
 export interface CertifiedBound {
-  /** Over all choices. */
+  /** Bound over all choices. */
   readonly bound: number;
   /**
-   * Bounds the objective over choices that agree with some decisions, starting from the shares of similar decisions.
+   * Returns a bound over the choices that agree with given decisions, starting from the shares of similar decisions.
    */
   readonly over: (names: Uint8Array, shares: Float64Array) => ShareAnswer | undefined;
   /** [N] */
   readonly shares: Float64Array;
-  /** Raises the bound by a long search, see `proveBound`. */
+  /** Raises the bound by a longer search; see `proveBound`. */
   readonly prove: (known: KnownChoice) => number | undefined;
 }
 
-/** Iterations of the relaxation: at first, after a step of the split, and with further decisions. */
+/** Maximum iterations of the share relaxation: at first, after a step of the split, and after a branching decision. */
 const TURNS_FIRST = 24;
 const TURNS_STEP = 12;
 const TURNS_NODE = 5;
 
 /**
- * Minimum share of an open security. With less, securities that the relaxation dropped would not return within a few
- * iterations.
+ * Minimum share of an undecided security. With a smaller share, securities that the relaxation dropped would not return
+ * within a few iterations.
  */
 const SHARE_MIN = 0.01;
 
-/** Steps of the split. After a dozen the bound rises by less than a hundredth. */
+/** Number of Newton steps for the split. After a dozen steps the bound rises by less than one per cent. */
 const STEPS = 12;
 
 /**
- * Maximum number of securities for which the split is optimised. Each step takes a dozen factorisations, two seconds in
+ * Maximum number of securities for which the split is optimised: each step takes a dozen factorisations, two seconds in
  * total.
  */
 const SOUGHT_NAMES_MAX = 600;
 
-/** Maximum number of securities with a bound: with a proportional split about five seconds. */
+/** Maximum number of securities for which a bound is computed: about five seconds with a proportional split. */
 const NAMES_MAX = 1500;
 
-/** Trials of the length of a step, a third each. */
+/** Maximum number of step lengths that are tried. Each is a third of the previous length. */
 const TRIALS = 5;
 
-/** First share of the largest proportional split: inside, where the barrier is finite. */
+/** Initial fraction of the largest proportional split, inside the region where the barrier is finite. */
 const START = 0.95;
 
-/** Weight of the barrier in the first step, as a share of the bound, and its decrease from step to step. */
+/**
+ * Weight of the barrier in the first step as a fraction of the bound, and the factor by which it decreases in each
+ * step.
+ */
 const BARRIER = 0.1;
 const DECREASE = 0.8;
 
-/** Weight of the curvature of the bound by each part. It decreases as the square root of the part increases. */
+/** Weight of the diagonal curvature of the bound, which decreases as the square root of each part increases. */
 const DAMPING = 0.2;
 
-/** Minimum share of a part that a step leaves. */
+/** Minimum fraction of a part that remains after a step. */
 const PART_MIN = 0.1;
 
 /**
  * Bounds the objective over all choices of a number of securities: see `relaxShares`.
- * @returns undefined for objectives that are not a fixed quadratic, for soft rows, without counted securities, and for
- *   more than `NAMES_MAX`
+ * @returns undefined for objectives that are not a fixed quadratic, for soft rows, without a count row, and for more
+ * than `NAMES_MAX` securities
  * @cost a dozen to a hundred factorisations a step
  */
 export function certifiedBound(solvers: Solvers, choice: BoundedChoice): CertifiedBound | undefined {
@@ -97,27 +100,27 @@ export function certifiedBound(solvers: Solvers, choice: BoundedChoice): Certifi
   };
 }
 
-/** Returns the bound of `proveBound`; undefined where there is none. */
+/** Returns the bound of `proveBound`; undefined if the problem has none. */
 export function proveChoice(solvers: Solvers, choice: BoundedChoice, terms: ProofTerms): number | undefined {
   const counted = countedProgram(choice);
   return counted && proveBound(solvers, counted, terms);
 }
 
-/** Parts of the variances with the bound that they give. */
+/** Split of the variances, with the bound that results from it. */
 interface BoundingSplit {
   readonly split: Float64Array;
   readonly answer: ShareAnswer;
 }
 
 /**
- * Finds the split of the variances with the best bound by Newton's method, with the logarithm of the determinant of the
- * remainder as a barrier.
+ * Finds the split of the variances with the best bound by Newton's method. The barrier is the logarithm of the
+ * determinant of the covariance without the split part.
  * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4), for the best split, found there by semidefinite
- *   programming.
+ * programming.
  */
 function bestSplit({ solver, algebra }: Solvers, counted: CountedProgram): BoundingSplit | undefined {
   const { n } = counted.program;
-  const metric = counted.program.metric!; // A counted program has one.
+  const metric = counted.program.metric!; // a counted program has a metric
   const names = new Uint8Array(n);
   const relax = (split: Float64Array, shares: Float64Array, turnsMax: number) =>
     relaxShares(solver, counted, split, { names, shares, shareMin: SHARE_MIN, turnsMax });
@@ -155,7 +158,7 @@ function bestSplit({ solver, algebra }: Solvers, counted: CountedProgram): Bound
   return best;
 }
 
-/** Returns undefined if the relaxation gives no bound. */
+/** Returns the program and count rows for the relaxation; undefined if the relaxation gives no bound. */
 function countedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgram | undefined {
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const { program } = relaxed.assembled;
@@ -164,21 +167,24 @@ function countedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgr
   return { valueAt: (weights) => computeGoalValue(problem, weights), program, counts, threshold: findThreshold(rows) };
 }
 
-/** Returns true if some rows may be violated at a price. */
+/** Returns true if any row may be violated at a penalty. */
 export function isSoft({ rows, kinks }: Pick<Program, 'rows' | 'kinks'>): boolean {
   return (
     rows.penalty.some(Number.isFinite) || kinks.some(({ limit, penalty }) => limit !== null && Number.isFinite(penalty))
   );
 }
 
-/** Covariance without the split part. */
+/** Covariance without the split part, in factored form. */
 interface Rest {
   /** [N x N] */
   readonly inverse: Float64Array;
   readonly logDeterminant: number;
 }
 
-/** Returns undefined if the remainder is not positive definite. @cost n^3 */
+/**
+ * Factors the covariance without the split part; undefined if it is not positive definite.
+ * @cost n^3
+ */
 function factorRest(algebra: DenseAlgebra, metric: Metric, split: Float64Array): Rest | undefined {
   const { n } = metric;
   return algebra.scope(() => {
@@ -205,7 +211,7 @@ interface Ascent {
   readonly weight: number;
 }
 
-/** Returns the direction in which bound and barrier rise, [N]. */
+/** Returns the Newton direction that raises the sum of bound and barrier, [N]. */
 function newtonStep(algebra: DenseAlgebra, { answer, split, rest: { inverse }, weight }: Ascent): Float64Array {
   const n = split.length;
   const { weights, shares } = answer;

@@ -7,7 +7,10 @@ import { isRuledOut, createMeasureProblem, MEASURE_TOLERANCE } from './measure-p
 import { minimiseMeasure } from './search.js';
 import type { Trials } from './trials.js';
 
-/** Returns the moves of a row of the highest priority, given moves that are each sufficient, cheapest first. */
+/**
+ * Returns the cheapest move of a row with the highest priority value.
+ * @param moves moves each of which suffices, cheapest first.
+ */
 export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {
   const highest = moves.reduce((most, { movable }) => Math.max(most, movable.origin.priority), 0);
   const first = moves.find(({ movable }) => movable.origin.priority === highest);
@@ -16,15 +19,15 @@ export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {
 
 export interface JointMoves {
   readonly trials: Trials;
-  /** Moves of the convex rows that are sufficient for them. */
+  /** Moves that make the convex rows feasible. */
   readonly moves: readonly ParameterMove[];
   /** Rows that may be relaxed. */
   readonly origins: readonly Origin[];
 }
 
 /**
- * Rounds moves outward and adds moves of non-convex rows that are still violated, highest priority first. Moves one
- * parameter if that is sufficient, otherwise several, such that none can be smaller.
+ * Rounds moves outward, and adds moves of non-convex rows that are still violated, highest priority value first. Moves
+ * a single parameter if that suffices, otherwise several parameters, none of which could move less.
  */
 export function jointMoves(
   solvers: Solvers,
@@ -48,7 +51,7 @@ interface WayMove extends ParameterMove {
   readonly movable: Way;
 }
 
-/** Returns the smallest moves along some parameters that are sufficient together, highest priority first. */
+/** Returns the smallest moves of several parameters that together suffice, highest priority value first. */
 function leastWays(
   ways: readonly Way[],
   isEnough: (moves: readonly WayMove[]) => boolean,
@@ -58,7 +61,7 @@ function leastWays(
     movable: way,
     to: halve({ ...way, within: EXACT }, (to) => isEnough([...others, { movable: way, to }])),
   });
-  /** Shortens sufficient moves as far as possible given the others, last ones first. */
+  /** Shortens moves that suffice as far as the other moves allow, last move first. */
   const shorten = (taken: readonly WayMove[]): readonly WayMove[] =>
     taken.reduceRight<readonly WayMove[]>((moves, each) => {
       const others = moves.filter((move) => move !== each);
@@ -76,7 +79,7 @@ function leastWays(
   return undefined;
 }
 
-/** Range and direction in which each parameter of a non-convex row may be relaxed. */
+/** Limit up to which each parameter of a non-convex row can be relaxed. */
 const WAYS: Readonly<
   Record<string, { readonly end: (names: number, params: Origin['params']) => number; readonly isWhole: boolean }>
 > = {
@@ -84,15 +87,15 @@ const WAYS: Readonly<
   maximum: { end: (names) => names, isWhole: true },
   threshold: { end: () => 1e-9, isWhole: false },
   single: { end: () => 1, isWhole: false },
-  // A trigger is at most the single limit, as the class requires.
+  // the class requires a trigger of at most the single limit
   trigger: { end: (_, { single }) => single as number, isWhole: false },
   aggregate: { end: () => 1, isWhole: false },
 };
 
-/** Tolerance of a least change that is reported, relative to 1 and the parameter. */
+/** Tolerance of a reported least move, relative to 1 and the parameter. */
 export const EXACT = 1e-9;
 
-/** Number of halvings of a fraction in the search for the least change. */
+/** Maximum number of bisection steps in the search for the least move of a fraction. */
 const HALVINGS = 34;
 
 interface Way {
@@ -104,7 +107,7 @@ interface Way {
   readonly isWhole: boolean;
 }
 
-/** Returns the parameters of non-convex rows that may be relaxed. */
+/** Returns the parameters of non-convex rows that may be relaxed, with their ranges. */
 function waysOf(problem: Problem, among: readonly Origin[]): Way[] {
   const origins = new Set(listNonConvexRows(problem).map(({ origin }) => origin));
   return [...origins].flatMap((origin) =>
@@ -118,7 +121,7 @@ function waysOf(problem: Problem, among: readonly Origin[]): Way[] {
   );
 }
 
-/** Returns the parameters of non-convex rows as movables. */
+/** Returns the parameters of non-convex rows in the form of movable parameters. */
 export function choiceMovables(problem: Problem, among: readonly Origin[]): MovableParameter[] {
   return waysOf(problem, among).map(({ origin, parameter, from, end }) => ({
     origin,
@@ -132,7 +135,7 @@ export function choiceMovables(problem: Problem, among: readonly Origin[]): Mova
   }));
 }
 
-/** Returns true if a parameter of a row counts securities. */
+/** Returns true if a parameter is a number of securities. */
 export function isCount({ kind, unit, type }: Origin, parameter: string): boolean {
   return kind === 'ineq' && unit === 'count' && type !== 'EffectiveNumber' && WAYS[parameter]?.isWhole === true;
 }
@@ -144,15 +147,15 @@ export interface ChoiceMoves {
   /** Tolerance of the least move, relative to 1 and the parameter. */
   readonly within: number;
   /**
-   * Convex rows that are moved as well. Limits on distances and tails need no bisection; caps combined with counts need
-   * little.
+   * Convex rows that may move as well. Limits on distances and tails need no bisection; maximum weights need few
+   * bisection steps.
    */
   readonly convex: 'all' | 'sought' | 'distances';
 }
 
 /**
- * Returns the least moves of single parameters for which the search succeeds, cheapest first. They are not minimal if
- * the work limit is reached.
+ * Returns the least moves of single parameters that each suffice, cheapest first. The moves are not minimal if the work
+ * limit is reached.
  */
 export function choiceMoves(
   solvers: Solvers,
@@ -172,14 +175,15 @@ export function choiceMoves(
       end: from + direction * Math.min(room, CONVEX_MOVE_MAX * size),
       isWhole: false,
     }));
-  // Distances first: the nearest choice needs one search, and halvings of the others may use up the work.
+  // Distances come first: their nearest choice needs one search, and bisections of the other parameters may use up the
+  // work limit.
   const [near, others] = [true, false].map((isNear) => convex.filter(({ origin }) => distances.has(origin) === isNear));
   return [...near!, ...waysOf(problem, origins), ...others!]
     .flatMap((way) => leastMove(solvers, problem, { ...way, trials, within }) ?? [])
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
 }
 
-/** Returns true if a parameter is a limit on a tail, or the maximum of single securities. */
+/** Returns true if a parameter is a limit on a tail, or a maximum weight. */
 function isSought({ rows }: Problem, { origin, parameter }: MovableParameter): boolean {
   return rows.some(
     (each) =>
@@ -188,7 +192,7 @@ function isSought({ rows }: Problem, { origin, parameter }: MovableParameter): b
   );
 }
 
-/** Maximum relative move of a convex parameter if the choice of securities fails: fractions need no more. */
+/** Maximum relative move of a convex parameter when the choice of securities fails; moves of fractions are smaller. */
 const CONVEX_MOVE_MAX = 10;
 
 interface Search extends Way {
@@ -196,14 +200,14 @@ interface Search extends Way {
   readonly within: number;
 }
 
-/** Smallest value of a parameter that was found, with its proven bound. */
+/** Smallest sufficient value of a parameter that was found, with its proven bound. */
 interface Least {
   readonly to: number;
-  /** Value up to which no value is sufficient: equals `to` if that is proven to be the least. */
+  /** Value up to which no value suffices; equals `to` if `to` is proven to be the smallest. */
   readonly bound: number;
 }
 
-/** Finds the least move of one parameter for which the search succeeds. */
+/** Finds the least move of one parameter that suffices. */
 function leastMove(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
   const least = leastDistance(problem, search) ?? leastTail(problem, search) ?? leastByHalving(problem, search);
   if (least === undefined) return undefined;
@@ -212,12 +216,12 @@ function leastMove(solvers: Solvers, problem: Problem, search: Search): Moved[] 
   return isProven ? moved : moved?.map((move) => ({ ...move, bound: least.bound }));
 }
 
-/** Finds the smallest feasible limit of a distance, from the weights nearest to its reference. */
+/** Finds the smallest feasible limit on a distance: the distance of the feasible weights nearest to the reference. */
 function leastDistance(problem: Problem, { trials, origin, from, end }: Search): Least | undefined {
   const placed = problem.rows.find((each) => each.origin === origin);
   if (placed?.row.form !== 'distance' || !trials.isWithin(1)) return undefined;
   const { limit } = placed.row;
-  const calm = createMeasureProblem(problem, placed)!; // Every distance has one.
+  const calm = createMeasureProblem(problem, placed)!; // every distance row has a measure problem
   const least = minimiseMeasure(trials.solvers, calm);
   if (least === undefined) return undefined;
   const at = (distance: number) => from + Math.max(distance - limit.value, 0) / limit.slope;
@@ -229,7 +233,7 @@ function leastDistance(problem: Problem, { trials, origin, from, end }: Search):
   };
 }
 
-/** Finds the smallest feasible limit on a tail: the smallest average over choices that satisfy the other rows. */
+/** Finds the smallest feasible limit on a tail: the smallest tail average over choices that satisfy the other rows. */
 function leastTail(problem: Problem, { trials, origin, from, end }: Search): Least | undefined {
   const row = problem.rows.find((each) => each.origin === origin)?.row;
   if (row?.form !== 'tail' || !trials.isWithin(1)) return undefined;
@@ -259,7 +263,10 @@ function leastByHalving(problem: Problem, search: Search): Least | undefined {
   return { to, bound: isWhole && Math.abs(to - bound) === 1 ? to : bound };
 }
 
-/** Returns the smallest value that is not ruled out without a search; undefined if none is, or all are. */
+/**
+ * Returns the smallest value that the counts of securities do not rule out; undefined if all or no values are ruled
+ * out.
+ */
 function leastByCounts(problem: Problem, search: Search): number | undefined {
   const { origin, parameter, from, end, isWhole } = search;
   const isOut = (to: number) => isRuledOut(problem, { changes: [{ origin, parameter, to }] });
@@ -271,7 +278,10 @@ function leastByCounts(problem: Problem, search: Search): number | undefined {
 /** Tolerance of sums of weights. */
 const ROUNDING = 2e-10;
 
-/** Returns the minimum number of securities in a count: parity holds every security with a risk budget. */
+/**
+ * Returns the minimum number of securities that a count row must allow: risk parity holds every security with a risk
+ * budget.
+ */
 export function namesOfParity({ goal, rows }: Problem, counted: Origin): number {
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return 0;
   const { budgets } = goal.numerator;
@@ -281,15 +291,18 @@ export function namesOfParity({ goal, rows }: Problem, counted: Origin): number 
   return Math.max(0, ...counts);
 }
 
-/** Returns the distance at which two values of a parameter count as equal. */
+/** Returns the maximum difference of two values of a parameter that count as equal. */
 function toleranceAt({ isWhole, within }: Pick<Search, 'isWhole' | 'within'>, value: number): number {
   return isWhole ? 0 : 2 * within * Math.max(1, Math.abs(value));
 }
 
-/** Factor of the steps away from a value that is ruled out, for fractions and for numbers of securities. */
+/** Growth factor of the steps away from a value that is ruled out, for fractions and for numbers of securities. */
 const GROWTH = { fraction: 32, whole: 2 } as const;
 
-/** Same as `halve` if the value is probably near the start of the search: by growing steps, then by bisection. */
+/**
+ * Finds the value like `halve`, but by growing steps from the start followed by bisection; faster if the value is near
+ * the start.
+ */
 function halveFrom(search: Way & Pick<Search, 'within'>, succeeds: (to: number) => boolean): number {
   const { from, end, isWhole, within } = search;
   const side = Math.sign(end - from);
@@ -304,10 +317,7 @@ function halveFrom(search: Way & Pick<Search, 'within'>, succeeds: (to: number) 
   return halve({ ...search, from: near }, succeeds);
 }
 
-/**
- * Finds by bisection the value nearest to the start of the search at which it succeeds. It succeeds at the end of the
- * interval.
- */
+/** Finds by bisection the value nearest to `from` at which the test succeeds. It must succeed at `end`. */
 function halve(
   { from, end, isWhole, within }: Way & Pick<Search, 'within'>,
   succeeds: (to: number) => boolean,

@@ -6,21 +6,24 @@ import { findBestLargeSecurities } from './large-securities.js';
 import type { Found, RestrictedSolves, SearchInput } from './restricted-solves.js';
 import { listPositions, markHeld } from './restriction.js';
 
-/** Share of excess securities dropped in one step. The last ones are dropped one at a time. */
+/**
+ * Fraction of the excess securities that is dropped in one step, and number of excess securities below which they are
+ * dropped one by one.
+ */
 const DROP_SHARE = 0.1;
 const DROP_SINGLY = 20;
 
 export interface ChoiceInput {
   readonly input: SearchInput;
   readonly counts: readonly CountRow[];
-  /** Minimum weight of a held security. 0: none. */
+  /** Minimum weight of a held security; 0 without a minimum. */
   readonly threshold: number;
   readonly solves: RestrictedSolves;
 }
 
 /**
- * Returns a function that finds a choice that satisfies every row, from a start that may hold too many securities; the
- * function returns undefined if it finds none.
+ * Returns a function that finds a choice of securities that satisfies every row; undefined if it finds none. The start
+ * of its search may hold too many securities.
  */
 export function createChoice(
   algebra: DenseAlgebra,
@@ -43,7 +46,7 @@ export function createChoice(
       if (result !== undefined && (best === undefined || result.solution.value < best.solution.value)) best = result;
     };
     for (const { held, value } of raise(enough)) {
-      if (best !== undefined && value >= best.solution.value) break; // The next ones hold fewer securities.
+      if (best !== undefined && value >= best.solution.value) break; // later choices hold fewer securities
       if (concentrations.length === 0) take(held);
       else {
         const least = solves.solveWithin(solves.restrictLoosely(held, true))?.value;
@@ -57,12 +60,12 @@ export function createChoice(
     return best;
   }
 
-  /** Drops securities of least saliency until no group holds too many. */
+  /** Drops the securities of least saliency until no group holds too many. */
   function prune(start: Uint8Array): Uint8Array | undefined {
     let held: Uint8Array = start.slice();
     const retained = markRequiredSecurities(options.base.program);
     let solution = solveLoose(held);
-    // An infeasible start is widened to every security.
+    // An infeasible start is extended to every security.
     if (solution === undefined)
       return held.includes(0) ? prune(new Uint8Array(problem.index.length).fill(1)) : undefined;
     let order: readonly number[] | undefined;
@@ -84,14 +87,14 @@ export function createChoice(
         continue;
       }
       if (solves.isExhausted()) return undefined;
-      // The others cannot replace one of them, so it is kept.
+      // The remaining securities cannot replace a dropped one, so all dropped ones are kept.
       for (const i of next.dropped) retained[i] = 1;
     }
   }
 
   /**
-   * Returns choices of securities that can all reach the threshold: the held ones, with a decreasing number of those
-   * below it. Each has the value of its weights without the threshold.
+   * Yields choices of securities that can all reach the minimum weight, by dropping more and more securities below it.
+   * Each choice has the objective value without the minimum.
    */
   function* raise(start: Uint8Array): Generator<{ readonly held: Uint8Array; readonly value: number }> {
     let held = start;
@@ -118,7 +121,10 @@ export function createChoice(
     }
   }
 
-  /** Chooses the securities that may exceed each trigger: the best number of largest ones by weight. */
+  /**
+   * Chooses the securities that may exceed the triggers: the largest ones by weight, in the number with the best
+   * objective.
+   */
   function concentrate(held: Uint8Array): Found | undefined {
     if (concentrations.length === 0) return finish({ held, short, large: [], isFinal: true });
     const solution = solveLoose(held);
@@ -133,7 +139,7 @@ export function createChoice(
   }
 }
 
-/** Adds the largest index weights to groups with too few securities. */
+/** Adds the securities with the largest index weights to groups with too few securities. */
 function fillCounts(held: Uint8Array, { problem }: SearchInput, counts: readonly CountRow[]): Uint8Array {
   const next = held.slice();
   for (const row of counts) {

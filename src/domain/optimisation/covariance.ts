@@ -30,35 +30,39 @@ import {
 import { refuseInsufficientRisk, type RequestedWindow } from './insufficient-risk.js';
 import { readScenarioReturns, type Scenarios } from './scenario-returns.js';
 
-/** Risk model of an optimisation: annualised, over every requested security. */
+/** Annualised risk model of an optimisation, with every requested security. */
 export interface RiskEstimate {
   readonly metric: Metric;
-  /** Sessions of a year, used to annualise. */
+  /** Number of sessions per year, used for annualising. */
   readonly periods: number;
   /**
-   * Returns annualised arithmetic mean returns, [N]; the mean of the others for a security that is not covered.
-   * @throws Refusal RISK_INSUFFICIENT_DATA if there are too few observations next to a stored model
+   * Returns annualised arithmetic mean returns, [N]; the mean of the other securities for a security that is not
+   * covered.
+   * @throws Refusal RISK_INSUFFICIENT_DATA if a stored model is used and the window has too few observations
    */
   means(): Float64Array;
-  /** @throws Refusal RISK_INSUFFICIENT_DATA */
+  /**
+   * Returns the returns of the securities by scenario.
+   * @throws Refusal RISK_INSUFFICIENT_DATA
+   */
   readonly scenarios: (sessions: number | null) => Scenarios;
   readonly coverage: Coverage;
-  /** True if there were too few observations, so that the identity replaces the covariance. */
+  /** True if the identity replaces the covariance, because there were too few observations. */
   readonly isIdentity: boolean;
 }
 
-/** Ratio of securities to observations above which loadings cost less than the whole matrix. */
+/** Ratio of securities to observations above which loadings cost less than a dense matrix. */
 const NAMES_PER_OBSERVATION = 1.8;
 
-/** Terms of an estimate. */
+/** Options of an estimate. */
 export interface RiskTerms {
-  /** State of the previous estimate, if the window rolls. */
+  /** State of the previous estimate, for a rolling window. */
   readonly memory?: RiskMemory;
   /** Estimator. Default: constant correlation, in the form that suits the shape of the panel. */
   readonly estimator?: RiskEstimator | null | undefined;
 }
 
-/** State that estimates of a rolling window pass on. */
+/** State that one estimate of a rolling window passes on to the next. */
 export interface RiskMemory {
   readonly gram: RollingGram;
 }
@@ -72,9 +76,9 @@ export function createRiskMemory(engine: Engine, past: GramHistory | null = null
  * Estimates the covariance of securities over a window, shrunk towards constant correlation, in the form that suits the
  * shape of the panel. A security without enough returns in the window gets the mean variance and no correlation, so
  * that only rows move it away from its index weight.
- * @param columns of the market, ascending, [N].
- * @cost T N^2 / 2 multiply-adds, less the rows that the previous estimate shares; T N while there are far more
- *   securities than observations.
+ * @param columns market columns, ascending, [N].
+ * @cost T N^2 / 2 multiply-adds, less the rows shared with the previous estimate; T N while there are far more
+ * securities than observations.
  */
 export function estimateRisk(
   engine: Engine,
@@ -137,20 +141,20 @@ export function estimateRisk(
   };
 }
 
-/** Use of a stored model. */
+/** Options for reading a stored model. */
 interface StoredUse {
   readonly window: RequestedWindow;
   /** Session of the decision. */
   readonly decision: number;
-  /** Keeps a factor model as loadings and specific variances, if the task has them. */
+  /** True to keep a factor model as loadings and specific variances, if the model has them. */
   readonly byFactors?: boolean;
 }
 
 /**
- * Returns the covariance of a stored model over securities, with the means of a window.
+ * Returns the covariance of a stored model for the securities, with mean returns over a window.
  * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES
  * @cost of the rows of the securities, or of their exposures; a pass over the returns of the window if means are
- *   requested
+ * requested
  */
 export function readStoredRisk(
   model: StoredModel,
@@ -167,7 +171,7 @@ export function readStoredRisk(
     metric: (byFactors ? readFactorMetric(model, names) : undefined) ?? readStoredMetric(model, names),
     means: () => (means ??= computeWindowMeans(window, coverage, columns)),
     scenarios: readScenarioReturns(window, columns),
-    // Every security has an estimate, whether or not the window covers it.
+    // A stored model has an estimate for every security, whether or not the window covers it.
     coverage: { ...coverage, excluded: new Map() },
     isIdentity: false,
   };
@@ -177,7 +181,7 @@ function readStoredMetric(model: StoredModel, names: SecuritiesOfDecision): Metr
   return createDenseMetric(readModelCovariance(model, names), names.identifiers.length);
 }
 
-/** Returns undefined for a model without factors. */
+/** Returns the factor form of a stored model; undefined for a model without factors. */
 function readFactorMetric(model: StoredModel, names: SecuritiesOfDecision): Metric | undefined {
   const factored = readModelFactors(model, names);
   return factored && createFactorMetric(factored.loadings, factored.specific);
@@ -193,8 +197,8 @@ function computeWindowMeans(window: RequestedWindow, coverage: Coverage, columns
 }
 
 /**
- * Returns the estimate as loadings; undefined if the target pulls correlations below zero, which loadings cannot
- * represent.
+ * Estimates the covariance in the form of loadings; undefined if the shrinkage target has negative correlations, which
+ * loadings cannot represent.
  */
 function computeCovarianceFromLoadings(
   engine: Engine,
@@ -214,7 +218,7 @@ function computeCovarianceFromLoadings(
   return covariance.target.common >= 0 ? { metric: loadingsOf(covariance), means } : undefined;
 }
 
-/** Returns an estimator's covariance of the covered securities. Must run inside an engine's scope. */
+/** Estimates the covariance of the covered securities with a given estimator. Must run inside an engine scope. */
 function toEstimated(
   engine: Engine,
   window: ReturnWindow,
@@ -257,7 +261,10 @@ function identity(n: number): Metric {
   return createFactorMetric(new Float64Array(0), new Float64Array(n).fill(1));
 }
 
-/** Returns annualised means of the columns of a panel. @param periods sessions of a year */
+/**
+ * Returns the annualised means of the columns of a panel.
+ * @param periods sessions of a year
+ */
 function columnMeans(panel: Float64Array, n: number, periods: number): Float64Array {
   const means = new Float64Array(n);
   for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) means[i]! += panel[at + i]!;
@@ -266,8 +273,8 @@ function columnMeans(panel: Float64Array, n: number, periods: number): Float64Ar
 }
 
 /**
- * Returns the shrunk covariance as loadings: each row of the panel is a factor, and the common part of the target is
- * one more.
+ * Returns the shrunk covariance as loadings: each row of the panel is a factor, and the common part of the target is a
+ * further factor.
  */
 function loadingsOf({ panel, observations, assets, intensity, target, scale }: LowRankCovariance): Metric {
   const k = observations + 1;
@@ -283,13 +290,13 @@ function loadingsOf({ panel, observations, assets, intensity, target, scale }: L
   );
 }
 
-/** Returns positions of the covered securities among the requested ones. */
+/** Returns the positions of the covered securities among the requested securities. */
 function placesOf(coverage: Coverage, columns: Int32Array): Int32Array {
   const covered = new Set(coverage.columns);
   return Int32Array.from(columns.keys()).filter((place) => covered.has(columns[place]!));
 }
 
-/** Extends the metric to every requested security: uncovered ones get only the mean variance. */
+/** Extends a metric to every requested security: an uncovered security gets the mean variance and no covariances. */
 export function spread(covered: Metric, coverage: Coverage, columns: Int32Array): Metric {
   const n = columns.length;
   if (covered.n === n) return covered;
@@ -317,7 +324,7 @@ export function spread(covered: Metric, coverage: Coverage, columns: Int32Array)
   return createDenseMetric(matrix, n);
 }
 
-/** Returns means over every requested security, computed on demand. */
+/** Returns a function that computes mean returns of every requested security on demand. */
 function meansOver(means: Float64Array, coverage: Coverage, columns: Int32Array): () => Float64Array {
   let all: Float64Array | undefined;
   return () => (all ??= spreadMeans(means, coverage, columns));

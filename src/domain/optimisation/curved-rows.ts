@@ -6,7 +6,7 @@ import { computeMovedRadius, computeMovedValue, type Assembly } from './assemble
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut, TailCuts } from './tails/tail-cuts.js';
 
-/** Row with a limit on a curved measure of the weights: a length, or the average of a tail. */
+/** Row with a limit on a curved measure of the weights: a norm, or the average of a tail. */
 export interface PlacedCurve {
   readonly origin: Origin;
   readonly row: CurvedRow;
@@ -23,7 +23,7 @@ export function measureOf(problem: Pick<Problem, 'metric'>, row: CurvedRow, weig
     : computeTailAverage(computeOutcomes(row.goal, weights), countTailScenarios(row.goal));
 }
 
-/** Returns the largest allowed measure, with the changes of a row. */
+/** Returns the largest allowed measure of a row after changes to it. */
 export function findLargestMeasure(
   { origin, row }: PlacedCurve,
   { changes, radii }: Pick<Assembly, 'changes' | 'radii'>,
@@ -35,12 +35,12 @@ export function findLargestMeasure(
     : computeMovedValue(row.limit, origin, changes, 1);
 }
 
-/** Returns the value of the client's parameter at a measure. */
+/** Returns the client's parameter value that corresponds to a measure. */
 export function findParameterAtMeasure(row: CurvedRow, measure: number): number {
   return row.form === 'norm' ? row.parameterOf(measure) : measure;
 }
 
-/** Returns the root of (w - c)' M (w - c). */
+/** Returns the norm of a row: the root of (w - c)' M (w - c). */
 export function computeRowNorm(
   { metric }: Pick<Problem, 'metric'>,
   { centre, metric: kind }: NormRow,
@@ -51,10 +51,10 @@ export function computeRowNorm(
   return Math.sqrt(offset.reduce((sum, value) => sum + value * value, 0));
 }
 
-/** Excess of a measure over its limit that is still accepted, relative to 1 + the limit. */
+/** Accepted excess of a measure over its limit, relative to 1 + the limit. */
 const TOLERANCE = 1e-9;
 
-/** Returns the excess of a measure over its limit, zero within rounding. */
+/** Returns the excess of a measure over its limit; zero if it is only rounding. */
 export function computeExcess(
   problem: Pick<Problem, 'metric'>,
   placed: PlacedCurve,
@@ -66,15 +66,15 @@ export function computeExcess(
   return measure > createPlane(most) ? measure - most : 0;
 }
 
-/** Returns the largest accepted measure at a limit, rounding included. */
+/** Returns the largest accepted measure for a limit, including rounding. */
 function createPlane(most: number): number {
   return most + TOLERANCE * (1 + most);
 }
 
 /**
- * Returns cutting planes for the tails that exceed their limits at some weights: rows of the next program. If the
- * program had only some planes, a known violated plane is used before a new one.
- * @param among Planes of the program. Default: all known ones.
+ * Returns cutting planes for the tails that exceed their limits at some weights, as rows of the next program. A known
+ * violated plane that the program lacks is preferred to a new one.
+ * @param among planes of the program. Default: all known planes.
  */
 export function createTangentPlanes(
   problem: Problem,
@@ -93,7 +93,7 @@ export function createTangentPlanes(
   });
 }
 
-/** Returns the most violated known plane of a tail that was not in the program. */
+/** Returns the most violated of the known planes of a tail that the program lacks. */
 function findMostExceededRow(
   { known }: TailCuts,
   goal: TailGoal,
@@ -111,7 +111,7 @@ function findMostExceededRow(
   return found;
 }
 
-/** Returns true if a row is part of a program. A soft row is part of it only at a limit that was found for it. */
+/** Returns true if a row is part of the program. A soft row is part of it only if a limit was found for it. */
 function isStated({ origin }: PlacedRow, { includes, radii }: Assembly): boolean {
   return includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
 }

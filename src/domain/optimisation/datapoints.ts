@@ -3,7 +3,7 @@ import { requestLatest } from '../datapoints/field-request.js';
 import type { Datapoints } from './row-context.js';
 import { toRequest } from '../datapoints/field-use.js';
 
-/** Returns datapoints of some securities as known on the session of a cross-section. */
+/** Returns the datapoints of the given columns as known on the session of a cross-section. */
 export function readDatapoints(cross: CrossSection, columns: Int32Array): Datapoints {
   return {
     numbers: (field) => cross.numbers(toRequest(field), columns),

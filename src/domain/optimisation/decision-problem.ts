@@ -23,7 +23,7 @@ import { readDatapoints } from './datapoints.js';
 import type { ReferencePortfolio } from '../constraints/constraint-class.js';
 import { createProblem, type Problem, type ProblemWarning } from './problem.js';
 
-/** Weights before the trades of a rebalance. */
+/** Weights just before the trades of a rebalance. */
 export interface WeightsBefore {
   /** Weights of the securities of the problem, [N]. */
   readonly weights: Float64Array;
@@ -34,26 +34,28 @@ export interface WeightsBefore {
 export interface ProblemInput {
   readonly spec: OptimisationSpec;
   readonly rows: readonly ConstraintRow[];
-  /** Columns of the market, ascending, [N], with their identifiers. */
+  /** Market columns of the securities, ascending, [N], and their identifiers. */
   readonly columns: Int32Array;
   readonly identifiers: readonly string[];
   /** Index weights, [N]. */
   readonly index: Float64Array;
-  /** Previous solved weights; null if there are none yet. */
+  /** Weights of the previous solution; null if there is none yet. */
   readonly previous: ReferencePortfolio | null;
-  /** Weights just before the trades; null if there are no holdings yet. Costs are then measured from the index. */
+  /**
+   * Weights just before the trades; null if there are no holdings yet, in which case costs are measured from the index.
+   */
   readonly held: WeightsBefore | null;
   readonly risk: RiskEstimate;
   readonly cross: CrossSection;
   readonly algebra: DenseAlgebra & DrawAlgebra;
-  /** Path, with its dot, of the object with objective and constraints in the request: empty or `derivation.`. */
+  /** Path prefix of objective and constraints in the request: empty or `derivation.`. */
   readonly path: '' | 'derivation.';
 }
 
 /**
- * Returns the problem of an objective at a decision, with its expected returns and costs.
+ * Creates the problem of an objective at a decision, with expected returns and costs.
  * @throws Refusal VALIDATION_FAILED if views contradict each other or draws are invalid, RISK_INSUFFICIENT_DATA if
- *   there are too few scenarios
+ * there are too few scenarios
  */
 export function createDecisionProblem(input: ProblemInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
@@ -93,8 +95,8 @@ export function createDecisionProblem(input: ProblemInput): Problem {
     algebra,
     scenarios: createDrawnScenarios({ algebra, risk, expectedReturns }),
     warnings,
-    // A security without an estimate gets the mean variance: enough to keep it at its index weight, but not to select
-    // it.
+    // A security without an estimate gets the mean variance, which suffices to keep it at its index weight, but not to
+    // select it.
     excluded:
       objective.entry.type === TRACKING.entry.type || risk.isIdentity
         ? []
@@ -102,7 +104,7 @@ export function createDecisionProblem(input: ProblemInput): Problem {
   });
 }
 
-/** Returns positions of securities that any of some windows does not cover. */
+/** Returns the positions of securities that at least one of the windows does not cover. */
 function listUncoveredNames(coverages: readonly Coverage[], columns: Int32Array): number[] {
   return Array.from(columns.keys()).filter((place) => coverages.some(({ excluded }) => excluded.has(columns[place]!)));
 }
@@ -113,7 +115,7 @@ interface ScenarioInput {
   readonly warnings: ProblemWarning[];
 }
 
-/** Returns the coverage of the historical scenarios that an objective and rows request. */
+/** Returns the coverage of the historical scenarios that the objective and the rows request. */
 function scenariosFor(
   { params }: Objective,
   rows: readonly ConstraintRow[],
@@ -131,7 +133,7 @@ function scenariosFor(
   });
 }
 
-/** Returns the parameters of objective and rows that may request draws. */
+/** Returns the parameters of objective and rows that may request simulated draws. */
 function listDrawTerms({ params }: Objective, rows: readonly ConstraintRow[], path: string): DrawsAsked[] {
   return [
     { params, path: `${path}objective`, rowId: null },
@@ -144,13 +146,13 @@ function listDrawTerms({ params }: Objective, rows: readonly ConstraintRow[], pa
   ];
 }
 
-/** Returns the parameters of a row that measures scenarios. */
+/** Returns the parameters of a row if it measures scenarios; otherwise an empty list. */
 function tailOf({ type, params }: ConstraintRow): Readonly<Record<string, unknown>>[] {
   return findConstraintClass(type)?.readsScenarios === true ? [params] : [];
 }
 
 /**
- * Returns the number of historical returns that valid parameters request; null for the number in the window; none for
+ * Returns the number of historical returns that valid parameters request; null for all returns in the window; empty for
  * draws from the risk model.
  */
 export function listScenarioSessions({ scenarios, source }: Readonly<Record<string, unknown>>): (number | null)[] {
@@ -159,8 +161,8 @@ export function listScenarioSessions({ scenarios, source }: Readonly<Record<stri
 }
 
 /**
- * Converts the uncertainty sets of a spec to solver terms: standard errors of means over the sessions of their
- * estimates.
+ * Converts the uncertainty sets of a specification to the solver's form: standard errors of mean returns over the
+ * sessions of the estimates.
  */
 function robustnessOf(
   { uncertainty }: OptimisationSpec,

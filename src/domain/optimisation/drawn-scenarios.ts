@@ -9,12 +9,13 @@ import type { RiskEstimate } from './covariance.js';
 export interface DrawnInput {
   readonly algebra: DrawAlgebra;
   readonly risk: Pick<RiskEstimate, 'metric' | 'means' | 'scenarios' | 'periods'>;
-  /** Annualised, [N]; null to draw around the means of the window. */
+  /** Annualised expected returns, [N]; null to draw around the means of the window. */
   readonly expectedReturns: Float64Array | null;
 }
 
 /**
- * Returns scenarios of returns, [T x N]: historical ones, or draws from them or from the risk model, each kind once.
+ * Returns a function that provides scenarios of returns, [T x N]: historical returns, or draws from them or from the
+ * risk model. Each kind of scenarios is computed once.
  * @throws Refusal RISK_INSUFFICIENT_DATA if there are too few returns
  * @cost T N; T N^2 for draws with a covariance
  */
@@ -50,9 +51,9 @@ interface Blocks {
 }
 
 /**
- * Concatenates blocks of consecutive rows, each from a uniformly random position.
+ * Concatenates blocks of consecutive rows, each block from a uniformly random start.
  * @source Kunsch (1989), The jackknife and the bootstrap for general stationary observations, Annals of Statistics
- *   17(3)
+ * 17(3)
  */
 export function resampleReturns(returns: Float64Array, n: number, { draws, block, random }: Blocks): Float64Array {
   const rows = returns.length / n;
@@ -66,17 +67,17 @@ export function resampleReturns(returns: Float64Array, n: number, { draws, block
   return out;
 }
 
-/** Parameters that may request draws, with their paths in the request. */
+/** Parameters that may request draws, with their path in the request. */
 export interface DrawsAsked {
   readonly params: Readonly<Record<string, unknown>>;
   readonly path: string;
-  /** Id of a row; null for an objective and for a row that has no id. */
+  /** Id of the row; null for an objective, and for a row without an id. */
   readonly rowId: string | null;
 }
 
 /**
  * Checks that the requested draws fit into memory.
- * @throws Refusal VALIDATION_FAILED with a finding for each parameter that requests more
+ * @throws Refusal VALIDATION_FAILED with a finding for each parameter that requests too many draws
  */
 export function assertDrawsFit(names: number, asked: readonly DrawsAsked[]): void {
   const most = Math.floor(LIMITS.MAX_SCENARIO_VALUES / names);

@@ -6,11 +6,11 @@ import type { CountRow } from '../constraints/program-row.js';
 import { listPositions } from './restriction.js';
 
 interface Drop {
-  /** [n], 1 for securities that are kept. */
+  /** 1 for securities that must be kept, [n]. */
   readonly retained: Uint8Array;
-  /** Held securities in the order in which they are dropped. */
+  /** Held securities in the order of dropping. */
   readonly order: readonly number[];
-  /** Number of securities to drop for each row. */
+  /** Number of securities to drop from each row. */
   readonly excess: readonly number[];
   readonly wanted: number;
 }
@@ -20,12 +20,12 @@ interface Dropped {
   readonly dropped: readonly number[];
 }
 
-/** Returns [n], 1 for securities whose own bounds exclude zero, so that every choice includes them. */
+/** Returns 1 for securities whose bounds exclude zero, so that every choice includes them, [n]. */
 export function markRequiredSecurities({ lower, upper }: Pick<Program, 'lower' | 'upper'>): Uint8Array {
   return Uint8Array.from(lower, (bound, i) => (bound > 0 || upper[i]! < 0 ? 1 : 0));
 }
 
-/** Returns held securities, least saliency first. */
+/** Returns the held securities, ordered by saliency, least first. */
 export function sortBySaliency(
   algebra: DenseAlgebra,
   metric: Metric,
@@ -39,7 +39,7 @@ export function sortBySaliency(
     .map((p) => names[p]!);
 }
 
-/** Drops securities in order from each row with too many; undefined if none can be dropped. */
+/** Drops securities in the given order from each row that has too many; undefined if none can be dropped. */
 export function dropSecurities(
   counts: readonly CountRow[],
   held: Uint8Array,

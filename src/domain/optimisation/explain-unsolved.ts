@@ -7,7 +7,7 @@ import { listConflictRows, findConflict } from './proof.js';
 import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
 
-/** Problem that was solved without a solution. */
+/** Problem for which no solution was found. */
 type Unsolved = Pick<DerivedSolve, 'problem' | 'outcome'>;
 
 /** Returns the refusal of an infeasible problem, with its explanation. */
@@ -21,9 +21,7 @@ export function refuseInfeasible(solvers: Solvers, { problem, outcome }: Unsolve
   return new Refusal('INFEASIBLE', describeInfeasibility(problem, detail, remaining), { ...detail });
 }
 
-/**
- * Returns the refusal if the rows are feasible but no weights were found that meet the requirement of the objective.
- */
+/** Returns the refusal of a problem with feasible rows for which no weights meet the requirement of the objective. */
 function refuseUnattained({ solver }: Solvers, problem: Problem): Refusal {
   const { entry, params } = problem.objective;
   if (entry.unattainable === null)
@@ -40,7 +38,7 @@ function refuseUnattained({ solver }: Solvers, problem: Problem): Refusal {
   });
 }
 
-/** Returns the goal of the largest numerator of a ratio; null if that is not linear. */
+/** Returns the goal of maximising the numerator of a ratio; null if the numerator is not linear. */
 function createNumeratorGoal({ goal }: Problem): Problem['goal'] | null {
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'linear') return null;
   const { slopes } = goal.numerator;
@@ -53,7 +51,9 @@ function createNumeratorGoal({ goal }: Problem): Problem['goal'] | null {
   };
 }
 
-/** Explains why there is no solution: the conflicting rows if they can be proven, and, on request, resolutions. */
+/**
+ * Explains why there is no solution: the conflicting rows if the conflict can be proven, and, on request, resolutions.
+ */
 export function explainUnsolved(solvers: Solvers, solve: Unsolved): Undecided {
   const { problem, outcome } = solve;
   const explain = () => refuseInfeasible(solvers, solve);
@@ -76,7 +76,10 @@ function findReason(solvers: Solvers, problem: Problem, outcome: DerivedSolve['o
   return [code, message];
 }
 
-/** Returns a derived index without weights on a session. @param path path of the part that allows none */
+/**
+ * Returns a decision without weights.
+ * @param path path of the part of the request that allows no weights
+ */
 export function refuse(
   code: Undecided['code'],
   message: string,

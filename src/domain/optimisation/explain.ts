@@ -28,17 +28,19 @@ import { describeExpression } from '../datapoints/expressions/sentences.js';
 import { readDefinitions } from '../documents/definitions.js';
 import { createIndexWeights } from '../books/index-weights.js';
 
-/** Derivation of one weight of a derived index: its weight in the parent, and the optimisation that changed it. */
+/** Explanation of one weight of a derived index: weight in the parent, and the optimisation that changed it. */
 export interface DerivedExplanation extends Holding {
-  /** True if the security may be held: it is in the parent, or in its universe if that provides the candidates. */
+  /**
+   * True if the security may be held: it is in the parent, or in the universe if the universe provides the candidates.
+   */
   readonly inUniverse: boolean;
   /** Datapoints of the security that constraint rows read. */
   readonly datapoints: readonly ExplainedDatapoint[];
   readonly sourceIndexId: string;
   readonly objective: string;
-  /** Derivation in the parent, on the effective date of the optimised composition. */
+  /** Explanation of the weight in the parent, on the effective date of the optimised composition. */
   readonly source: NameExplanation;
-  /** Null for a security that is not a candidate. */
+  /** Solver state of the security; null if it is not a candidate. */
   readonly solve: NameSolve | null;
   readonly findings: readonly Finding[];
 }
@@ -50,51 +52,53 @@ export function isDerivedExplanation(explanation: NameExplanation): explanation 
 }
 
 /**
- * State of one security in the solution: in equilibrium between the forces on it, or held by a bound. free = centre -
- * (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the position of the kink that holds it.
+ * State of one security in the solution: in equilibrium between the forces on its weight, or held by a bound. free =
+ * centre - (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the position of the kink that holds
+ * the weight.
  */
 export interface NameSolve {
   readonly sourceWeight: number;
   /** Sides of the rows that involve the security, in row order. */
   readonly rows: readonly NameRowSide[];
-  /** Effective bounds on the weight, including those of a choice of securities. */
+  /** Effective bounds on the weight, including bounds from a choice of securities. */
   readonly lower: number;
   readonly upper: number;
-  /** Reference weight of the objective: the source weight for the tracking error, zero for other objectives. */
+  /** Reference weight of the objective: the parent weight for the tracking error, zero for other objectives. */
   readonly centre: number;
   /**
-   * Second derivative of the objective by the weight: for the tracking error twice the variance of the security, and
-   * the tie-breaking term.
+   * Second derivative of the objective with respect to the weight: for the tracking error twice the variance of the
+   * security, plus the tie-breaking term.
    */
   readonly stiffness: number;
   /**
-   * Effect of the remaining objective. For the tracking error, twice the sum of its covariances with the active weights
-   * of the others.
+   * Derivative of the objective from the other securities: for the tracking error twice the sum of the covariances with
+   * their active weights.
    */
   readonly pull: number;
-  /** Sum of the forces of all rows, and of a choice of securities. */
+  /** Sum of the forces of all rows, and of the choice of securities. */
   readonly force: number;
-  /** Equilibrium weight without bounds; null if no curvature resists a move. */
+  /** Equilibrium weight without bounds; null if the objective has no curvature in the weight. */
   readonly free: number | null;
   readonly heldBy: 'free' | 'lower' | 'upper' | 'fixed' | 'kink';
-  /** Bound or kink that holds it; null in equilibrium. */
+  /** Bound or kink that holds the weight; null in equilibrium. */
   readonly heldAt: number | null;
-  /** Solved weight, before weights that are zero up to rounding were removed. */
+  /** Solved weight before the removal of weights that are zero up to rounding. */
   readonly solved: number;
-  /** Factor by which that removal scaled the other weights; 1 if nothing was removed. */
+  /** Factor by which the removal of rounding weights scaled the other weights; 1 if nothing was removed. */
   readonly scale: number;
 }
 
 export interface NameRowSide {
   readonly side: RowSide;
-  /** Change of the row's value per unit of the weight; null if it has none. */
+  /** Change of the row's value per unit of the weight; null if the row has none. */
   readonly coefficient: number | null;
-  /** Derivative with respect to the weight that the row adds to the objective. */
+  /** Derivative that the row adds to the objective, with respect to the weight. */
   readonly force: number;
 }
 
 /**
- * Explains the weight of one security in the composition in force on a day, by its rules or by its optimisation.
+ * Explains the weight of one security in the composition in force on a day, by selection and weighting rules or by the
+ * optimisation.
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and refusals of running the definition
  * @cost of running the definition and its parents up to the day
  */
@@ -174,7 +178,7 @@ function datapointsRead({ composer, indexId, column, session, reads }: ReadsInpu
   }));
 }
 
-/** Distance at which a weight counts as at a bound or kink, relative to 1 + |bound|. */
+/** Distance below which a weight counts as at a bound or kink, relative to 1 + |bound|. */
 const CONTACT = 1e-9;
 
 function touches(value: number, bound: number): boolean {
@@ -188,7 +192,7 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
   const solved = x[i]!;
   const others = x.map((value, j) => (j === i ? 0 : value - centre[j]!));
   const units = solution.priceScale;
-  const pull = units * (curvature * applyMetric(metric!, others)[i]! + program.linear[i]!); // A solved program has a metric.
+  const pull = units * (curvature * applyMetric(metric!, others)[i]! + program.linear[i]!); // a solved program has a metric
   const stiffness = units * (curvature * computeMetricDiagonal(metric!)[i]! + program.ridge);
   const forces = forcesOn(solution, i);
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
@@ -223,14 +227,16 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
 }
 
 interface Force {
-  /** Undefined for a choice of securities. */
+  /** Row that exerts the force; undefined for a choice of securities. */
   readonly placed: PlacedRow | undefined;
   /** Side of the row that exerts the force. */
   readonly side: 'lower' | 'upper';
   readonly force: number;
 }
 
-/** Returns the contribution of each part of the program to the derivative of the objective by one weight. */
+/**
+ * Returns the contribution of each part of the program to the derivative of the objective with respect to one weight.
+ */
 function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force[] {
   const { program, linear, kinks, norms } = assembled;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
@@ -240,7 +246,7 @@ function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force
     side: rowMultipliers[r]! > 0 ? 'upper' : 'lower',
     force: priceScale * rowMultipliers[r]! * rows.coefficients[r * n + i]!,
   }));
-  // A limited sum is an upper bound. A priced sum is a soft lower bound if its left side has a slope.
+  // A kink sum with a limit is an upper bound. A penalised kink sum is a soft lower bound if its left side has a slope.
   const ofKinks = program.kinks.map(({ at, left, right, limit }, k): Force => {
     const side = limit === null && left[i] !== 0 ? 'lower' : 'upper';
     return {
@@ -252,7 +258,7 @@ function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force
   const ofNorms = program.norms.map((norm, q): Force => {
     const offset = x.map((value, j) => value - norm.centre[j]!);
     const slope = computeNormForce(program, norm, offset, new Float64Array(n))[i]!;
-    return { placed: norms[q], side: (norms[q]!.row as NormRow).side, force: priceScale * normMultipliers[q]! * slope }; // Norms of the program come from norm rows.
+    return { placed: norms[q], side: (norms[q]!.row as NormRow).side, force: priceScale * normMultipliers[q]! * slope }; // norms of the program come from norm rows
   });
   return [...ofRows, ...ofKinks, ...ofNorms].filter(({ force }) => force !== 0);
 }
@@ -265,7 +271,7 @@ interface SideInput {
   readonly forces: readonly Force[];
 }
 
-/** Returns one side of a row for a security in it; empty for other securities. */
+/** Returns one side of a row for a security that the row involves; empty for other securities. */
 function listPlacedSide({ problem, solution, i, forces }: SideInput, side: RowSide): NameRowSide[] {
   const { row, origin } = side.placed;
   const { weights } = solution;
@@ -278,7 +284,7 @@ function listPlacedSide({ problem, solution, i, forces }: SideInput, side: RowSi
   switch (row.form) {
     case 'name': {
       if (row.name !== i) return [];
-      // Soft bounds on a side of a row form one sum over securities: the force is that on this security.
+      // Soft bounds on one side of a row form one sum over securities; the force is that on this security.
       const force = origin.soft === null ? 0 : forceOf((placed) => placed?.origin === origin);
       return [{ side, coefficient: 1, force }];
     }

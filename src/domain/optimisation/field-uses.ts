@@ -10,10 +10,10 @@ import { type FieldUse, category, useNumber } from '../datapoints/field-use.js';
 import type { Definitions } from '../datapoints/expressions/reads.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 
-/** Classes whose field must be numeric; the others use it for groups. */
+/** Constraint classes with a numeric field; in all other classes the field defines groups. */
 const NUMERIC: ReadonlySet<string> = new Set(['FactorExposure', 'WeightedAverage']);
 
-/** Path of rows or of a specification, and the severity of a finding if the market lacks their data. */
+/** Path of rows or of a specification, and severity of the findings if the market lacks their data. */
 interface OnMarket {
   readonly path: string;
   readonly severity: 'error' | 'warning';
@@ -21,7 +21,7 @@ interface OnMarket {
   readonly definitions?: Definitions;
 }
 
-/** Reports datapoints that constraint rows read and the market lacks, or has with an unsuitable type. */
+/** Reports datapoints of constraint rows that the market lacks, or that have an unsuitable type. */
 export function checkConstraintFields(
   rows: readonly ConstraintRow[],
   market: MarketData,
@@ -30,7 +30,10 @@ export function checkConstraintFields(
   return checkFields(listRowFields(rows, path), market, severity, definitions);
 }
 
-/** Returns datapoints that constraint rows read, with their paths. @param path Path of their list. */
+/**
+ * Returns the datapoints that constraint rows read, with their paths.
+ * @param path path of the row list.
+ */
 export function listRowFields(rows: readonly ConstraintRow[], path: string): PlacedUse[] {
   return rows.flatMap((row, position): PlacedUse[] => {
     const entry = findConstraintClass(row.type);
@@ -38,7 +41,7 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Pla
     const rowId = row.id === '' ? null : row.id;
     if (entry === undefined) return [];
     if (row.type === 'Liquidity') {
-      const { window } = entry.params.parse(row.params) as { window: number }; // Liquidity has one.
+      const { window } = entry.params.parse(row.params) as { window: number }; // every Liquidity row has it
       const use = useNumber(requestLatest('VALUE_TRADED', { aggregate: 'median', window }));
       return [{ use, path: `${path}[${position}].type`, rowId }];
     }
@@ -50,8 +53,8 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Pla
 }
 
 /**
- * Returns datapoints that an objective and expected returns read, with their paths.
- * @param path Path of the containing object, with its dot.
+ * Returns the datapoints that an objective and expected returns read, with their paths.
+ * @param path path of the containing object, with its dot.
  */
 export function listSpecFields(spec: OptimisationSpec, path: string): PlacedUse[] {
   const { entry, params } = readObjective(spec.objective);
@@ -63,7 +66,7 @@ export function listSpecFields(spec: OptimisationSpec, path: string): PlacedUse[
   ];
 }
 
-/** Reports datapoints of an objective and expected returns that the market lacks, or has with an unsuitable type. */
+/** Reports datapoints of an objective and expected returns that the market lacks, or that have an unsuitable type. */
 export function checkSpecFields(
   spec: OptimisationSpec,
   market: MarketData,
@@ -72,7 +75,7 @@ export function checkSpecFields(
   return checkFields(listSpecFields(spec, path), market, severity, definitions);
 }
 
-/** Returns datapoints that a derivation reads of every security, with their paths. */
+/** Returns the datapoints that a derivation reads for every security, with their paths. */
 export function listFieldsRead(derivation: DerivationPayload): PlacedUse[] {
   return [
     ...listSpecFields(derivation, 'derivation.'),

@@ -2,10 +2,10 @@
 import { createCalendars, type ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { CalendarIndex } from '#domain/calendars/rule-file.js';
 
-/** JSON of the files of the calendar folder by name, from the build. */
+/** JSON of the files of the calendar folder by file name, inserted by the build. */
 declare const EMBEDDED_CALENDARS: string;
 
 export function openCalendars(): ExchangeCalendars {
-  const files = JSON.parse(EMBEDDED_CALENDARS) as Readonly<Record<string, unknown>>; // The build wrote it.
+  const files = JSON.parse(EMBEDDED_CALENDARS) as Readonly<Record<string, unknown>>; // the build wrote the JSON
   return createCalendars({ index: CalendarIndex.parse(files['index']), read: (name) => files[name] });
 }

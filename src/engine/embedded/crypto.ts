@@ -9,7 +9,7 @@ export interface Hash {
   digest(encoding: 'hex'): string;
 }
 
-/** @param algorithm sha256, the one hash of the engine */
+/** @param algorithm sha256, the only hash algorithm of the engine */
 export function createHash(algorithm: string): Hash {
   if (algorithm !== 'sha256') throw new Error(`no hash ${algorithm}`);
   const sha = createSha256();
@@ -23,7 +23,7 @@ export function createHash(algorithm: string): Hash {
     },
     digest(encoding?: 'hex') {
       const bytes = sha.digest();
-      // The overloads guarantee it.
+      // the overloads guarantee the return type
       return (encoding === 'hex' ? Array.from(bytes, (byte) => HEX[byte]!).join('') : bytes) as Uint8Array & string;
     },
   };

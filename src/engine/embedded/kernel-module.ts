@@ -1,11 +1,11 @@
 // Replaces `kernels/engines/kernel-module.ts`, which reads a file, in the bundle.
 
-/** `kernels.wasm` in base64, from the build. */
+/** `kernels.wasm` in base64, inserted by the build. */
 declare const EMBEDDED_KERNELS: string;
 
 let compiled: WebAssembly.Module | undefined;
 
-/** @throws Error where the platform has no WebAssembly SIMD */
+/** @throws Error if the platform has no WebAssembly SIMD */
 export function kernelModule(): WebAssembly.Module {
   return (compiled ??= new WebAssembly.Module(Uint8Array.from(atob(EMBEDDED_KERNELS), (unit) => unit.charCodeAt(0))));
 }

@@ -6,7 +6,7 @@
  */
 function allocateMemory(bytes: number): SharedArrayBuffer {
   const memory = typeof SharedArrayBuffer === 'undefined' ? new ArrayBuffer(bytes) : new SharedArrayBuffer(bytes);
-  return memory as SharedArrayBuffer; // Arrays on either are alike.
+  return memory as SharedArrayBuffer; // typed arrays work alike on both types of memory
 }
 
 export const allocatePanels = allocateMemory;
@@ -19,7 +19,7 @@ export const canPage = isPaged;
 
 export const openPagedFile = (): undefined => undefined;
 
-/** Bytes that panels may take: the tab itself ends where its memory does. */
+/** Maximum number of bytes of panels: a tab ends when it exhausts its memory. */
 const PANEL_BYTES_MAX = 2 ** 31;
 
 export const findMemoryLimit = () => ({ panelBytes: PANEL_BYTES_MAX, folder: null });

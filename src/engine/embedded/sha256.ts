@@ -1,18 +1,21 @@
-/** Bytes of a block, and words of its schedule. */
+/** Bytes of a block, and 32-bit words of its message schedule. */
 const BLOCK = 64;
 const WORDS = 64;
 
-/** First 32 bits of the fractional parts of the cube roots of the first 64 primes, and of the square roots of the first 8. */
+/**
+ * First 32 bits of the fractional parts: `K` of the cube roots of the first 64 primes, `H` of the square roots of the
+ * first 8.
+ */
 const { K, H } = constants();
 
 /** Hash that receives its input in parts. @source FIPS 180-4 */
 export interface Sha256 {
   update(bytes: Uint8Array): void;
-  /** 32 bytes; the hash is done with. */
+  /** Returns the 32 bytes of the hash, which accepts no further input. */
   digest(): Uint8Array<ArrayBuffer>;
 }
 
-/** @cost some 150 MB/s */
+/** @cost about 150 MB/s */
 export function createSha256(): Sha256 {
   const state = Int32Array.from(H);
   const schedule = new Int32Array(WORDS);
@@ -82,7 +85,7 @@ function compress(state: Int32Array, w: Int32Array, bytes: Uint8Array, at: numbe
   [a, b, c, d, e, f, g, h].forEach((word, i) => (state[i] = (state[i]! + word) | 0));
 }
 
-/** Integer roots decide the bits, so that no rounding does. */
+/** Computes the constants from integer roots, which determine the bits exactly, without rounding. */
 function constants(): { readonly K: Int32Array; readonly H: Int32Array } {
   const primes: bigint[] = [];
   for (let n = 2n; primes.length < WORDS; n++) if (primes.every((prime) => n % prime !== 0n)) primes.push(n);

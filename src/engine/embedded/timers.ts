@@ -1,6 +1,6 @@
 // Replaces `node:timers/promises` in the bundle.
 
-/** Lets other work of the tab have its turn. */
+/** Lets other work of the tab run first. */
 export function setImmediate(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve);

@@ -3,7 +3,7 @@ export const PAGE_ENTRIES = 100;
 
 export interface ListingPage<T> {
   readonly page: T[];
-  /** Cursor of the next page; absent on the last. */
+  /** Cursor of the next page; absent on the last page. */
   readonly nextCursor?: string;
 }
 

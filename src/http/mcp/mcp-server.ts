@@ -17,7 +17,7 @@ import { toolRequest, type Arguments } from './tool-request.js';
 import { WAIT_TOOL, type ListedTool, type Tool } from './tools.js';
 import { waitForJob, waitTool } from './wait-for-job.js';
 
-/** Sources of the tools, the same for every client. */
+/** Sources of the tools, shared by all clients. */
 export interface McpCatalogue {
   readonly version: string;
   readonly isReadOnly: boolean;
@@ -50,7 +50,7 @@ export function createMcpServer(sdk: Sdk, catalogue: McpCatalogue, client: McpCl
     {
       capabilities: { tools: {}, resources: {}, prompts: {} },
       instructions: INSTRUCTIONS,
-      // The SDK validates only replies to questions for the client, and the service asks none.
+      // The SDK uses the validator only for replies to requests of the server, and this server sends none.
       jsonSchemaValidator: { getValidator: () => () => ({ valid: false, data: undefined, errorMessage: '' }) },
     },
   );
@@ -121,7 +121,7 @@ async function callTool(
   return toolResult(await ask(request), request);
 }
 
-/** Returns a refusal as a tool result that an agent can correct, for wrong arguments and for errors of the routes. */
+/** Returns a refusal as a tool result, so that an agent can correct wrong arguments and errors of the routes. */
 async function refusalAsResult(call: () => Promise<ToolResult>): Promise<ToolResult> {
   try {
     return await call();

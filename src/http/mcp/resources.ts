@@ -13,7 +13,7 @@ export interface ListedResource {
 const MARKDOWN = 'text/markdown';
 const JSON_TYPE = 'application/json';
 
-/** Resources of every service: the contract and the guide. */
+/** Lists the resources of every service: the contract and the guide. */
 export const documentationResources = (
   pages: readonly { readonly name: string; readonly title: string }[],
 ): ListedResource[] => [
@@ -31,7 +31,7 @@ export const documentationResources = (
   })),
 ];
 
-/** Resources of a stored index: definition and methodology text. */
+/** Lists the resources of stored indices: definition and methodology text. */
 export const indexResources = (ids: readonly string[]): ListedResource[] =>
   ids.flatMap((id) => [
     { uri: resourceUri(`http://_/indices/${id}`), name: id, title: `Definition of ${id}`, mimeType: JSON_TYPE },

@@ -1,19 +1,19 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Identity of a request: its sender and its id, which clients choose themselves. */
+/** Identity of a request: its sender, its session and its id, which clients choose themselves. */
 export interface CallName {
   readonly keyId: string | null;
-  /** Session that the service named in its first response; undefined for a client that keeps none. */
+  /** Session id in the first response of the service; undefined for a client that does not store it. */
   readonly session: string | undefined;
   readonly id: string | number;
 }
 
 /** Running requests of agents, which a later message may cancel. */
 export interface RunningCalls {
-  /** @throws Refusal RATE_LIMITED if the key has too many */
+  /** @throws Refusal RATE_LIMITED if the key has too many running requests */
   begin(name: CallName): { readonly signal: AbortSignal; end(): void };
-  /** Aborts a request; ignores one that is unknown or has ended, as the protocol requires. */
+  /** Aborts a request; ignores an unknown or ended request, as the protocol requires. */
   cancel(name: CallName): void;
 }
 

@@ -26,7 +26,9 @@ const NOTICE_BYTES = 2000;
 /** Size limit for parsing a response on the event loop: 4 MB take 30 ms. */
 const PARSED_BYTES_MAX = 4_194_304;
 
-/** Converts a response to a tool result, shortened if it is longer than `bytesMax`, with a link to the whole. */
+/**
+ * Converts a response to a tool result, shortened if it is longer than `bytesMax`, with a link to the whole response.
+ */
 export async function toolResult(
   answer: Answer,
   address: Pick<Request, 'method' | 'url'>,
@@ -68,7 +70,7 @@ function noticeOf(
 const formatRequest = ({ method, url }: Pick<Request, 'method' | 'url'>): string =>
   `${method} ${url.replace(/^\w+:\/\/[^/]+/, '')}`;
 
-/** Links to a resource of a GET; the response of another method is available only by its request. */
+/** Links to a resource of a GET; the response of another method is available only by repeating its request. */
 function linkTo(type: string, { method, url }: Pick<Request, 'method' | 'url'>): Content[] {
   if (method !== 'GET') return [];
   const uri = resourceUri(url);
@@ -94,7 +96,7 @@ export function errorOf(error: ErrorDetail, more: Readonly<Record<string, unknow
   return { content: [{ type: 'text', text: shortenJson(detail, LIMITS.MAX_TOOL_ANSWER_BYTES).text }], isError: true };
 }
 
-/** Media type without its parameters. */
+/** Returns the media type of a response without its parameters. */
 export const typeOf = ({ headers }: Answer): string =>
   (headers.byName()['Content-Type'] ?? 'text/plain').split(';')[0]!.trim();
 

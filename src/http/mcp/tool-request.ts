@@ -79,7 +79,7 @@ function fill(
   }
 }
 
-/** Requests text for an agent if the route offers it, else its only type. */
+/** Returns the media type to request: text for an agent if the route offers it, else its only type. */
 function acceptOf(route: Tool['route']): string {
   const offered = listMediaTypes(route);
   if (offered.includes(JSON_TYPE)) return JSON_TYPE;

@@ -94,8 +94,8 @@ function toolOf(operation: Operation, route: Route, components: Readonly<Record<
 }
 
 /**
- * Excludes parameters that agents cannot use: callbacks need a receiver, priorities are set by people, etags a client that keeps them, and
- * formats other than JSON are for programs.
+ * Excludes parameters that agents cannot use: callbacks need a receiver, people set priorities, etags need a client
+ * that stores them, and formats other than JSON are for programs.
  */
 const isForAgents = ({ name, description: help }: Parameter): boolean =>
   name !== 'callback' &&
@@ -119,7 +119,10 @@ function description({ summary, description: more }: Operation): string {
   return shorten(more === undefined ? summary : `${summary} ${more}`, DESCRIPTION_MAX);
 }
 
-/** Shortens a text to its first sentences if they fill half of the room, otherwise to words; the contract has the full text. */
+/**
+ * Shortens a text to its first sentences if they fill half of the limit, otherwise to whole words; the contract has the
+ * full text.
+ */
 function shorten(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text;
   const cut = text.slice(0, charactersMax);

@@ -38,7 +38,7 @@ export function waitTool(): ListedTool {
 export interface Waiting {
   /** Sends a request to the service. */
   readonly ask: (method: 'GET' | 'DELETE', path: string) => Promise<Answer>;
-  /** Aborts by the client; the reason CANCELLED also cancels the job. */
+  /** Aborts when the client cancels or disconnects; the reason CANCELLED also cancels the job. */
   readonly signal: AbortSignal;
   readonly report: (progress: number, message: string) => Promise<void>;
 }

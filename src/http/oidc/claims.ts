@@ -2,7 +2,7 @@ import { SCOPES, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Principal } from '../handler.js';
 
-/** Scopes that a value of a claim grants: `groups=desk:read+write:a-+b-`. */
+/** Scopes that a claim value grants, as in `groups=desk:read+write:a-+b-`. */
 export interface ClaimGrant {
   readonly claim: string;
   readonly value: string;
@@ -25,7 +25,7 @@ export function claimGrantIn(text: string): ClaimGrant | undefined {
 
 export type Claims = Readonly<Record<string, unknown>> & { readonly sub?: unknown };
 
-/** Begins the id of a subject. Ids and names of keys contain no colon, so a subject is never taken for a key. */
+/** Prefix of the id of a subject. Ids and names of keys contain no colon, so a subject is never mistaken for a key. */
 const SUBJECT_PREFIX = 'sub:';
 /** @source OpenID Connect Core 1.0, section 2 */
 const SUBJECT_LENGTH_MAX = 255;
@@ -33,7 +33,7 @@ const NAME_LENGTH_MAX = 64;
 const NAME_CLAIMS = ['name', 'preferred_username', 'email'] as const;
 
 /**
- * Returns the client of verified claims. It gets the scopes of all matching grants, and is limited to prefixes
+ * Returns the client of verified claims. The client gets the scopes of all matching grants, and is limited to prefixes
  * if every matching grant has some.
  * @throws Refusal UNAUTHENTICATED for claims without a valid subject
  */
@@ -52,7 +52,7 @@ export function principalOf(claims: Claims, grants: readonly ClaimGrant[]): Prin
   };
 }
 
-/** Returns true if a claim equals or lists a value, or contains it as a word like `scope`. */
+/** Returns true if a claim equals a value, lists it, or contains it as a word, as the claim `scope` does. */
 function matchesClaim(claim: unknown, value: string): boolean {
   if (typeof claim === 'string') return claim === value || claim.split(' ').includes(value);
   return Array.isArray(claim) && claim.includes(value);

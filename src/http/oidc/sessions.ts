@@ -5,7 +5,7 @@ import type { Principal } from '../handler.js';
 
 /** Session of a signed-in browser. */
 export interface Session {
-  /** Identifies the session when it is ended early. */
+  /** Id with which the session can be ended early. */
   readonly id: string;
   /** `keyId` of the principal. */
   readonly subject: string;
@@ -21,7 +21,7 @@ export interface Session {
 /** Purpose of a cookie; a cookie of one purpose is invalid for another. */
 export type CookiePurpose = 'session' | 'attempt';
 
-/** Sessions in encrypted cookies, so that every front with the key accepts them. */
+/** Sessions in encrypted cookies, which every process with the key accepts. */
 export interface Sessions {
   /** Encrypts the value of a cookie, which is valid until its `ends`. */
   seal(purpose: CookiePurpose, value: { readonly ends: number }): string;
@@ -30,7 +30,7 @@ export interface Sessions {
   begin(principal: Principal): Session;
   /** Returns the valid session of a cookie, else undefined. */
   find(cookie: string | undefined): Session | undefined;
-  /** Ends a session on every front. */
+  /** Ends a session in every process. */
   end(session: Session): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 export interface SessionsDependencies {
-  /** 32 bytes, random for one process or shared by all fronts. */
+  /** 32 bytes, random for one process or shared by several. */
   readonly key: Buffer;
   readonly ended: EndedSessions;
   /** Current time in milliseconds since 1970. */
@@ -66,7 +66,7 @@ export function createSessions({ key, ended, now }: SessionsDependencies): Sessi
         const value = JSON.parse(Buffer.concat(opened).toString('utf8')) as T; // only a holder of the key can have sealed it
         return value.ends > now() ? value : undefined;
       } catch {
-        return undefined; // truncated, changed, or sealed for another purpose or by another process
+        return undefined; // the cookie is truncated, changed, or sealed for another purpose or by another process
       }
     },
     begin: ({ keyId, name, scopes, prefixes }) => ({

@@ -34,7 +34,7 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
 
   async function configuration(): Promise<Configuration> {
     const { discovery, allowInsecureRequests, enableNonRepudiationChecks } = await library();
-    const isLocal = issuer.startsWith('http:'); // allowed by the setting's check
+    const isLocal = issuer.startsWith('http:'); // the schema of the setting admits only such addresses
     opening ??= discovery(new URL(issuer), clientId, clientSecret, undefined, {
       execute: [enableNonRepudiationChecks, ...(isLocal ? [allowInsecureRequests] : [])],
     });
@@ -66,7 +66,7 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
           throw new Refusal('UNAUTHENTICATED', 'The provider did not confirm the sign-in.', null, { cause });
         },
       );
-      return principalOf(tokens.claims()!, grants); // an ID token was required
+      return principalOf(tokens.claims()!, grants); // the request required an ID token
     },
   };
 }

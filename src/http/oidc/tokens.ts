@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Principal } from '../handler.js';
 import { principalOf, type ClaimGrant } from './claims.js';
 
-/** Accepted signature algorithms: asymmetric ones only, never a shared secret or none. */
+/** Accepted signature algorithms: only asymmetric algorithms, never a shared secret or none. */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -89,7 +89,7 @@ export function createTokens({
 }
 
 /**
- * Returns true for a provider on this machine; any other must use HTTPS, because its keys could otherwise be
+ * Returns true for a provider on this machine; other providers must use HTTPS, because their keys could otherwise be
  * forged.
  */
 export function isLocalIssuer(issuer: string): boolean {

@@ -38,7 +38,7 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
     },
     async getRecord({ params, query, header }) {
       const { etag, read } = await analytics.record(readAskedRun({ params, query }));
-      // A client with a current copy gets a 304, so its body is not written.
+      // Body of a 304 for a client with a current copy, whose body is not written.
       return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : readStoredReply(await read());
     },
     async deleteRecord({ params, precondition, authorship }) {

@@ -20,7 +20,10 @@ export function approvalHandlers(approvals: Approvals): Handlers<typeof approval
   };
 }
 
-/** Names by which a list of approvers may know a client: the provider chooses the name of a subject. */
+/**
+ * Returns the names of a client that a list of approvers may contain. The name of a subject is not among them, because
+ * the provider chooses it.
+ */
 function namesOf({ keyId, name, isSubject }: Principal): string[] {
   const names = isSubject === true ? [keyId] : [keyId, name];
   return names.filter((each) => each !== null);

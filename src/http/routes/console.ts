@@ -5,7 +5,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { codingFor, type Coding } from '../content-coding.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 
-/** A file of the console with its compressed forms from the build. */
+/** File of the console with its compressed forms from the build. */
 export interface ConsoleFile {
   readonly type: string;
   /** SHA-256 of the plain bytes. */
@@ -44,14 +44,17 @@ export const consoleRoutes = routes({
   },
 });
 
-/** Policy that allows scripts, styles and requests only of the service itself, and shows PDFs made in the page. */
+/**
+ * Policy that allows scripts, styles and requests only from the service itself, and displays PDFs that the page
+ * creates.
+ */
 export const CONSOLE_POLICY = [
   "default-src 'self'",
   "frame-src 'self' blob:",
   "object-src 'none'",
   "base-uri 'none'",
   "form-action 'none'",
-  // The dashboard shows parts of pages in frames.
+  // The dashboard displays parts of pages in frames.
   "frame-ancestors 'self'",
 ].join('; ');
 

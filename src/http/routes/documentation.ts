@@ -13,23 +13,23 @@ import type { Handlers, Reply, RouteRequest } from '../handler.js';
 
 export interface DocumentationSources {
   readonly openApi: () => OpenApiDocument;
-  /** Pages of the guide in reading order; the first one has an empty name. */
+  /** Returns the pages of the guide in reading order; the first page has an empty name. */
   readonly guide: () => readonly GuidePage[];
   /** Returns the Markdown source of a page of the guide. */
   readonly written: (name: string) => string;
   /** Returns a picture of the guide by name; undefined if there is none. */
   readonly picture: (name: string) => Uint8Array<ArrayBuffer> | undefined;
-  /** Returns a document of the build; undefined if the build has another contract. */
+  /** Returns a document of the build; undefined if the build contains another contract. */
   readonly built: (what: BuiltDocument) => Page | undefined;
-  /** Returns a page in a coding by its etag; undefined if the build has none. */
+  /** Returns a page in a coding by its etag; undefined if the build does not contain it. */
   readonly coded: (etag: string, coding: Coding) => Uint8Array<ArrayBuffer> | undefined;
 }
 
-/** The contract for programs, and its reference for people. */
+/** Contract for programs, and its reference for people. */
 export type BuiltDocument = 'contract' | 'reference';
 
 /**
- * Reads each document, or renders it if the build did not, at its first request, and caches it.
+ * Reads each document at its first request, or renders it if the build did not, and caches it.
  * @cost about 200 ms to render the contract
  */
 export function documentationHandlers(sources: DocumentationSources): Handlers<typeof documentationRoutes> {
@@ -101,7 +101,7 @@ function memoise<W extends readonly string[], T>(read: (...words: W) => T): (...
   return (...words) => {
     const key = words.join('.');
     const entry = known.get(key);
-    if (entry !== undefined || known.has(key)) return entry as T; // cached before, possibly as undefined
+    if (entry !== undefined || known.has(key)) return entry as T; // the value was cached before, possibly as undefined
     const value = read(...words);
     known.set(key, value);
     return value;

@@ -36,7 +36,10 @@ function icalendarOf(view: EventsView, today: Day): string {
   );
 }
 
-/** Adds the id to the summary: names of indices may be equal, and a calendar entry shows nothing else of an index. */
+/**
+ * Adds the index id to the summary, because several indices may have the same name and a calendar entry shows nothing
+ * else of an index.
+ */
 function summaryOf(summary: string, indexId: string | null): string {
   return indexId === null || summary.startsWith(`${indexId}: `) ? summary : `${summary} (${indexId})`;
 }

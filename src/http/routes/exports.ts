@@ -19,7 +19,7 @@ export function exportHandlers(exports: Exports): Handlers<typeof exportRoutes> 
         'Content-Disposition': `attachment; filename="${runId}-${table}.${extension}"`,
         ...(stale === null ? {} : { 'X-Run-Stale': partsOf(stale).join(', ') }),
       };
-      // A client with a current copy gets a 304, so the file is not written.
+      // Body of a 304 for a client with a current copy, for which the file is not written.
       if (namesEtag(header('if-none-match'), etag)) return { bytes: NOTHING, etag, headers };
       return { ...(await open(signal)), type: contentTypeOf(format), etag, headers };
     },

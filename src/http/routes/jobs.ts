@@ -7,8 +7,8 @@ import { frameStream } from '#services/shared/framed-stream.js';
 import type { Handlers, Reply } from '../handler.js';
 
 /**
- * Interval of comments on a quiet stream, well below the 60 s after which most proxies close it. It also ends
- * the streams of a key that expired.
+ * Interval of comments on a quiet stream, well below the 60 s after which most proxies close it. At each comment, the
+ * streams of an expired key are ended.
  */
 const COMMENT_EVERY_MS = 15_000;
 
@@ -48,7 +48,7 @@ function eventsReply(events: AsyncIterableIterator<AnyJobEvent>, isStillAllowed:
   };
 }
 
-/** Replies with a status and its result. A result stored as bytes is passed through, never parsed. */
+/** Replies with a status and its result. A result stored as bytes is passed through without parsing. */
 export async function jobReply({ status, resultBytes }: JobView): Promise<Reply> {
   if (resultBytes === null) return { json: status };
   const { result: _, ...rest } = status;
@@ -95,7 +95,7 @@ function eventStream(
   let comments: NodeJS.Timeout | undefined;
   const comment = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     if (!(await isStillAllowed())) return void (await events.return?.()); // ends the pending pull
-    // A client that does not read already has comments queued.
+    // A client that does not read still has comments in its queue.
     if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
   };
   return new ReadableStream<Uint8Array>({
@@ -117,7 +117,7 @@ function eventStream(
     await events.return?.();
   }
 
-  /** Releases the place of a failed stream, which receives no cancellation. @throws the failure */
+  /** Releases the resources of a failed stream, which receives no cancellation. @throws the failure */
   async function releaseStream(failure: unknown): Promise<never> {
     await end();
     throw failure;

@@ -23,7 +23,7 @@ export interface McpSources {
   readonly answerFor: App['answerFor'];
 }
 
-/** Members of a protocol message that are read before the SDK parses it. */
+/** Members of a protocol message that the route reads before the SDK parses it. */
 interface Message {
   readonly id?: unknown;
   readonly method?: unknown;
@@ -33,8 +33,8 @@ interface Message {
 type McpRequest = RouteRequest<(typeof mcpRoutes)['callMcp']>;
 
 /**
- * Answers agents. A protocol server lives for one request, so that every front of a service can answer every
- * message; the service only remembers running requests, for messages that cancel them.
+ * Answers agents. Each request has a separate protocol server, so that every process of a service can answer every
+ * message. The service stores only running requests, for messages that cancel them.
  */
 export function mcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
   const { api, version, isReadOnly } = sources;
@@ -63,7 +63,7 @@ export function mcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
   };
 }
 
-/** Maximum length of a session name that is read; names of the service have 36 characters. */
+/** Maximum length of a session name that is read; names from the service have 36 characters. */
 const SESSION_MAX = 64;
 
 const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
@@ -142,10 +142,7 @@ function clientOf(
   };
 }
 
-/**
- * Converts a response of the transport to a route's reply. A session is only a name for requests that can be
- * cancelled.
- */
+/** Converts a response of the transport to a route's reply. A session only names requests that can be cancelled. */
 async function replyOf(response: Response, { method }: Message, end: () => void): Promise<Reply> {
   const { status, body } = response;
   if (status >= 400) throw await refusalOf(response);

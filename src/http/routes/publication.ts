@@ -31,7 +31,7 @@ export function publicationHandlers(publications: Publications, bundles: Bundles
 /** Size of one chunk of a response in bytes. */
 const PIECE_BYTES = 1 << 18;
 
-/** Streams parts in chunks, so that other requests get their turn. */
+/** Streams parts in chunks, so that other requests are handled in between. */
 function byteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
   const pieces = (function* () {
     for (const part of parts)

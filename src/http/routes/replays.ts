@@ -8,7 +8,7 @@ export function replayHandlers(replays: Replays): Handlers<typeof replayRoutes> 
     async replayRun({ params, query, body, origin }) {
       const run = readAskedRun({ params, query });
       await replays.assertRun(run);
-      body(); // has no members; one that has some is refused
+      body(); // validates that the body has no members
       const status = await replays.replay(run, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },

@@ -56,7 +56,7 @@ function parseImport({
   if (file !== undefined) {
     const { value: terms, findings } = checkShape(ImportTerms, asked);
     if (terms === undefined) throw refuseWithFindings('query', findings);
-    const format = MODEL_FILES[file.media as keyof typeof MODEL_FILES]; // the route accepts no other type
+    const format = MODEL_FILES[file.media as keyof typeof MODEL_FILES]; // the route accepts no other media type
     return { kind: 'file', format, terms, date: date ?? null, bytes: file.bytes };
   }
   const [name] = Object.keys(query);

@@ -15,7 +15,7 @@ export function runViewHandlers(views: RunViews): Handlers<ViewRoutes<typeof API
   const handlers: Record<string, Handler<ViewRoute>> = {};
   for (const [id, route] of Object.entries<Route>(API)) if (isView(route)) handlers[id] = viewHandler(route, views);
   return {
-    ...(handlers as unknown as Handlers<ViewRoutes<typeof API>>), // one for each of them
+    ...(handlers as unknown as Handlers<ViewRoutes<typeof API>>), // the loop adds a handler for each view route
     listSummaries: async ({ query, signal }) => ({ json: await views.summaries(query, signal) }),
   };
 }
@@ -24,7 +24,7 @@ const isView = (route: Route): route is ViewRoute => route.view !== undefined;
 
 function viewHandler({ view, success }: ViewRoute, views: RunViews): Handler<ViewRoute> {
   return async ({ params, query: parameters, media, body, signal }: Parameters<Handler<ViewRoute>>[0]) => {
-    const runParameters = { params, query: parameters } as unknown as RunParameters; // as every such route declares them
+    const runParameters = { params, query: parameters } as unknown as RunParameters; // each view route declares these parameters
     const query: Readonly<Record<string, unknown>> = { ...parameters, ...params };
     const format = media === '' ? 'json' : exportFormat(media);
     assertFile(query.table as string | undefined, format, success.media);

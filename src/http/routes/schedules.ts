@@ -48,7 +48,7 @@ export function scheduleHandlers(
     async listDayDeliveries({ params: { schedule_id: scheduleId, date }, signal }) {
       const { steps } = await days.get(scheduleId, date, { waitSeconds: 0, signal });
       const keys = steps.flatMap(({ type, items }) => (type === 'deliver' ? items.map(({ key }) => key) : []));
-      const clientIds = [...new Set(keys.map((key) => key.split('/')[0]!))].toSorted(); // a text has a first part
+      const clientIds = [...new Set(keys.map((key) => key.split('/')[0]!))].toSorted(); // split returns at least one part
       const result = await Promise.all(clientIds.map((clientId) => records.get({ clientId, scheduleId, date })));
       return { json: { deliveries: result.flatMap((record) => record ?? []) } };
     },

@@ -48,17 +48,17 @@ export interface SignInOptions {
   readonly now: () => number;
   /** True if the service itself uses HTTPS. */
   readonly isSecure: boolean;
-  /** Address of the service for browsers. Default: that of the request. */
+  /** Address of the service for browsers. Default: the address in the request. */
   readonly publicUrl: string | undefined;
 }
 
-/** Name of the session cookie; with the prefix, browsers accept it only from this host over HTTPS. */
+/** Returns the name of the session cookie; browsers accept a name with the prefix only from this host over HTTPS. */
 export const sessionCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor' : 'divisor_session');
 const attemptCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor_login' : 'divisor_login');
 const ATTEMPT_SECONDS = 600;
 const SESSION_SECONDS = SESSION_MS / 1000;
 
-/** A sealed attempt with its end. */
+/** Sealed attempt with its end. */
 type TimedAttempt = Attempt & { readonly ends: number };
 
 type PageRequest = Pick<RouteRequest<Route>, 'header'>;

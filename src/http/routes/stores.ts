@@ -58,7 +58,7 @@ export function datasetHandlers(datasets: Datasets, removals: Removals): Handler
   };
 }
 
-/** Identity of the client that requests a store; the work ends when the client disconnects. */
+/** Returns the identity of the client that requests a store; its signal aborts when the client disconnects. */
 const requesterOf = ({ principal, signal }: Pick<RouteRequest<Route>, 'principal' | 'signal'>): Asker => ({
   client: principal.keyId,
   signal,
@@ -83,7 +83,7 @@ function parseImport({ query, body, upload }: RouteRequest<(typeof storeRoutes)[
     const mapped = mapping === undefined ? said : { ...said, mapping: parseMapping(mapping) };
     const { value: header, findings } = checkShape(ImportHeader, mapped);
     if (header === undefined) throw refuseWithFindings('query', findings);
-    const format = TABLE_FORMATS[table.media as keyof typeof TABLE_FORMATS]; // the route accepts no other type
+    const format = TABLE_FORMATS[table.media as keyof typeof TABLE_FORMATS]; // the route accepts no other media type
     return { kind: 'table', header, dataset, format, bytes: table.bytes };
   }
   const [name] = Object.keys(query);

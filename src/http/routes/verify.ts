@@ -30,7 +30,7 @@ export const verifyRoutes = routes({
 
 const NOTHING_ELSE = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"];
 
-/** Policy of the page, which requests a bundle from this service and nothing from others. */
+/** Policy of the page, which requests a bundle from this service and nothing from other servers. */
 export const VERIFY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -84,7 +84,7 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
   };
 }
 
-/** Handlers of the families that belong to no index. */
+/** Creates the handlers of the families that do not belong to an index. */
 function laterHandlers({ versions, plugins, schedules, procedures, closures, clients, datasets }: VersionedServices) {
   const client = familyHandlers(versions, 'client', 'client_id', async ({ body }, id, ifMatch, by) =>
     clientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, by)),
@@ -136,7 +136,7 @@ function laterHandlers({ versions, plugins, schedules, procedures, closures, cli
   };
 }
 
-/** Restores a version. */
+/** Function that restores a version. */
 type Restore = (
   version: VersionContent,
   id: string,
@@ -165,7 +165,7 @@ interface Writing {
   authorship(): Authorship;
 }
 
-/** Creates the four handlers of a family whose documents are named by one path parameter. */
+/** Creates the four handlers of a family with one path parameter for the document id. */
 function familyHandlers<N extends string>(versions: Versions, kind: VersionedKind, name: N, write: Restore) {
   return {
     list: async (request: OfDocument<N> & { readonly query: Parameters<Versions['list']>[1] }): Promise<Reply> => ({

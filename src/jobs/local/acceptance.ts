@@ -53,7 +53,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
     const before = coming.find(jobId);
     if (before !== undefined) return before.durable;
     const failed = await table.failed(jobId);
-    // Another request may have queued it meanwhile.
+    // another request may have queued the job meanwhile
     const submitted = coming.find(jobId);
     if (submitted !== undefined) return submitted.durable;
     if (failed === undefined || table.live(jobId) !== undefined) return requireStatus(jobId);
@@ -79,7 +79,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
   return { submit, retry, requireStatus };
 }
 
-/** A second submission of a live job may add a callback. */
+/** Adds the callback of a second submission of a live job, if it has one. */
 async function addCallback(table: JobTable, { jobId, origin }: NewJob): Promise<void> {
   const job = table.live(jobId);
   const url = origin?.callback ?? null;

@@ -8,7 +8,7 @@ import type { Lines } from './lines.js';
 export interface DelayedJobs {
   /** Puts a job first in line, once it may start. */
   queueAgain(job: LiveJob, event: LifeEvent): void;
-  /** Puts a job first in line a moment after its start could not be written (a full disk). */
+  /** Puts a job first in line shortly after its start could not be written, for example because the disk is full. */
   startAgain(job: LiveJob): void;
   /** Puts a job of the previous process in line, once it may start. */
   restore(job: LiveJob): void;

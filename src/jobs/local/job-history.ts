@@ -4,16 +4,16 @@ import { isTerminal } from '../life-cycle.js';
 import type { JobQuery } from '../queue.js';
 import type { JobState } from '../status.js';
 
-/** Fields of every job that listings filter on; all others are read from disk. */
+/** Fields of every job that listings filter on; all other fields are read from disk. */
 export interface JobHistory {
-  /** Adds a job as the newest, replacing an ended one of the same id. */
+  /** Adds a job as the newest, replacing an ended job with the same id. */
   add(identity: JobIdentity, status: JobState): void;
   change(jobId: string, status: JobState): void;
   /** Counts a change of a job. */
   touch(jobId: string): void;
-  /** Returns the change counter at the last change of a job; of all jobs if the job is unknown. */
+  /** Returns the change counter at the last change of a job; for an unknown job, the counter of all jobs. */
   revisionOf(jobId: string): number;
-  /** Lists at most `countMax` of the oldest ended jobs beyond `endedMax`. */
+  /** Lists at most `countMax` of the oldest ended jobs in excess of `endedMax`. */
   surplus(endedMax: number, countMax: number): readonly RememberedJob[];
   forget(job: RememberedJob): void;
   /** Lists the ids of a kind, oldest first. */
@@ -27,9 +27,9 @@ export interface RememberedJob {
   readonly sequence: number;
 }
 
-/** @param revision higher than the counter of the previous process */
+/** Creates an empty history. @param revision counter that is higher than that of the previous process */
 export function createJobHistory(revision: number): JobHistory {
-  /** Oldest first. */
+  /** Jobs in order of submission, the oldest first. */
   const jobs = new Map<
     string,
     { readonly kind: JobKindName; readonly sequence: number; status: JobState; revision: number }

@@ -22,27 +22,27 @@ import {
 import { createTableReader, type TableReader } from './table-reader.js';
 
 /**
- * Every job and its state. A state is on disk before it is visible; progress and heartbeat are in memory, restart from
- * zero and are never written.
+ * Table of all jobs and their states. A state is on disk before it is visible; progress and heartbeat are in memory,
+ * restart from zero and are never written.
  */
 export interface JobTable {
   /** Reads the stored jobs; returns the unfinished ones, oldest first. */
   load(): Promise<LiveJob[]>;
-  /** Writes a new job, replacing an ended one of the same id, and deletes the oldest ended jobs beyond the limit. */
+  /** Writes a new job, replacing an ended job with the same id, and deletes the oldest ended jobs beyond the limit. */
   add(job: NewJob): Promise<LiveJob>;
   /** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
   failed(jobId: string): Promise<FailedJob | undefined>;
-  /** Writes a failed job as a waiting one, like `add`. */
+  /** Writes a failed job as a waiting job, like `add`. */
   renew(job: FailedJob): Promise<LiveJob>;
   /**
-   * Applies an event to a job, together with its effect. Events of one job follow each other.
-   * @returns the life after it, or the reason why the event came too late
+   * Applies an event to a job, together with its effect. Events of one job are applied one after another.
+   * @returns the life after the event, or the reason why the event came too late
    * @throws the error of the store or of the effect; then nothing has changed
    */
   transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible>;
   /**
    * Adds a callback URL to a job. If the job has ended meanwhile, the callback is due at once.
-   * @throws Refusal OVERLOADED if the job has the maximum number
+   * @throws Refusal OVERLOADED if the job has the maximum number of callbacks
    */
   addCallback(job: LiveJob, url: string): Promise<void>;
   /** Records a heartbeat of a running job. */
@@ -62,7 +62,10 @@ export interface JobTableDependencies extends LiveJobsDependencies {
   readonly endedMax: number;
 }
 
-/** Maximum number of ended jobs deleted with a new one: enough to catch up, small enough for one transaction. */
+/**
+ * Maximum number of ended jobs that are deleted when a job is added: enough to catch up, small enough for one
+ * transaction.
+ */
 const FORGOTTEN_AT_ONCE_MAX = 100;
 
 export function createJobTable(dependencies: JobTableDependencies): JobTable {
@@ -116,7 +119,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible> {
-    const entry = job as TrackedJob; // `LiveJobs` created every one
+    const entry = job as TrackedJob; // `LiveJobs` created every live job as a tracked job
     const turn = entry.tail.then(async () => {
       live.refresh(entry);
       const next = live.advance(entry, event);
@@ -152,7 +155,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
           : added;
         const isReplaced =
           isTerminal(entry.life.status) && !(await isEndedIn(tx, { ...identity, id: identity.job_id }));
-        if (isReplaced) return; // replaced by a later submission under its id, which has separate callbacks
+        if (isReplaced) return; // a later submission under the same id, with separate callbacks, has replaced this job
         await tx.put('job', identity.job_id, { ...job, callbacks: [...before, ...callbacks] } satisfies JobRecord);
       }),
     );
@@ -172,7 +175,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     live: (jobId) => live.get(jobId),
     async input(jobId) {
       const stored = await store.get('job-input', jobId);
-      // `add` wrote it and the store sealed it.
+      // `add` wrote the input and the store sealed it
       return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as StoredInput);
     },
     find,

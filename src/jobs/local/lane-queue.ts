@@ -1,28 +1,28 @@
 /**
- * Jobs that wait for one lane. Owners take turns, each with its jobs in order of submission, so that a hundred sweeps
- * of one client do not precede the first backtest of another.
+ * Queue of the jobs that wait for one lane. Owners take turns, each with its jobs in order of submission, so that a
+ * hundred sweeps of one client do not precede the first backtest of another.
  */
 export interface LaneQueue {
   readonly length: number;
   /** Returns the number of waiting jobs of one owner. */
   lengthOf(owner: string): number;
   push(owner: string, jobId: string): void;
-  /** Puts a job before all others of its owner. */
+  /** Puts a job before all other jobs of its owner. */
   unshift(owner: string, jobId: string): void;
-  /** Returns the next job among those that may run. */
+  /** Returns the next job among the jobs that may run. */
   peek(mayRun?: MayRun): string | undefined;
   /** Removes the job that `peek` returns; its owner moves to the end of the line. */
   shift(mayRun?: MayRun): string | undefined;
   remove(owner: string, jobId: string): boolean;
 }
 
-/** Returns true if a job of an owner may run now. */
+/** Function that returns true if a job of an owner may run now. */
 export type MayRun = (owner: string, jobId: string) => boolean;
 
 const acceptAny = (): boolean => true;
 
 export function createLaneQueue(): LaneQueue {
-  const waitingByOwner = new Map<string, string[]>(); // in order of turns
+  const waitingByOwner = new Map<string, string[]>(); // owners in the order of their turns
   let length = 0;
 
   const add = (owner: string, place: (list: string[]) => void): void => {

@@ -8,7 +8,7 @@ interface TalliedJob {
   readonly life: Life;
 }
 
-/** @cost one pass over the live jobs */
+/** Counts the waiting and running jobs of each class. @cost one pass over the live jobs */
 export function lanesOf(
   live: Iterable<TalliedJob>,
   nowMs: number,

@@ -16,14 +16,14 @@ export interface Leases {
   beat(lease: Lease, nowMs: number): void;
   /** Lists the leases without a heartbeat since a time. */
   silentSince(ms: number): readonly Lease[];
-  /** Ends the lease of a job; it is lost if its node did not end it. */
+  /** Ends the lease of a job; the lease is lost if its node did not end it. */
   end(job: LiveJob, isLost: boolean): void;
-  /** Ends a lease that another process has given to another node. */
+  /** Ends the lease of an attempt after another process has given the job to another node. */
   lose(lease: Lease): void;
   readonly count: number;
 }
 
-/** A lease, and the function that revokes it. */
+/** Lease with the function that revokes it. */
 export interface NewLease {
   readonly lease: Lease;
   giveUp(): void;

@@ -4,18 +4,18 @@ import type { Lane } from '../compute-pool.js';
 import type { JobIdentity } from '../job-record.js';
 import { createLaneQueue, type LaneQueue } from './lane-queue.js';
 
-/** Waiting jobs of every lane. */
+/** Queues of the waiting jobs of every lane. */
 export interface Lines extends Readonly<Record<Lane, LaneLine>> {
-  /** Puts a job after the others of its owner. */
+  /** Puts a job after the other jobs of its owner. */
   add(job: JobIdentity): void;
-  /** Puts a job before the others of its owner. */
+  /** Puts a job before the other jobs of its owner. */
   addFirst(job: JobIdentity): void;
   remove(job: JobIdentity): void;
   readonly length: number;
   lengthOf(owner: string): number;
 }
 
-/** Waiting jobs of one lane, those of a higher priority first. */
+/** Waiting jobs of one lane, in order of priority. */
 export type LaneLine = Pick<LaneQueue, 'peek' | 'shift'>;
 
 export function createLines(): Lines {

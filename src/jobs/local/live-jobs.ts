@@ -15,10 +15,10 @@ export interface LiveJob {
   readonly life: Life;
 }
 
-/** A live job with the writes that are in progress. */
+/** Live job with the writes that are in progress. */
 export interface TrackedJob extends LiveJob {
   life: Life;
-  /** The latest transition that was started. */
+  /** Result of the latest transition that was started. */
   tail: Promise<unknown>;
   isSettling: boolean;
 }
@@ -36,7 +36,7 @@ export interface LiveJobs extends Pick<JobQueue, 'watch' | 'watchAll'> {
   refresh(entry: TrackedJob): void;
   /** Applies an event that is not stored. */
   apply(entry: TrackedJob, event: LifeEvent): void;
-  /** Returns the life after an event, or the reason why it comes too late. */
+  /** Returns the life after an event, or the reason why the event comes too late. */
   advance(entry: TrackedJob, event: LifeEvent): Life | Impossible;
   /** Makes a stored life visible. */
   publish(entry: TrackedJob, life: Life, event: LifeEvent): void;

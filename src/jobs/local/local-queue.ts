@@ -96,7 +96,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     for (const job of left) if (job.life.status === 'pending') delayed.restore(job);
     const end = (job: LiveJob) =>
       ({ type: 'lose', attempt: job.life.attempt, cause: ENDED_CAUSE, at: timestamp() }) as const;
-    // Each goes to the front of its line, so the oldest goes last.
+    // Each job goes to the front of its line, so the oldest job goes last.
     await Promise.all(lost.reverse().map((job) => table.transition(job, end(job))));
     return lost.length;
   }
@@ -174,7 +174,7 @@ interface LeaseWatch {
   readonly expire: (lease: Lease) => void;
 }
 
-/** Returns a function that starts to check the leases, as long as there are any. */
+/** Returns a function that starts checks of the leases, which continue as long as there are leases. */
 function createLeaseWatch({ clock, leases, leaseMs, expire }: LeaseWatch): () => void {
   let isTicking = false;
   return function watch() {
@@ -188,7 +188,7 @@ function createLeaseWatch({ clock, leases, leaseMs, expire }: LeaseWatch): () =>
   };
 }
 
-/** Adds the places of this process to the loads of its lanes. */
+/** Adds the slots of this process to the loads of its lanes. */
 function loadsOf(
   loads: Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>>,
   own: Readonly<Record<JobClass, number>>,

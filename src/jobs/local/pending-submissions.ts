@@ -1,6 +1,6 @@
 import type { JobStatus } from '../status.js';
 
-/** A pending submission. */
+/** Submission that is not yet on disk. */
 export interface PendingSubmission {
   readonly inputHash: string;
   readonly owner: string;
@@ -14,7 +14,7 @@ export interface PendingSubmissions {
   hold(jobId: string, submission: PendingSubmission): Promise<JobStatus>;
   readonly count: number;
   countOf(owner: string): number;
-  /** Resolves when all of them are on disk or refused. */
+  /** Resolves when all pending submissions are on disk or refused. */
   settled(): Promise<void>;
 }
 

@@ -17,7 +17,7 @@ export interface FailedJob {
   readonly input: StoredInput;
 }
 
-/** Returns true if the ended job is still the stored one: its id may have been submitted again meanwhile. */
+/** Returns true if the ended job is still stored: its id may have been submitted again meanwhile. */
 export async function isEndedIn(tx: DocumentTransaction, { id, sequence }: RememberedJob): Promise<boolean> {
   const stored = await tx.get('job', id);
   const record = readStored(stored, readJobRecord);
@@ -25,7 +25,7 @@ export async function isEndedIn(tx: DocumentTransaction, { id, sequence }: Remem
   return record.sequence === sequence && isTerminal(record.status);
 }
 
-/** Deletes an ended job with its results, if it is still the stored one. */
+/** Deletes an ended job with its results, if it is still stored. */
 export async function forgetIn(tx: DocumentTransaction, ended: RememberedJob): Promise<void> {
   if (!(await isEndedIn(tx, ended))) return;
   await deleteResultsOf(tx, ended.id);
@@ -33,7 +33,7 @@ export async function forgetIn(tx: DocumentTransaction, ended: RememberedJob): P
   await tx.delete('job-input', ended.id);
 }
 
-/** Deletes the results of the stored job of an id, if there is one. */
+/** Deletes the results of the job stored under an id, if there is one. */
 export async function deleteResultsOf(tx: DocumentTransaction, jobId: string): Promise<void> {
   const record = readStored(await tx.get('job', jobId), readJobRecord);
   if (record !== undefined) for (const { kind, id } of resultsOf(record)) await tx.delete(kind, id);
@@ -58,11 +58,11 @@ export async function writeLife(tx: DocumentTransaction, { identity, life, effec
   if (isTerminal(life.status) && life.status !== 'failed') await tx.delete('job-input', jobId);
 }
 
-/** Reads the request body, which is only on disk: ten thousand waiting jobs must not keep theirs in memory. */
+/** Reads the request body, which is only on disk, so that ten thousand waiting jobs do not keep theirs in memory. */
 export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<Submitted> {
   const stored = await store.get('job', jobId);
   const { request = null, callbacks = [] } =
-    stored === undefined || 'unreadable' in stored ? {} : (stored.body as Partial<Submitted>); // written by `add`
+    stored === undefined || 'unreadable' in stored ? {} : (stored.body as Partial<Submitted>); // `add` wrote the document
   return { request, callbacks };
 }
 

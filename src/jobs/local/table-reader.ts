@@ -11,7 +11,7 @@ import { lanesOf } from './lane-tally.js';
 import type { LiveJobs } from './live-jobs.js';
 import { submittedIn } from './stored-jobs.js';
 
-/** Reads that need only memory and documents. */
+/** Reads of the queue that need only memory and documents. */
 export type TableReader = Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts' | 'watch' | 'watchAll'> & {
   lanes(): Promise<Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>>>;
 };
@@ -20,7 +20,7 @@ export interface TableReaderDependencies {
   readonly store: DocumentStore;
   readonly clock: Clock;
   readonly live: LiveJobs;
-  /** Unreadable jobs of the store, if there are any. */
+  /** Returns the unreadable jobs of the store, if there are any. */
   readonly lost: () => LostJobs | undefined;
 }
 

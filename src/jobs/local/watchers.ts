@@ -8,9 +8,9 @@ export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
 
 export interface JobWatchersDependencies {
   readonly clock: Pick<Clock, 'after'>;
-  /** Returns the jobs that may have progress, checked while all jobs are watched. */
+  /** Returns the ids of the jobs that may have progress; they are checked while a listener watches all jobs. */
   readonly liveIds: () => Iterable<string>;
-  /** Checks whether the progress of a watched job has changed; called every 250 ms while one is watched. */
+  /** Checks whether the progress of a watched job has changed; called every 250 ms while any job is watched. */
   readonly look: (jobId: string) => void;
 }
 

@@ -68,7 +68,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
   return {
     submitAll,
     async retry(jobId: string): Promise<JobStatus> {
-      // A job too large for every node waits for one with the memory.
+      // A job that is too large for every node waits for a node with enough memory.
       const written = await jobs.renew(jobId, formatNow(), (job, place) => admitNow(job, place, Infinity));
       if (written === undefined) throw jobNotFound(jobId);
       return finishSubmission(written);
@@ -79,7 +79,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
 export const jobNotFound = (jobId: string): Refusal =>
   new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
 
-/** Counts the accepted jobs of a group, which the places that were read before do not contain. */
+/** Counts the accepted jobs of a group, which the queue positions that were read before do not contain. */
 function createTally() {
   const byOwner = new Map<string, number>();
   let count = 0;
@@ -95,9 +95,7 @@ function createTally() {
   };
 }
 
-/**
- * @returns a function that deletes the oldest ended jobs; the query over all of them does not run for every submission
- */
+/** @returns a function that deletes the oldest ended jobs without querying all ended jobs at every submission */
 function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {
   const submissions = Math.max(1, Math.floor(endedMax / 100));
   let left = 0;

@@ -23,8 +23,8 @@ const SILENT_MS = 5000;
 
 /**
  * Claims the name of a node. Copied machines have the same host name and home path: if another live process has the
- * name and sends a heartbeat meanwhile, this one gets a separate name. Two nodes of one name would take over each
- * other's attempts.
+ * name and sends a heartbeat meanwhile, this process gets a separate name. Two nodes with the same name would take over
+ * each other's attempts.
  * @returns the name to work under
  */
 export async function claimNode(claim: NodeClaim): Promise<string> {
@@ -47,7 +47,7 @@ export async function claimNode(claim: NodeClaim): Promise<string> {
 
 /** Last holder of a name. */
 interface Holder {
-  /** Null if its version does not record it. */
+  /** Process of the holder; null if the holder's version does not record it. */
   readonly process: string | null;
   readonly seen_at: string;
   readonly is_live: boolean;
@@ -55,7 +55,7 @@ interface Holder {
 
 function isFree(holder: Holder | undefined, own: ProcessIdentity): boolean {
   if (holder === undefined || !holder.is_live || holder.process === null) return true;
-  const identity = JSON.parse(holder.process) as ProcessIdentity; // as `take` wrote it
+  const identity = JSON.parse(holder.process) as ProcessIdentity; // `take` wrote the identity
   if (identity.world === null || identity.world !== own.world) return false; // a process on another machine cannot be checked
   const isOwn = identity.pid === own.pid && identity.started === own.started; // an earlier service of this process
   return isOwn || isAlive(identity) === false;
@@ -63,7 +63,7 @@ function isFree(holder: Holder | undefined, own: ProcessIdentity): boolean {
 
 function createHolders({ database, schema, process, role, version }: NodeClaim) {
   const nodes = `${schema}.nodes`;
-  /** State of a node that runs nothing yet. */
+  /** State of a node that does not run jobs yet. */
   const state: NodeState = {
     role,
     version,
@@ -82,7 +82,7 @@ function createHolders({ database, schema, process, role, version }: NodeClaim) 
         FROM ${nodes} WHERE node = $1`;
       return (await database.query<Holder>(sql, [node]))[0];
     },
-    /** @returns true if no other process has written to it since */
+    /** @returns true if no other process has written the row since it was read */
     async take(node: string, holder: Holder | undefined): Promise<boolean> {
       const taken = await database.query(
         `INSERT INTO ${nodes} AS n (node, seen_at, state) VALUES ($1, clock_timestamp(), $2)

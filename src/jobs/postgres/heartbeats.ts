@@ -8,8 +8,8 @@ import type { OwnAttempts } from './own-attempts.js';
 /** Interval between heartbeats of a node, and of an attempt without news. */
 export const QUIET_MS = 2000;
 /**
- * Silence after which a quiet attempt sends a heartbeat. Attempts are checked once a second, so none is silent for
- * longer than 2.25 s, and it learns of a cancellation in time even if the notification was lost.
+ * Silence after which an attempt without news sends a heartbeat. Attempts are checked once a second, so none is silent
+ * for longer than 2.25 s, and an attempt learns of a cancellation in time even if the notification was lost.
  */
 export const BEAT_MS_MIN = 1250;
 
@@ -28,7 +28,7 @@ export interface HeartbeatsDependencies {
 export interface Heartbeats {
   /** See the queue's `heartbeat`. */
   heartbeat(lease: Lease): Promise<boolean>;
-  /** Renews a lease now. @returns false if the attempt is no longer current; its lease is then lost */
+  /** Renews a lease now. @returns false if the attempt is no longer current and its lease is lost */
   prolong(lease: Lease): Promise<boolean>;
 }
 

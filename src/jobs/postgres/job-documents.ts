@@ -32,7 +32,7 @@ import type { JobRows, QueuePosition, PlaceOfJob, ReservedJob } from './job-rows
 import { formatKind, formatLane } from './queued-kinds.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
 
-/** A committed change of a job. */
+/** Committed change of a job. */
 export interface JobChange {
   readonly identity: JobIdentity;
   readonly before: Life;
@@ -40,9 +40,9 @@ export interface JobChange {
   readonly status: JobStatus;
 }
 
-/** A started attempt. */
+/** Attempt that has started. */
 export interface StartedAttempt extends JobChange {
-  /** The stored job, to which its end refers. */
+  /** Stored job; the end of the attempt is based on it. */
   readonly seen: SeenJob;
 }
 
@@ -52,14 +52,14 @@ export interface ChangeOrder {
   readonly attempt?: AttemptKey;
   readonly event: LifeEvent;
   readonly effect?: Extract<Ending, { type: 'succeed' }>['effect'];
-  /** The job as the caller read it; it is not read again unless it has changed. */
+  /** Job as the caller read it; it is read again only if it has changed. */
   readonly seen?: SeenJob | undefined;
 }
 
 export interface AddTerms {
-  /** Time of the submission, in the format of the wire. */
+  /** Time of the submission, in the wire format. */
   readonly at: string;
-  /** State of the queue as the caller read it; it is not read again unless the job has changed. */
+  /** State of the queue as the caller read it; it is read again only if the job has changed. */
   readonly place: PlaceOfJob;
   /** @throws Refusal of a job that exceeds a limit */
   readonly admit: (place: QueuePosition) => void;
@@ -68,13 +68,13 @@ export interface AddTerms {
 /** Jobs as documents, with identity and state. Every change also writes the row of the job. */
 export interface JobDocuments {
   /**
-   * Returns the live job of an id if it has the same input; otherwise writes a new one that `admit` accepts.
+   * Returns the live job of an id if it has the same input; otherwise writes a new job that `admit` accepts.
    * @throws Refusal JOB_RUNNING for another input, OVERLOADED for too many callbacks
    */
   add(job: NewJob, terms: AddTerms): Promise<{ record: JobRecord; isNew: boolean }>;
   /**
-   * Retries a failed job; returns any other one unchanged, undefined without a readable one.
-   * @throws Refusal DOCUMENT_UNREADABLE if its input no longer exists
+   * Retries a failed job; returns any other job unchanged, undefined without a readable job.
+   * @throws Refusal DOCUMENT_UNREADABLE if the input of the job no longer exists
    */
   renew(
     jobId: string,
@@ -84,13 +84,13 @@ export interface JobDocuments {
   /** Returns the job of an attempt that its row has started; undefined if the job has ended since or is unreadable. */
   begun(offered: ReservedJob, beat: Beat): Promise<StartedAttempt | undefined>;
   /**
-   * Applies an event to a job. @returns the change, the reason why it came too late, or undefined without a readable
-   * job
+   * Applies an event to a job. @returns the change, the reason why the event came too late, or undefined without a
+   * readable job
    */
   move(move: ChangeOrder): Promise<JobChange | Impossible | undefined>;
   /**
-   * Determines the outcome of an attempt whose end was written but not confirmed: the change if it succeeded;
-   * abandoned; or unknown, because its id was submitted again.
+   * Determines the outcome of an attempt whose end was written but not confirmed: the change if the write succeeded;
+   * `given-up` if the attempt was abandoned; `unknown` if the job's id was submitted again.
    */
   fateOf(attempt: AttemptKey): Promise<JobChange | 'given-up' | 'unknown'>;
   /** Deletes an ended job, unless its id was submitted again. */
@@ -110,7 +110,7 @@ interface MoveTerms {
 }
 
 export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDependencies): JobDocuments {
-  /** @param delayMs delay before it may start */
+  /** @param delayMs delay before the job may start */
   async function write(tx: JobTransaction, record: JobRecord, delayMs = 0): Promise<void> {
     await tx.put('job', record.job_id, record);
     tx.putJob({ ...rowOf(record), ...(delayMs > 0 && { delay_ms: delayMs }) });
@@ -122,7 +122,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
   const look = async (jobId: string): Promise<SeenJob> =>
     (await rows.look([jobId])).get(jobId) ?? { ...NOTHING, beat: undefined };
 
-  /** @returns the change, or the reason why it came too late */
+  /** @returns the change, or the reason why the event came too late */
   async function moveIn(tx: JobTransaction, order: ChangeOrder, { seen, setBy }: MoveTerms) {
     const { jobId, attempt, event, effect } = order;
     tx.buildOn({ kind: 'job', id: jobId }, seen.version);
@@ -226,7 +226,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
   };
 }
 
-/** A second submission of a live job may add a callback. */
+/** Adds the callback of a second submission of a live job. */
 async function addCallback(tx: DocumentTransaction, record: JobRecord, url: string): Promise<JobRecord> {
   if (record.callbacks.some((callback) => callback.url === url)) return record;
   assertRoom(record.job_id, record.callbacks.length);
@@ -243,7 +243,7 @@ async function forgetIn(tx: JobTransaction, id: string, sequence: number): Promi
   const record = recordOf(stored);
   const isItself = record === undefined ? stored !== undefined : record.sequence === sequence;
   if (!isItself || (record !== undefined && !isTerminal(record.status))) return;
-  if (record !== undefined) resultsOf(record).forEach(tx.drop); // without a question for each
+  if (record !== undefined) resultsOf(record).forEach(tx.drop); // drops the results without reading their documents
   await tx.delete('job', id);
   if (record?.status !== 'succeeded') await tx.delete('job-input', id);
 }
@@ -261,7 +261,7 @@ export function recordOf(stored: FoundBody): JobRecord | undefined {
   return readStored(stored, readJobRecord);
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE */
+/** Parses a stored job. @throws Refusal DOCUMENT_UNREADABLE */
 export function requireRecord(stored: FoundBody, jobId: string): JobRecord | undefined {
   const record = recordOf(stored);
   if (stored !== undefined && record === undefined)

@@ -23,7 +23,7 @@ export interface QueuePosition {
   readonly queuedOfOwner: number;
 }
 
-/** Such a state, with the existing job of the id, if any. */
+/** State of the queue before a submission, with the existing job of the id, if any. */
 export interface PlaceOfJob extends QueuePosition {
   readonly seen: SeenJob;
 }
@@ -39,23 +39,23 @@ export interface BeatOrder {
 export interface Start {
   readonly node: string;
   readonly leaseMs: number;
-  /** Time in the format of the wire. */
+  /** Time in the wire format. */
   readonly at: string;
-  /** Unique name of the claim, by which it is undone. */
+  /** Unique name of the claim, which identifies the start if it must be undone. */
   readonly claim: string;
 }
 
 export interface ReserveOrder {
-  /** Memory of the node for all of its jobs. */
+  /** Memory of the node for all its jobs. */
   readonly memoryBytes: number;
   readonly lane: Lane;
   readonly exceptOwners: readonly string[];
   readonly freeBytes: number;
-  /** Start of a job that fits into the free memory; another job is reserved for a moment instead. */
+  /** Data for the start of a job that fits into the free memory; a larger job is only reserved for a short time. */
   readonly start: Start;
 }
 
-/** An offered job and its start; null if the job waits for memory. */
+/** Key of an offered job with the claim that started it; `claim` is null if the job waits for memory. */
 export type OfferedKey = AttemptKey & { readonly claim: string | null };
 
 export interface ReservedJob extends WaitingJob, OfferedKey {
@@ -68,30 +68,30 @@ export interface RunningJob extends AttemptKey {
   readonly node: string;
 }
 
-/** Statements on the rows of jobs: data that is queried often and is in no document. */
+/** Statements on the rows of jobs, which contain the data that is queried often and is in no document. */
 export interface JobRows {
-  /** Returns the states before submissions, with sequence numbers in their order. */
+  /** Returns the states before several submissions, with sequence numbers in the order of the submissions. */
   places(jobs: readonly { readonly jobId: string; readonly owner: string }[]): Promise<readonly PlaceOfJob[]>;
   /**
-   * Reserves the next job of a lane that the node may take, and starts it if it fits. Its document may be older than
-   * its row if others just changed both.
+   * Reserves the next job of a lane that the node may take, and starts the job if it fits. The document of the job may
+   * be older than its row if another process has just changed both.
    */
   reserve(order: ReserveOrder): Promise<ReservedJob | undefined>;
-  /** Starts a reserved job. @returns the start by the row; undefined if the job no longer waits */
+  /** Starts a reserved job. @returns the start in the row; undefined if the job no longer waits */
   start(key: AttemptKey, start: Start): Promise<Beat | undefined>;
-  /** Releases a reserved job, or one whose start was not used. */
+  /** Releases a reserved job, or a job whose start was not used. */
   release(job: OfferedKey): Promise<void>;
   /** Undoes starts whose confirmations were lost. */
   undo(starts: readonly Start[]): Promise<void>;
   /** Removes a job with an unreadable document from the line. */
   drop(job: OfferedKey): Promise<void>;
-  /** Renews a lease. @returns the last report of the attempt; undefined if it is no longer current */
+  /** Renews a lease. @returns the last report of the attempt; undefined if the attempt is no longer current */
   beat(key: AttemptKey, order: BeatOrder): Promise<Beat | undefined>;
-  /** Reads jobs with their documents; omits absent ones. */
+  /** Reads jobs with their documents; omits absent jobs. */
   look(jobIds: readonly string[]): Promise<ReadonlyMap<string, SeenRevision>>;
   /** Lists the attempts of a node, the newest job first. */
   runningOn(node: string): Promise<readonly RunningJob[]>;
-  /** Lists at most `countMax` ended jobs beyond `endedMax`. */
+  /** Lists at most `countMax` ended jobs in excess of `endedMax`. */
   surplus(endedMax: number, countMax: number): Promise<readonly { readonly id: string; readonly sequence: number }[]>;
   revisions(jobIds: readonly string[] | 'live'): Promise<ReadonlyMap<string, number>>;
   ids(kind: JobKindName): Promise<readonly string[]>;
@@ -113,27 +113,30 @@ type ReservedRow = KeyRow &
   DocumentColumns<'input'> &
   Beat & { kind: JobKindName; owner: string; estimated_bytes: string; claim: string | null };
 
-/** Time for which a dying node keeps a reserved job from the others. */
+/** Time for which a dying node keeps a reserved job from other nodes. */
 export const RESERVED_SECONDS = 10;
-/** Time that a job waits for a node with enough memory; after it, a node without frees memory for the job. */
+/**
+ * Time that a job waits for a node with enough memory; afterwards, a node without enough free memory frees it for the
+ * job.
+ */
 const PASSED_OVER_SECONDS = 30;
-/** Maximum number of attempts taken over per look; a restarted node returns them one by one. */
+/** Maximum number of attempts taken over in one poll; a restarted node returns its attempts one by one. */
 const LEFT_MAX = 50;
-/** Condition that makes the commit of a write not wait for the disk, for writes that may be lost with the server. */
+/** SQL condition that makes the commit not wait for the disk, for writes that may be lost in a crash of the server. */
 export const UNFLUSHED = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
 const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
 const BEAT = 'progress, message, beat_at, started_at, node';
 
 /**
  * @param schema quoted identifier
- * @param kinds returns the kinds, as in rows, that start. Default: all
+ * @param kinds returns the kinds that start, as written in rows. Default: all kinds
  */
 export function createJobRows(database: Database, schema: string, kinds = () => CLAIMED_KINDS): JobRows {
   const jobs = `${schema}.jobs`;
   const keyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
   const idsOf = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
     (await database.query<{ readonly job_id: string }>(sql, values)).map(({ job_id: id }) => id);
-  // Each half has a separate index; a combined condition would read all stored jobs.
+  // Each half of the query has a separate index; a combined condition would read all stored jobs.
   const live = ['pending', 'running']
     .map((status) => `SELECT job_id, revision, sequence FROM ${jobs} WHERE status = '${status}'`)
     .join(' UNION ALL ');
@@ -189,7 +192,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
           (SELECT count(*) FROM ${jobs} WHERE status = 'running')::int AS running`,
         [],
       );
-      return row!; // exactly one row
+      return row!; // the statement returns exactly one row
     },
   };
 }
@@ -197,7 +200,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
 /** Moves the sequence past the copied jobs. */
 export async function advanceSequence({ database, schema }: { database: Database; schema: string }): Promise<void> {
   await database.query(
-    // Setting it directly needs a right that the serving role lacks.
+    // Setting the sequence directly needs a privilege that the serving role does not have.
     `SELECT count(nextval('${schema}.job_sequence')) FROM generate_series(1, (SELECT max(sequence) FROM ${schema}.jobs))`,
     [],
   );
@@ -213,12 +216,12 @@ interface WaitingOptions {
 }
 
 function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions): WaitingRows {
-  /** Condition for jobs that a node may take, by its free and total memory. */
+  /** Returns the condition for jobs that a node may take, from its free and total memory. */
   const isFitting = (free: string, all: string): string =>
     `status = 'pending' AND kind = ANY($1) AND coalesce(reserved_until < clock_timestamp(), true) AND estimated_bytes <=
         CASE WHEN queued_at < clock_timestamp() - interval '${PASSED_OVER_SECONDS} s' THEN ${all}::bigint ELSE ${free}::bigint END`;
 
-  /** Columns that a start writes. @param from number of its first parameter */
+  /** Returns the columns that a start writes. @param from number of its first parameter */
   const listStartColumns = (from: number): readonly (readonly [column: string, value: string])[] => [
     ['status', `'running'`],
     ['reserved_until', 'NULL'],
@@ -231,7 +234,7 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
     ['message', 'NULL'],
     ['revision', `nextval('${schema}.job_revision')`],
   ];
-  /** Each lane has its part of the index, and a later one is read only if the earlier ones are empty. */
+  /** Formats the query for the first job of a lane. Each lane has a separate part of the index; a later lane is read only if the earlier lanes are empty. */
   const formatFirstOfLane = (i: number): string =>
     `(SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ($4::text[])[${i}] AND NOT owner = ANY($5)
         ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED)`;
@@ -243,7 +246,7 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
       : `${column} = CASE WHEN ${fits} THEN ${value} ELSE ${column} END`,
   );
   const undone = `status = 'pending', reserved_until = NULL, node = NULL, lease_until = NULL, started_at = NULL, claim = NULL`;
-  /** Waiting, or started by this claim. */
+  /** The job waits, or this claim started it. */
   const isOffered = `${SAME} AND (status = 'pending' OR status = 'running' AND claim = $4::uuid)`;
   const offerValues = ({ jobId, sequence, attempt, claim }: OfferedKey) => [jobId, sequence, attempt, claim];
 

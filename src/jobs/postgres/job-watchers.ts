@@ -9,7 +9,7 @@ export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
   close(): void;
 }
 
-/** Interval between reads of the rows of watched jobs, all in one statement. */
+/** Interval between reads of the rows of watched jobs; one statement reads all rows. */
 const WATCH_MS = 250;
 
 export function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): JobWatchers {
@@ -34,7 +34,7 @@ export function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): J
     isPolling = true;
     clock.after(WATCH_MS, () => {
       const looked = isClosed ? Promise.resolve() : look();
-      // The next look sees the changes that this failed one missed.
+      // The next read finds the changes that the failed read missed.
       void looked
         .catch(() => {})
         .finally(() => {

@@ -8,9 +8,9 @@ export interface LookingDependencies {
   readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
   readonly leaseMs: number;
   readonly isOver: () => boolean;
-  /** Returns the free places of the node; undefined while it takes no work. */
+  /** Returns the free slots of the node; undefined while the node takes no work. */
   readonly room: () => Room | undefined;
-  /** Called after each look that the database answered. */
+  /** Called after each poll that the database answered. */
   readonly onAnswer: () => Promise<void>;
   readonly onWork: () => void;
   /** Abandons an attempt whose node is silent. */
@@ -18,12 +18,12 @@ export interface LookingDependencies {
   readonly onFailure: (thrown: unknown) => void;
 }
 
-/** Looks at the database repeatedly, despite failures. */
+/** Polls the database repeatedly, despite failures. */
 export function keepLooking(dependencies: LookingDependencies): void {
   const { presence, clock, leaseMs, isOver, room, onAnswer, onWork, lose } = dependencies;
   /**
-   * Leases may have expired for lack of heartbeats during an outage, in which this process may have started: none is
-   * taken over before this time.
+   * Leases may have expired for lack of heartbeats during an outage, in which this process may have started: no attempt
+   * is taken over before this time.
    */
   let takesFromMs = clock.monotonicMs() + leaseMs;
   let isTakingOver = false;

@@ -1,29 +1,34 @@
-/** Schedule of a node's looks for work from other processes. */
+/** Schedule of a node's polls for work from other processes. */
 export interface LookOut {
-  /** Number of nodes that look for work. */
+  /** Number of nodes that poll for work. */
   nodes: number;
   pauseMs(): number;
-  /** Returns the time until the next look for expired leases. */
+  /** Returns the time until the next check for expired leases. */
   watchPauseMs(): number;
-  /** Records the result of the last look. */
+  /** Records the result of the last poll. */
   note(isWaiting: boolean): void;
 }
 
-/** Maximum rate of looks of all nodes together: each of 300 nodes looks as often as it sends a heartbeat. */
+/** Maximum total rate of polls of all nodes: each of 300 nodes polls as often as it sends a heartbeat. */
 const LOOKS_PER_SECOND = 150;
-/** Minimum pause of a single node: the start of a job should not wait longer than its work takes. */
+/** Minimum pause of a single node: a job should not wait longer for its start than its work takes. */
 const PAUSE_MS_MIN = 15;
-/** Number of looks without work after which the pauses grow. */
+/** Number of polls without work after which the pauses grow. */
 const EAGER_LOOKS = 500;
 const PAUSE_MS_MAX = 400;
 
 const WATCH_MS = 2000;
-/** Number of nodes that each look for leases every two seconds; more nodes share the looks at random times. */
+/**
+ * Number of nodes that each check leases every two seconds; with more nodes, the checks are spread over the nodes at
+ * random times.
+ */
 const WATCHING_NODES = 10;
-/** Average maximum, for the case that nearly all nodes end at once. */
+/** Maximum of the average pause between checks, in case nearly all nodes end at once. */
 const WATCH_MS_MAX = 10_000;
 
-/** Looks often while there is work and seldom otherwise, within the capacity of the database. */
+/**
+ * Creates a schedule that polls often while there is work and seldom otherwise, within the capacity of the database.
+ */
 export function createLookOut(): LookOut {
   let idle = 0;
   return {

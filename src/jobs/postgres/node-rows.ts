@@ -11,21 +11,23 @@ export interface NodeState {
   readonly version: string;
   /** Maximum number of running jobs. */
   readonly places: Readonly<Record<Lane, number>>;
-  /** Memory for its jobs; null if its version does not report it. */
+  /** Memory for the node's jobs; null if the node's version does not report it. */
   readonly memory_bytes: number | null;
-  /** Content hash of the market that it serves; null if it serves no market. */
+  /** Content hash of the market that the node serves; null if it serves no market. */
   readonly market: string | null;
   /** Number of ends of abandoned attempts. */
   readonly stale: number;
-  /** Version of the tables that it supports. */
+  /** Version of the tables that the node supports. */
   readonly protocol: number;
-  /** Names of its failing health checks. */
+  /** Names of the node's failing health checks. */
   readonly lacks: readonly string[];
-  /** Milliseconds by which its clock is ahead of the database's; null if its version does not report it. */
+  /**
+   * Milliseconds by which the node's clock is ahead of the database's; null if the node's version does not report it.
+   */
   readonly clock_offset_ms: number | null;
   /**
-   * Identity of its process, by which a successor of the same name knows whether it has ended; absent in earlier
-   * versions.
+   * Identity of the node's process, from which a successor with the same name determines whether the process has ended;
+   * absent in earlier versions.
    */
   readonly process?: ProcessIdentity | undefined;
 }
@@ -35,30 +37,30 @@ type Later = 'memory_bytes' | 'protocol' | 'lacks' | 'clock_offset_ms';
 /** State that a node of any version may have reported. */
 type ReportedState = Omit<NodeState, Later> & Partial<Pick<NodeState, Later>>;
 
-/** A node in a listing. */
+/** Node in a listing. */
 export interface NodeEntry extends Omit<NodeState, 'process'> {
   readonly node: string;
   readonly started_at: string;
-  /** Seconds since its last heartbeat. */
+  /** Seconds since the node's last heartbeat. */
   readonly silent_seconds: number;
-  /** True if that is too long: its jobs go to others. */
+  /** True if the node has been silent for too long: its jobs go to other nodes. */
   readonly is_lost: boolean;
-  /** Jobs that it runs. */
+  /** Ids of the jobs that the node runs. */
   readonly jobs: readonly string[];
-  /** Jobs of other nodes for which it computes parts. */
+  /** Ids of other nodes' jobs for which it computes parts. */
   readonly helps: readonly string[];
-  /** Expected memory of all of them. */
+  /** Expected memory of all jobs that the node works on. */
   readonly reserved_bytes: number;
 }
 
-/** Memory of the largest live node with places in a lane; null if there is none. */
+/** Memory of the largest live node with slots in a lane; null if there is no such node. */
 export type LargestMemory = Readonly<Record<Lane, number | null>>;
 
 /** Statements on the nodes of a database. */
 export interface NodeRows {
-  /** @cost a parse of the state of every node */
+  /** Returns the memory of the largest node by lane. @cost a parse of the state of every node */
   largest(): Promise<LargestMemory>;
-  /** Records the start of a node's process, even if the previous one did not shut down. */
+  /** Records the start of a node's process, even if the previous process did not shut down. */
   begin(node: string): Promise<void>;
   /** Removes a node that shuts down. */
   leave(node: string): Promise<void>;
@@ -70,7 +72,7 @@ export interface NodeRows {
 /** Silence after which a node counts as lost. */
 const LIVE_SECONDS = 10;
 
-/** Condition on a row of the table of nodes. */
+/** SQL condition for a live node in the table of nodes. */
 export const isLiveNode = `seen_at > clock_timestamp() - interval '${LIVE_SECONDS} s'`;
 
 /** @param schema quoted identifier */
@@ -78,7 +80,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
   const nodes = `${schema}.nodes`;
   const jobs = `${schema}.jobs`;
   const live = isLiveNode;
-  /** Parts that nodes compute for others. */
+  /** Parts that nodes compute for other nodes. */
   const helped = `${schema}.parts AS p JOIN ${jobs} AS j USING (job_id, sequence, attempt)
     WHERE j.status = 'running' AND p.output IS NULL AND p.lease_until > clock_timestamp()`;
 
@@ -92,7 +94,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
     async largest() {
       const sql = `SELECT ${formatLargest('heavy')}, ${formatLargest('light')} FROM ${nodes} WHERE ${live}`;
       const [row] = await database.query<LargestMemory>(sql, []);
-      return row!; // exactly one row
+      return row!; // the statement returns exactly one row
     },
     async begin(node) {
       await database.query(`UPDATE ${nodes} SET started_at = clock_timestamp() WHERE node = $1`, [node]);
@@ -119,7 +121,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
           FROM ${nodes} AS n ORDER BY node`,
         [],
       );
-      // As `beat` wrote it; earlier versions reported less.
+      // `beat` wrote the state; earlier versions reported fewer members
       const entries = rows.map(({ state, reserved, ...row }) => {
         const { process: _, ...own } = JSON.parse(state) as ReportedState; // only a successor needs it
         const withDefaults = { memory_bytes: null, protocol: 1, lacks: [], clock_offset_ms: null, ...own };
@@ -136,13 +138,13 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
         readonly helping: number;
         readonly oldest: number;
       };
-      // Each half has a separate index.
+      // Each half of the query has a separate index.
       const live = ['pending', 'running'].map(
         (status) => `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobs} WHERE status = '${status}'`,
       );
       // A command ends when its job is done, so its jobs must not make an autoscaler add or remove machines.
       const stays = `NOT EXISTS (SELECT FROM ${nodes} AS n WHERE n.node = live.node AND ${IS_COMMAND})`;
-      // A node computes the parts of one job in one place.
+      // A node uses one slot to compute the parts of a job.
       const helping = `SELECT DISTINCT ${CLASS} AS name, 'helping', NULL::timestamptz, p.node, job_id FROM ${helped}`;
       const [rows, [places]] = await Promise.all([
         database.query<Row>(
@@ -160,7 +162,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       ]);
       const loadOf = (name: JobClass): LaneLoad => {
         const { waiting = 0, running = 0, helping = 0, oldest = null } = rows.find((row) => row.name === name) ?? {};
-        return { waiting, running, helping, places: places![name], oldestSeconds: oldest }; // exactly one row
+        return { waiting, running, helping, places: places![name], oldestSeconds: oldest }; // the statement returns exactly one row
       };
       return { heavy: loadOf('heavy'), huge: loadOf('huge'), light: loadOf('light') };
     },

@@ -1,4 +1,4 @@
-/** Collects notifications that arrive during work, before its listener exists. */
+/** Buffer of notifications that arrive during work, before its listener exists. */
 export interface NotificationBuffer {
   hear(word: string): void;
   /** @returns the result of the work, and all notifications during it */

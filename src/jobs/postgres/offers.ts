@@ -6,15 +6,15 @@ import { RESERVED_SECONDS, type JobRows, type ReservedJob, type Start } from './
 export interface OffersDependencies {
   readonly rows: Pick<JobRows, 'reserve' | 'release' | 'undo'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Memory of this node for all of its jobs. */
+  /** Memory of this node for all its jobs. */
   readonly memoryBytes: number;
 }
 
 /** Jobs that are reserved for this node while it decides whether to take them. */
 export interface Offers {
   /**
-   * Returns the job for which the node frees memory, otherwise the next one in line that it may take, which starts if
-   * it fits.
+   * Returns the job for which the node frees memory, otherwise the next job in line that the node may take; that job
+   * starts if it fits.
    */
   next(order: ClaimOrder, start: Start): Promise<ReservedJob | undefined>;
   /** Runs the follow-up of a start. If it fails, no node runs the job, and the start is undone. */
@@ -22,8 +22,8 @@ export interface Offers {
   /** Undoes failed or unconfirmed starts: their jobs wait again, without counting as crashed. */
   takeBack(): Promise<void>;
   /**
-   * Returns a job that was not taken. It is first in line again; or, if it waited so long that nodes without the
-   * memory are offered it, it stays with this one, which takes no other job of its lane until the memory is free.
+   * Returns a job that was not taken. The job is first in line again. If it has waited so long that nodes without
+   * enough memory are offered it, this node keeps it and takes no other job of its lane until the memory is free.
    */
   leave(offered: ReservedJob, order: ClaimOrder): Promise<void>;
   /** Releases the jobs for which the node frees memory. */
@@ -37,10 +37,10 @@ interface HeldJob {
 
 export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): Offers {
   const held = new Map<Lane, HeldJob>();
-  /** Starts that failed half-way, or were not confirmed: no node runs their jobs. */
+  /** Starts that failed half-way or were not confirmed; no node runs their jobs. */
   const lost = new Set<Start>();
 
-  /** Removes the held job; an expired reservation may belong to another node. */
+  /** Removes the job for which the node frees memory; an expired reservation may belong to another node. */
   function takeHeld({ lane, exceptOwners }: ClaimOrder): ReservedJob | undefined {
     const entry = held.get(lane);
     if (entry !== undefined && exceptOwners.has(entry.job.owner)) return undefined;

@@ -2,12 +2,16 @@ import type { Lease } from '../queue.js';
 import type { Beat, SeenJob } from './seen-job.js';
 
 /**
- * Jobs of the attempts that this node runs, as read at their start, so that their ends need not read them. Another
- * process changes such a job only to end it, to add a callback or after a silence; then the end reads it too.
+ * Jobs of the attempts that this node runs, as read at their start, so that the ends of the attempts need not read
+ * them. Another process changes such a job only to end it, to add a callback or after a silence; then the end of the
+ * attempt also reads it.
  */
 export interface OwnAttempts {
   start(lease: Lease, seen: SeenJob): void;
-  /** Records the report of an attempt; undefined if its arrival is unknown, so that its end reads the job. */
+  /**
+   * Records the last report of an attempt; undefined if its arrival is unknown, so that the end of the attempt reads
+   * the job.
+   */
   say(lease: Lease, beat: Beat | undefined): void;
   of(lease: Lease): SeenJob | undefined;
 }

@@ -25,17 +25,17 @@ export interface PartRows {
   take(key: AttemptKey): Promise<number | undefined>;
   collect(key: AttemptKey): Promise<readonly WrittenParts[]>;
   remaining(key: AttemptKey): Promise<readonly number[]>;
-  /** Deletes the parts of a job, of any attempt. */
+  /** Deletes the parts of a job, for all its attempts. */
   withdraw(jobId: string): Promise<void>;
   /** Takes parts of one job that runs on another node. */
   claim(order: PartOrder): Promise<(WaitingJob & TakenParts) | undefined>;
-  /** @returns true if this node still holds them, and the job continues */
+  /** @returns true if this node still holds the parts, and the job continues */
   beat(taken: TakenParts, leaseMs: number): Promise<boolean>;
-  /** @returns true if the job waits for them */
+  /** @returns true if the job waits for the outputs */
   write(taken: TakenParts, written: WrittenParts): Promise<boolean>;
-  /** Releases them to any node. */
+  /** Releases parts to any node. */
   release(taken: TakenParts): Promise<void>;
-  /** Returns them to the node of the job. */
+  /** Returns parts to the node of the job. */
   giveBack(taken: TakenParts): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
       );
     },
     async take(key) {
-      // Taken from the opposite end to other nodes.
+      // The node of the job takes parts from the opposite end to other nodes.
       const [row] = await database.query<{ readonly part: number }>(
         `DELETE FROM ${table} WHERE ${SAME} AND part = (
             SELECT part FROM ${table} WHERE ${SAME} AND (node IS NULL OR output IS NULL AND lease_until < clock_timestamp())
@@ -77,7 +77,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
           SELECT DISTINCT output FROM written`,
         keyOf(key),
       );
-      return rows.map(({ output }) => JSON.parse(output) as WrittenParts); // as `write` wrote it
+      return rows.map(({ output }) => JSON.parse(output) as WrittenParts); // `write` wrote the output
     },
     async remaining(key) {
       const rows = await database.query<{ readonly part: number }>(
@@ -99,7 +99,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
         readonly owner: string;
         readonly estimated_bytes: string;
       };
-      // The fewer parts are left, the fewer are taken at once, so that all nodes end together.
+      // The fewer parts are left, the fewer parts a node takes at once, so that all nodes end at about the same time.
       const rows = await database.query<Row>(
         `WITH job AS (
             SELECT job_id, sequence, attempt, j.kind, j.owner, j.estimated_bytes

@@ -23,7 +23,7 @@ import { createSubmissions } from './submissions.js';
 export interface SharedQueueDependencies extends QueueDependencies {
   /** Called for an attempt of a silent node that this process abandoned. */
   readonly onTakenOver?: () => void;
-  /** Publishes every cancelled job. Default: only heartbeats report cancellations. */
+  /** Channel that publishes every cancelled job. Default: only heartbeats report cancellations. */
   readonly cancellations?: Notices;
 }
 
@@ -38,7 +38,10 @@ export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies,
   readonly paused?: Pick<PausedKinds, 'has'> | undefined;
 }
 
-/** Notifications between processes on one database. Each serialises commits, so they are for rare events. */
+/**
+ * Notifications between processes on one database. A notification serialises commits, so notifications are for rare
+ * events.
+ */
 export interface Notices {
   publish(text: string): Promise<void>;
   subscribe(listener: (text: string) => void): void;
@@ -59,7 +62,9 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
   return createSharedQueue({ ...dependencies, rows, parts, presence });
 }
 
-/** Creates the queue of any number of processes, from statements on its rows and transactions on its documents. */
+/**
+ * Creates the queue that any number of processes share, from statements on its rows and transactions on its documents.
+ */
 export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
   const { documents, rows, presence, parts, clock, limits, log, onTakenOver, cancellations } = dependencies;
   const jobs = createJobDocuments({ documents, rows, retryOf: limits.retryOf });
@@ -93,13 +98,13 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       if (typeof moved === 'object') {
         attempts.follow(moved, event);
         // A job that was waiting may have been started since, which its document does not show.
-        cancellations?.publish(jobId).catch(() => {}); // a heartbeat reports it too
+        cancellations?.publish(jobId).catch(() => {}); // a heartbeat also reports the cancellation
         if (moved.before.status === 'running') await parts?.forget(jobId);
         return moved.status;
       }
       const status = (await reader.find(jobId))?.status;
       if (status === undefined) throw jobNotFound(jobId);
-      // A live job under this id was submitted since.
+      // Meanwhile a live job was submitted under this id.
       if (isTerminal(status.status) || tries === CANCEL_TRIES_MAX) return status;
     }
   }

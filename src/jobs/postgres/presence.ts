@@ -18,17 +18,17 @@ export interface PresenceOptions {
   readonly schema: string;
   /** Name of this node, across restarts. */
   readonly node: string;
-  /** Returns the state that it reports. Default: the node is not listed. */
+  /** Returns the state that this node reports. Default: the node is not listed. */
   readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
-  /** Returns the kinds, as in rows, that start. Default: all. */
+  /** Returns the kinds that start, as written in rows. Default: all kinds. */
   readonly kinds?: (() => readonly string[]) | undefined;
   readonly limits: Pick<QueueLimits, 'jobBytesMax'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Events of other processes, read in the same statement. */
+  /** Reader of the events of other processes, which the same statement reads. */
   readonly events?: RiddenEvents | undefined;
 }
 
-/** Tasks for a node after a look at its database. */
+/** Result of a poll: the tasks that a node finds in its database. */
 export interface Sight {
   /** True if the node has memory for a waiting job or part. */
   readonly hasWork: boolean;
@@ -36,17 +36,17 @@ export interface Sight {
   readonly silent: readonly RunningJob[];
 }
 
-/** A node among the nodes of a database. */
+/** Presence of a node in the list of nodes of a database. */
 export interface Presence {
-  /** Reports that the node is alive, and its state. */
+  /** Reports the state of the node, and that it is alive. */
   announce(): Promise<void>;
-  /** Returns the time until the next look. */
+  /** Returns the time until the next poll. */
   pauseMs(): number;
-  /** Reports and reads all that is due, in one statement. @param room free places of a node that takes work */
+  /** Reports and reads all data that is due, in one statement. @param room free slots of a node that takes work */
   look(room: Room | undefined): Promise<Sight>;
   /**
-   * Returns the memory of the largest node that runs jobs of a lane, at most some seconds old; undefined for a node
-   * that reports no state.
+   * Returns the memory of the largest node that runs jobs of a lane, at most some seconds old; undefined if this node
+   * reports no state.
    */
   jobBytesMax(lane: Lane): Promise<number | undefined>;
   /** Counts the end of an abandoned attempt. */
@@ -78,7 +78,7 @@ export function createPresence(
 
   async function look(room: Room | undefined): Promise<Sight> {
     const nowMs = clock.monotonicMs();
-    // The look after this one may be too late.
+    // The next poll may be too late.
     const isToSay = describe !== undefined && nowMs + lookOut.pauseMs() - saidMs > QUIET_MS;
     const asksSilent = nowMs >= watchMs;
     const isOpen = room !== undefined && room.lanes.length > 0;
@@ -117,7 +117,7 @@ export function createPresence(
     },
     noteStale: () => void stale++,
     async leave() {
-      if (describe !== undefined) await rows.leave(node).catch(() => {}); // its silence reports it too
+      if (describe !== undefined) await rows.leave(node).catch(() => {}); // its silence also reports the end
     },
     loads: rows.lanes,
   };

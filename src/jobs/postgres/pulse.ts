@@ -6,14 +6,14 @@ import type { NodeState } from './node-rows.js';
 import { CLAIMED_KINDS, formatLanes } from './queued-kinds.js';
 import type { PartNode } from './takeable-parts.js';
 
-/** Reads and reports of one statement; the rest is not due. */
+/** Reads and reports of one statement; absent members are not due. */
 export interface PulseOrder {
-  /** State that it reports. */
+  /** State that the node reports. */
   readonly state: NodeState | undefined;
   readonly events: EventReading | undefined;
   readonly asksSilent: boolean;
   readonly asksNodes: boolean;
-  /** Free places, and total memory; undefined if it takes no work. */
+  /** Free slots and total memory; undefined if the node takes no work. */
   readonly room: (Room & { readonly memoryBytes: number }) | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface Pulse {
   readonly silent: readonly RunningJob[];
   /** Number of live nodes; undefined if it was not read. */
   readonly nodes: number | undefined;
-  /** True if there are jobs that the node may take, and parts of other nodes' jobs. */
+  /** True if there are jobs, and true if there are parts of other nodes' jobs, that the node may take. */
   readonly waiting: { readonly jobs: boolean; readonly parts: boolean };
 }
 
@@ -42,13 +42,15 @@ export interface PulseOptions {
   readonly schema: string;
   /** Name of this node, across restarts. */
   readonly node: string;
-  /** Computes parts of other nodes' jobs. */
+  /** Node that computes parts of other nodes' jobs. */
   readonly helper: PartNode | undefined;
-  /** Returns the kinds, as in rows, that start. Default: all. */
+  /** Returns the kinds that start, as written in rows. Default: all kinds. */
   readonly kinds?: (() => readonly string[]) | undefined;
 }
 
-/** @returns a function that reads and reports all that is due in one statement and forwards events to their reader */
+/**
+ * @returns a function that reads and reports all data that is due in one statement, and forwards events to their reader
+ */
 export function createPulse(options: PulseOptions): (order: PulseOrder) => Promise<Pulse> {
   const { database, schema, node, helper, kinds = () => CLAIMED_KINDS } = options;
   const parameters = Array.from({ length: 11 }, (_, i) => `$${i + 1}`).join(', ');
@@ -61,7 +63,7 @@ export function createPulse(options: PulseOptions): (order: PulseOrder) => Promi
         ? [null, null, null, null, null]
         : [kinds(), room.lanes.flatMap(formatLanes), room.freeBytes, room.memoryBytes, helper?.version() ?? null];
     const values = [node, stateText, ...eventPosition, asksSilent, asksNodes, ...work];
-    const row = (await database.query<PulseRow>(statement, values))[0]!; // exactly one row
+    const row = (await database.query<PulseRow>(statement, values))[0]!; // the statement returns exactly one row
     events?.take({ horizon: row.horizon!, ids: row.event_ids ?? [], events: row.events ?? [] });
     return {
       silent: (row.silent ?? []).map((each) => ({ ...keyOf(each), node: each.node })),

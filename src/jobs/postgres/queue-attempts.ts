@@ -25,7 +25,7 @@ export interface QueueDependencies {
   readonly documents: Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
   readonly rows: JobRows;
   readonly presence: Presence;
-  /** Parts of running jobs, which nodes share. */
+  /** Parts of running jobs, which several nodes compute. */
   readonly parts?: SharedParts | undefined;
   /** Name of this node, across restarts. */
   readonly node: string;
@@ -42,7 +42,7 @@ export interface QueueAttemptsDependencies extends QueueDependencies {
   readonly jobs: JobDocuments;
   /** Returns the progress of an attempt of this node, if known. */
   readonly progressOf: (lease: Lease) => TaskProgress | undefined;
-  /** Called for news about a job in an answer of the database. */
+  /** Called for news about a job in a response of the database. */
   readonly onNews: (jobId: string) => void;
   /** Called after every change of a job. */
   readonly onChange: (jobId: string) => void;
@@ -54,7 +54,7 @@ export interface QueueAttemptsDependencies extends QueueDependencies {
 export interface QueueAttempts extends Pick<JobQueue, 'claim' | 'heartbeat' | 'complete'> {
   /** Runs the follow-up of a change that this process committed. */
   follow(change: JobChange, event: LifeEvent): void;
-  /** Abandons an attempt. @returns true if it had not ended before */
+  /** Abandons an attempt. @returns true if the attempt had not ended before */
   lose(key: AttemptKey, cause: string): Promise<boolean>;
   /** Checks at once whether the attempt of a job is still wanted. */
   hear(jobId: string): void;
@@ -64,7 +64,7 @@ export interface QueueAttempts extends Pick<JobQueue, 'claim' | 'heartbeat' | 'c
 
 /** Delay before the end of an attempt retries the database. */
 const AGAIN_MS = 500;
-/** Events that end an attempt without its node, or with its thread. */
+/** Events by which another process or the thread ends an attempt. */
 const ENDS_OF_OTHERS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash', 'lose']);
 
 export function createQueueAttempts(dependencies: QueueAttemptsDependencies): QueueAttempts {
@@ -121,7 +121,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     return { lease: granted, job: begun.identity, input };
   }
 
-  /** @returns the start of the offered job, if it was taken; undefined if none waits */
+  /** @returns the start of the offered job if the node took it; undefined if no job waits */
   async function take(order: ClaimOrder, start: Start) {
     const offered = await offers.next(order, start);
     if (offered === undefined) return undefined;
@@ -131,7 +131,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
         return {};
       }
       const beat = offered.seen.beat ?? (await rows.start(offered, start));
-      if (beat === undefined) return {}; // another node has it now
+      if (beat === undefined) return {}; // another node has the job now
       const startedAttempt = await jobs.begun({ ...offered, claim: start.claim }, beat);
       return startedAttempt === undefined ? {} : { begun: startedAttempt, input: await inputOf(offered, documents) };
     });
@@ -154,7 +154,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
         follow(fate, event);
         return true;
       } catch (thrown) {
-        // The attempt is fenced: however often and late it retries, it ends once.
+        // The attempt is fenced: it ends once, however often and late its end is retried.
         if (!isUnavailable(thrown) || isClosed() || thrown === lost) throw thrown;
         lost = thrown;
       }
@@ -164,7 +164,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     }
   }
 
-  /** @returns false: the end of an abandoned attempt is ignored */
+  /** Records that the end of an abandoned attempt was ignored. @returns false */
   function refuseStale(lease: Lease): false {
     leases.lose(lease);
     presence.noteStale();
@@ -198,6 +198,6 @@ async function inputOf(
   // The input of the offered job is not replaced before the job has ended.
   const isItsOwn = recordOf(seen.found)?.sequence === sequence;
   const stored = isItsOwn ? input : await documents.get('job-input', jobId);
-  // `add` wrote it and the store checked it.
+  // `add` wrote the input and the store checked its seal
   return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as StoredInput);
 }

@@ -9,13 +9,13 @@ export interface Beat {
   readonly progress: number;
   readonly message: string | null;
   readonly beat_at: Date | null;
-  /** Start of the attempt; null if its document records it. */
+  /** Start of the attempt; null if the job's document records it. */
   readonly started_at: Date | null;
-  /** Node that runs it. */
+  /** Node that runs the attempt. */
   readonly node: string | null;
 }
 
-/** A document with only its body. */
+/** Document with only its body. */
 export type FoundBody = Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined;
 
 /** Document of a job and last report of its attempt, read together. */
@@ -24,14 +24,14 @@ export interface SeenJob {
   /** Version of the document. */
   readonly version: string;
   /**
-   * Report of the document's attempt; undefined without a row. A start writes only the row: its document is still that
-   * of a waiting job.
+   * Report of the document's attempt; undefined without a row. A start writes only the row, so the document of a
+   * starting job still describes a waiting job.
    */
   readonly beat: Beat | undefined;
 }
 
 export interface SeenRevision extends SeenJob {
-  /** Revision of the row; 0 if there is none. */
+  /** Revision of the row; 0 if there is no row. */
   readonly revision: number;
 }
 
@@ -55,14 +55,14 @@ const MEMBERS: readonly (keyof DocumentRow)[] = [
 export const documentColumns = (table: string): string =>
   MEMBERS.map((member) => `${table}.${member} AS ${table}_${member}`).join(', ');
 
-/** Builds the document of such columns. */
+/** Builds the document from the columns of `documentColumns`. */
 export function documentOf<P extends string>(
   row: DocumentColumns<P>,
   table: P,
 ): { readonly found: FoundDocument; readonly version: string } {
   const columns = row as Readonly<Record<string, unknown>>;
   const members = MEMBERS.map((member) => [member, columns[`${table}_${member}`]] as const);
-  const document = Object.fromEntries(members) as unknown as DocumentRow; // as `documentColumns` names them
+  const document = Object.fromEntries(members) as unknown as DocumentRow; // `documentColumns` names the columns
   return document.id === null ? NOTHING : { found: openRow(document), version: document.version };
 }
 
@@ -77,9 +77,9 @@ type LookRow = DocumentColumns<'document'> & {
   readonly revision: string | null;
 };
 
-/** @returns a function that finds jobs with all their data in one statement and omits absent ones */
+/** @returns a function that finds jobs with all their data in one statement, and omits absent jobs */
 export function createLooks(database: Database, schema: string) {
-  // A report belongs to the document's attempt: one commit writes both, and one statement reads them.
+  // A report belongs to the document's attempt: one commit writes both, and one statement reads both.
   const statement = (jobs: string): string =>
     `SELECT ${documentColumns('document')}, row.progress, row.message, row.beat_at,
         CASE WHEN row.status = 'running' THEN row.started_at END AS started_at, row.node, row.revision
@@ -93,7 +93,7 @@ export function createLooks(database: Database, schema: string) {
     const rows = await database.query<LookRow>(known.length === 1 ? one : several, [
       known.length === 1 ? known[0] : known,
     ]);
-    return new Map(rows.map((row) => [row.document_id!, seenOf(row)])); // documents that exist
+    return new Map(rows.map((row) => [row.document_id!, seenOf(row)])); // the documents exist
   };
 }
 

@@ -18,13 +18,15 @@ export interface SharedPartsDependencies {
   readonly leaseMs: number;
 }
 
-/** Parts of running jobs on this node: those that it offers, and those of other nodes that it computes. */
+/**
+ * Parts of running jobs on this node: the parts that it offers, and the parts of other nodes' jobs that it computes.
+ */
 export interface SharedParts extends OfferedParts {
   /** Records whether the last look found parts that this node may take. */
   note(areWaiting: boolean): void;
   /** Takes parts of a job that runs elsewhere, if any have been found. */
   claim(order: ClaimOrder): Promise<Claim | undefined>;
-  /** Returns true if a lease is one of parts. */
+  /** Returns true if a lease is for parts of another node's job. */
   isOf(lease: Lease): boolean;
   /** See the queue's `heartbeat`. */
   heartbeat(lease: Lease): Promise<boolean>;
@@ -51,19 +53,19 @@ interface Submitted {
   readonly input: Claim['input'];
 }
 
-/** Maximum number of jobs whose parts could not be computed here: more than may run at once. */
+/** Maximum number of recorded jobs whose parts this node could not compute: more jobs than may run at once. */
 const REFUSED_MAX = 100;
 
 export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
   const held = new Map<Lease, Held>();
   const granted = new WeakSet<Lease>();
   const refused = new Set<string>();
-  /** Jobs that end while parts of them are being taken. */
+  /** Jobs that end while the node takes parts of them. */
   const hearing = createNotificationBuffer();
   let last: Submitted | undefined;
   let areWaiting = false;
 
-  /** Returns the input of a job; the last one is cached, because its next parts come next. */
+  /** Returns the input of a job; the last input is cached, because the next parts of the same job follow. */
   async function submittedOf({ jobId, sequence }: TakenParts): Promise<Submitted | undefined> {
     if (last?.jobId === jobId && last.sequence === sequence) return last;
     const [record, stored] = await Promise.all([
@@ -72,7 +74,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     ]);
     if (record?.sequence !== sequence || stored === undefined) return undefined;
     const { identity: job } = splitRecord(record);
-    // A submission wrote it and the store checked it.
+    // a submission wrote the input and the store checked its seal
     const input = 'unreadable' in stored ? undefined : (stored.body as StoredInput);
     last = { jobId, sequence, job, input };
     return last;
@@ -98,7 +100,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
       throw thrown;
     });
     if (submitted === undefined) {
-      held.delete(lease); // its job has ended
+      held.delete(lease); // the job of the parts has ended
       return undefined;
     }
     const { job, input } = submitted;

@@ -3,15 +3,15 @@ import type { JobStatus } from '../status.js';
 
 /** Submissions of one process. */
 export interface Submissions {
-  /** Writes a job in its turn, together with the others that wait. */
+  /** Writes a job in its turn, together with the other jobs that wait. */
   submit(job: NewJob): Promise<JobStatus>;
   /** Resolves when the submissions of one job have ended, successfully or not. */
   of(jobId: string): Promise<void>;
-  /** Resolves when all have ended. */
+  /** Resolves when all submissions have ended. */
   idle(): Promise<void>;
 }
 
-/** Writes jobs with different ids. @returns the outcome of each, in order */
+/** Function that writes jobs with different ids. @returns the outcome of each job, in order */
 export type SubmissionWriter = (jobs: readonly NewJob[]) => Promise<readonly PromiseSettledResult<JobStatus>[]>;
 
 interface WaitingJob {
@@ -20,13 +20,12 @@ interface WaitingJob {
   reject(reason: unknown): void;
 }
 
-/** Maximum number of jobs written together: their locks exclude other writers meanwhile. */
+/** Maximum number of jobs written together: their locks exclude other writers during the write. */
 const TOGETHER_MAX = 64;
 
 /**
- * Writes the jobs that arrive while others are being written as one group, so that a front is not limited to one job
- * per round trip.
- * @param write called one at a time, in the order of arrival, because limits count all earlier jobs
+ * Writes jobs that arrive during a write as one group, so that a process is not limited to one job per round trip.
+ * @param write called for one group at a time, in the order of arrival, because limits count all earlier jobs
  */
 export function createSubmissions(write: SubmissionWriter): Submissions {
   const waiting: WaitingJob[] = [];
@@ -35,7 +34,7 @@ export function createSubmissions(write: SubmissionWriter): Submissions {
   let writing: Promise<void> | undefined;
 
   async function writeAll(): Promise<void> {
-    await undefined; // Submissions of the same moment join.
+    await undefined; // Submissions of the same moment join one group.
     for (let next = takeGroup(waiting); next.length > 0; next = takeGroup(waiting)) await writeGroup(next);
     writing = undefined;
   }
@@ -70,7 +69,7 @@ export function createSubmissions(write: SubmissionWriter): Submissions {
   };
 }
 
-/** Takes the next jobs, up to one whose id is already among them. */
+/** Takes the next jobs, up to a job whose id is already in the group. */
 function takeGroup(waiting: WaitingJob[]): readonly WaitingJob[] {
   const ids = new Set<string>();
   for (const { job } of waiting) {

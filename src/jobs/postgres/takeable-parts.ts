@@ -1,11 +1,14 @@
-/** A process that computes parts of other nodes' jobs. */
+/** Process that computes parts of other nodes' jobs. */
 export interface PartNode {
   readonly node: string;
-  /** Program version: the parts of one attempt are computed by one version. */
+  /** Returns the program version: all parts of one attempt are computed by the same version. */
   version(): string;
 }
 
-/** Parts that a node may take: those of a running attempt of another node with the same program version. */
+/**
+ * Returns the SQL condition for parts that a node may take: parts of a running attempt of another node with the same
+ * program version.
+ */
 export function takeableParts(schema: string, { node, version }: { node: string; version: string }): string {
   return `${schema}.parts AS p JOIN ${schema}.jobs AS j USING (job_id, sequence, attempt)
     WHERE p.node IS NULL AND p.version = ${version} AND j.status = 'running' AND j.node <> ${node}

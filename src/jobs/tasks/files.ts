@@ -16,13 +16,13 @@ export interface HashedBytes extends AnswerBytes {
 /** Names of the artifacts that a task writes, by content. */
 export type OutputNames<K extends string> = Readonly<Record<K, string>>;
 
-/** Such names, with their destination. */
+/** Names of the artifacts that a task writes, with their destination. */
 export interface TaskOutputs<K extends string> {
   readonly destination: ArtifactDestination;
   readonly names: OutputNames<K>;
 }
 
-/** An input that names its outputs; the node that runs the task adds their destination. */
+/** Input that names its outputs; the node that runs the task adds their destination. */
 export type WithOutputNames<I> = {
   readonly [K in keyof I]: I[K] extends TaskOutputs<infer F> ? OutputNames<F> : I[K];
 };
@@ -33,28 +33,29 @@ export interface HashedFile {
 }
 
 /**
- * Shared memory of the threads of a process: the files that it wrote or hashed; see
+ * Record of the files that a process wrote or hashed, in memory that its threads share; see
  * `workers/run-files/checked-files.ts`.
  */
 export type CheckedFiles = BigUint64Array<SharedArrayBuffer>;
 
-/** Changes back to earlier contents of a market, for decisions on data as it was known. */
+/** Changes back to earlier contents of a market, for decisions based on the data known at their time. */
 export interface KnownFiles {
   /** Day at whose end the market itself was known. */
   readonly knownOn: Day;
   /**
-   * Changes by content, the latest first: the difference from the next content, and the day at whose end it was known.
+   * Changes by content, the latest first: the difference from the next content, and the day at whose end the content
+   * was known.
    */
   readonly earlier: readonly (HashedFile & { readonly knownOn: Day })[];
 }
 
-/** A file that a task wrote. */
+/** File that a task wrote. */
 export interface WrittenFile {
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** Files that several threads hash: the thread that takes a file first hashes it. */
+/** Files that several threads hash: the first thread that claims a file hashes it. */
 export interface SharedHashes {
   readonly paths: readonly string[];
   readonly cells: HashCells;

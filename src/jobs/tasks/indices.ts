@@ -19,7 +19,7 @@ import type { SandboxProgram } from '#base/sandbox/sandbox.js';
 import type { SecurityValue } from '#domain/rules/evaluate-datapoint.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 
-/** A question about one definition, with every document it reaches, by id. */
+/** Question about one definition, with every document that it reaches, by id. */
 export interface IndexQuestion {
   readonly market: MarketHandle;
   readonly documents: Readonly<Record<string, IndexDocument>>;
@@ -36,7 +36,7 @@ export interface CheckedPlugin {
   readonly fault: string | null;
 }
 
-/** An expression to evaluate with the settings of a definition. */
+/** Expression to evaluate with the settings of a definition. */
 export interface DatapointQuestion extends Omit<IndexQuestion, 'models'> {
   /** YYYY-MM-DD; null for the last day of the store. */
   readonly day: string | null;
@@ -60,9 +60,9 @@ export interface LevelSketch {
 }
 
 export interface EvaluatedDatapoint {
-  /** Session of the values; null before the first of the store. */
+  /** Session of the values; null before the first session of the store. */
   readonly asOf: string | null;
-  /** Number of securities of the universe on this session. */
+  /** Number of securities of the universe on the session. */
   readonly securities: number;
   readonly values: readonly SecurityValue[];
 }
@@ -76,10 +76,10 @@ export interface OptimisationQuestion extends IndexQuestion {
 export interface RebalancePackQuestion extends IndexQuestion {
   /** Version of the index document; null if it is not stored. */
   readonly version: number | null;
-  /** Rebalances that breaches triggered in its run. */
+  /** Dates of the rebalances that breaches triggered in the index's run. */
   readonly called: readonly CalledRebalance[];
   readonly request: RebalancePackRequest;
-  /** JSON is the whole pack, a table only its orders. */
+  /** Format of the result: JSON contains the whole pack, a table only its orders. */
   readonly format: ExportFormat;
 }
 
@@ -88,32 +88,32 @@ export interface WhatIfQuestion {
   readonly before: Omit<IndexQuestion, 'market'>;
   readonly after: Omit<IndexQuestion, 'market'>;
   readonly asOf: string | null;
-  /** Warnings about the changed document, passed through. */
+  /** Warnings about the changed document, returned unchanged with the result. */
   readonly findings: readonly Finding[];
 }
 
 export interface OptimiseInput {
   readonly market: MarketHandle;
   readonly runId: string;
-  /** The index and every document it reaches. */
+  /** The index and every document that it reaches, by id. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
   readonly constraints: readonly ConstraintRow[];
-  /** Request as in the body of `POST /optimise/runs`, with defaults. Dates are YYYY-MM-DD. */
+  /** Request in the form of the body of `POST /optimise/runs`, with defaults. Dates are YYYY-MM-DD. */
   readonly request: OptimisationRequest;
   /** Stored model that the request names, with its result; null if it names no model. */
   readonly measuredBy: MeasuringModel | null;
   readonly outputs: TaskOutputs<'result'>;
 }
 
-/** The result of an optimisation, and its main figures. */
+/** Result of an optimisation, and its main figures. */
 export interface OptimiseOutput {
   readonly result: ArtifactRef;
   readonly message: string;
   readonly figures: StudyFigures;
 }
 
-/** Settings of an estimate, and its market. */
+/** Source of a risk estimate: its settings, and its market. */
 export interface RiskModelSource {
   readonly market: MarketHandle;
   readonly universe: RiskUniverse;
@@ -124,22 +124,22 @@ export interface EstimateRiskModelInput extends RiskModelSource {
   readonly outputs: TaskOutputs<'covariance' | 'factors'>;
 }
 
-/** Parts of a model. */
+/** Input of a task that computes parts of a model. */
 export interface RiskModelPartsInput extends RiskModelSource {
   readonly parts: readonly number[];
   readonly outputs: TaskOutputs<ModelPartFile>;
 }
 
-/** Figures of all parts of a task, and the rows of one: a file of the matrix. */
+/** Name of a file: the figures of all parts of a task, or the matrix rows of one part. */
 export type ModelPartFile = 'figures' | `rows ${number}`;
 
 export interface RiskModelPartsOutput {
   readonly figures: ArtifactRef;
-  /** Of each part with rows, in the order of the parts. */
+  /** Matrix rows of each part that computes rows, in the order of the parts. */
   readonly rows: readonly ArtifactRef[];
 }
 
-/** Figures that some parts wrote as float64, part by part. */
+/** Figures of some parts as float64, one part after another. */
 export interface ModelFiguresFile {
   readonly path: string;
   readonly sha256: string;
@@ -147,7 +147,7 @@ export interface ModelFiguresFile {
 }
 
 export interface SumRiskModelInput extends RiskModelSource {
-  /** Files that the parts wrote. */
+  /** Files of the matrix that the parts wrote. */
   readonly covariance: MatrixFiles;
   readonly files: readonly ModelFiguresFile[];
   readonly outputs: TaskOutputs<'factors'>;
@@ -155,7 +155,7 @@ export interface SumRiskModelInput extends RiskModelSource {
 
 /** Securities whose returns are estimated, and their sessions. */
 export type RiskUniverse =
-  /** Securities on the days on which one of them has a bar, in the currencies of their prices. */
+  /** Securities on the days on which at least one of them has a bar, in the currencies of their prices. */
   | { readonly kind: 'names'; readonly identifiers: readonly string[] }
   /** Securities that a stored run held last, on the sessions and in the currency of its index. */
   | {
@@ -172,7 +172,7 @@ export interface ValidateRiskModelInput {
   readonly modelId: string;
   /** Securities of the model. */
   readonly identifiers: readonly string[];
-  /** Sessions and currency; null for the days on which one of the securities has a bar. */
+  /** Sessions and currency; null for the days on which at least one of the securities has a bar. */
   readonly terms: {
     readonly calendar: string;
     readonly closures?: RecordedClosures | undefined;
@@ -187,7 +187,7 @@ export interface ValidateRiskModelInput {
 }
 
 export interface RiskModelOutput {
-  /** Upper triangle, float64 little endian, row by row. */
+  /** Upper triangle of the covariance matrix, float64 little endian, row by row. */
   readonly covariance: MatrixFiles;
   /** Factor model as numbers; null for an estimator without factors. */
   readonly factors: ArtifactRef | null;
@@ -201,32 +201,32 @@ export interface RiskModelOutput {
   readonly precision: 'float64' | 'float32';
 }
 
-/** A stored risk model in files: its securities in the order of its matrix, and the last day of its returns. */
+/** Stored risk model in files, with its securities in the order of its matrix, and the last day of its returns. */
 export interface ModelFile {
-  /** Files of its numbers, one after the other. */
+  /** Files of the numbers, to be read one after another. */
   readonly paths: readonly string[];
   readonly names: readonly string[];
   readonly observedEnd: string;
-  /** Dates of an imported model, whose matrices follow each other; absent for an estimated one. */
+  /** Dates of an imported model, with one matrix after another; absent for an estimated model. */
   readonly dates?: readonly ModelDate[];
-  /** Factor model behind the matrix, for a task that measures by it; absent otherwise. */
+  /** Factor model of the matrix, for a task that computes factor risk; absent for other tasks. */
   readonly factors?: FactorFile;
 }
 
-/** A packed factor model in a file, with the names of its factors. */
+/** Packed factor model in a file, with the names of its factors. */
 export interface FactorFile {
   readonly path: string;
   readonly names: readonly string[];
 }
 
-/** Stored risk models that documents use, by id; absent if none does. */
+/** Stored risk models that documents use, by id; absent if documents use none. */
 export type ModelFiles = Readonly<Record<string, ModelFile>>;
 
-/** A packed matrix in files. */
+/** Packed matrix in files. */
 export interface StoredMatrix {
-  /** Files of the numbers, one after the other. */
+  /** Files of the numbers, to be read one after another. */
   readonly paths: readonly string[];
   readonly order: number;
-  /** Offset of the matrix, in numbers; 0 for the first. */
+  /** Offset of the matrix, as a count of numbers; 0 for the first matrix. */
   readonly at?: number;
 }

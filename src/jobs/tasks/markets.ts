@@ -10,7 +10,7 @@ import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
 export interface RepairMarketInput {
   readonly market: MarketHandle;
   readonly repairs: readonly Repair[];
-  /** Target folder, and the store it belongs to. */
+  /** Target folder, and the store that it belongs to. */
   readonly folder: string;
   readonly datasetId: string;
   /** Calendars of stored indices. */

@@ -9,7 +9,7 @@ import type { KnownFiles, TaskOutputs } from './files.js';
 import type { IndexQuestion } from './indices.js';
 import type { OverviewFile } from './runs.js';
 
-/** Open files of a run: they stay readable after their deletion. */
+/** Open files of a run, which stay readable after their deletion. */
 export interface OpenRunFiles {
   /** Descriptor of the columns. */
   readonly columns: number;
@@ -18,9 +18,9 @@ export interface OpenRunFiles {
 }
 
 export interface ExportPartInput {
-  /** Id of the export: a thread resumes the part that it holds. */
+  /** Id of the export, with which a thread resumes the export that it has in memory. */
   readonly exportId: string;
-  /** File with the columns of the run, which names it; it may be deleted. */
+  /** File with the columns of the run, as an identifier of the run; the file may have been deleted. */
   readonly run: string;
   readonly files: OpenRunFiles;
   readonly table: ExportTableName;
@@ -31,9 +31,12 @@ export interface ExportPartInput {
   /** Reference column of a table of groups; absent if none was requested. */
   readonly by?: string | undefined;
   readonly from: ExportPosition;
-  /** The served market, if the table reads it and the run was made on it. */
+  /** The served market, if the table reads it and the run used its content; null otherwise. */
   readonly market: MarketHandle | null;
-  /** Definition of the run, for a table that is decided again, with the earlier contents that its decisions saw. */
+  /**
+   * Definition of the run and the earlier contents that its decisions used, for a table that computes the decisions
+   * again.
+   */
   readonly definition?: (Omit<IndexQuestion, 'market'> & { readonly known?: KnownFiles }) | undefined;
   /** Memory that receives the part. */
   readonly room: SharedArrayBuffer;
@@ -42,19 +45,19 @@ export interface ExportPartInput {
 export interface ExportPart {
   /** Number of bytes written to the memory. */
   readonly length: number;
-  /** Bytes that exceeded it, usually none. */
+  /** Bytes for which the memory had no space, usually none. */
   readonly rest: Uint8Array<ArrayBuffer>;
-  /** Position of the next part; null after the last. */
+  /** Position of the next part; null after the last part. */
   readonly next: ExportPosition | null;
 }
 
 export interface RenderInput {
   readonly template: ReportTemplateDocument;
-  /** Runs of its blocks. */
+  /** Runs that the blocks of the template show. */
   readonly runs: readonly RenderedRun[];
   /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
   readonly renderedAt: string;
-  /** Program and version, for the metadata of the file. */
+  /** Name and version of the program, for the metadata of the file. */
   readonly creator: string;
   readonly outputs: TaskOutputs<'pdf'>;
 }
@@ -62,7 +65,7 @@ export interface RenderInput {
 export interface RenderedRun {
   readonly indexId: string;
   readonly overview: OverviewFile;
-  /** Path of the columns. */
+  /** Path of the file with the run's columns. */
   readonly columns: string;
   readonly terms: RunTerms;
   readonly stale: StaleState | null;

@@ -12,7 +12,7 @@ import type { ModelFiles } from './indices.js';
 /** Data that all parts of a batch share. */
 interface BatchInput {
   readonly market: MarketHandle;
-  /** The parent and every document that it refers to. */
+  /** The parent index and every document that it refers to, by id. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
   readonly terms: BatchCommon['terms'];
@@ -23,7 +23,7 @@ export interface BatchPartInput extends BatchInput {
   readonly outputs: TaskOutputs<'outcomes'>;
 }
 
-/** An artifact with one outcome as JSON per line. */
+/** Artifact with one outcome as JSON per line. */
 export interface BatchPartOutput {
   readonly outcomes: ArtifactRef;
 }
@@ -39,18 +39,20 @@ export interface SumBatchInput extends BatchInput {
   readonly sizes: readonly number[];
   readonly files: readonly AccountsFile[];
   readonly engineVersion: string;
-  /** `view`, `common`, and `accounts0` and so on: a file for each `VOLUME_ACCOUNTS` accounts. */
+  /**
+   * Names of the outputs: `view`, `common`, and `accounts0` and so on, one file for each `VOLUME_ACCOUNTS` accounts.
+   */
   readonly outputs: TaskOutputs<string>;
 }
 
-/** The summary of a batch; the common data as a block, then its accounts in blocks. */
+/** Outputs of a batch: its summary, the common data as a block, and its accounts in blocks. */
 export interface BatchSum {
   readonly view: ArtifactRef;
   readonly volumes: readonly RowsInBlocks[];
   readonly summary: BatchSummary;
 }
 
-/** A backtest of one account. */
+/** Backtest of one account. */
 export interface AccountBacktestInput extends Omit<BatchInput, 'terms'> {
   readonly indexId: string;
   readonly backtestId: string;

@@ -11,8 +11,8 @@ import type { BacktestInput } from './runs.js';
  */
 
 /**
- * The order of a task with this input: six fields name a market or files, `outputs` contains names, and every other
- * field is the same. An input with other files needs its own order, and a resolver.
+ * Order of a task with input `I`: six fields name a market or files, `outputs` contains names, and all other fields are
+ * those of the input. An input with other files needs a separate order and a resolver.
  */
 export type OrderOf<I> = { readonly [K in keyof I]: NamedField<K, I[K]> };
 
@@ -28,18 +28,18 @@ interface NamedFields<V> {
   readonly known: KnownReferences;
   /** Securities of a risk model. */
   readonly universe: V extends RiskUniverse ? OrderOf<V> : V;
-  /** Outputs of parts. */
+  /** Outputs of the parts of a job. */
   readonly files: V extends readonly (infer F)[] ? readonly (Omit<F, 'path'> & ArtifactReference)[] : V;
 }
 
-/** An artifact by its name. */
+/** Artifact by its name. */
 export interface ArtifactReference {
   readonly artifact: string;
-  /** Names of artifacts that the file refers to: the node has them in the same folder. */
+  /** Names of artifacts that the file refers to; the node keeps them in the same folder. */
   readonly beside?: readonly string[];
 }
 
-/** An artifact by its name and its required hash. */
+/** Artifact by its name and its required hash. */
 export type HashedReference = ArtifactReference & { readonly sha256: string };
 
 /** Stored risk models by the names of their files. */
@@ -56,7 +56,7 @@ export interface KnownReferences extends Omit<KnownFiles, 'earlier'> {
 }
 
 export type BacktestOrder = OrderOf<Omit<BacktestInput, 'stored' | 'checkedFiles'>> & {
-  /** Stored run to extend if the result is the same, or the reason why there is none. */
+  /** Stored run to extend if the result is the same, or the reason why no run can be extended. */
   readonly stored?: StoredRunReferences | FullRunReason | null;
 };
 

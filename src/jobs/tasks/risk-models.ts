@@ -4,7 +4,7 @@ import type { FactorModelPayload, ImportedModelPayload } from '#domain/risk/risk
 import type { AnswerBytes } from './files.js';
 import type { StoredMatrix } from './indices.js';
 
-/** An external model as received. */
+/** External model as received. */
 export interface ImportRiskModelInput {
   readonly source:
     | { readonly kind: 'json'; readonly bytes: Uint8Array }
@@ -22,14 +22,14 @@ export interface ImportedModelOutput {
   /** Securities of all dates, ascending. */
   readonly assetIds: readonly string[];
   readonly terms: ImportTerms;
-  /** Ascending. */
+  /** Dates of the model, ascending. */
   readonly dates: readonly ImportedModelPayload['dates'][number][];
   /** Packed matrices by date. */
   readonly covariance: AnswerBytes;
   /** Packed factor models by date; null for covariances without factors. */
   readonly factors: AnswerBytes | null;
   readonly factorModel: FactorModelPayload | null;
-  /** Diagnostics of the newest date. */
+  /** Diagnostics of the model at its newest date. */
   readonly newest: {
     readonly averageCorrelation: number;
     readonly conditionNumber: number;
@@ -39,14 +39,14 @@ export interface ImportedModelOutput {
 
 export interface ImportRiskModelOutput {
   readonly findings: readonly Finding[];
-  /** Null if a finding is an error. */
+  /** Imported model; null if a finding is an error. */
   readonly model: ImportedModelOutput | null;
 }
 
-/** A model of one date in the format of an import. */
+/** Model of one date in the format of an import. */
 export interface ExportRiskModelInput extends StoredMatrix {
   readonly date: string;
   readonly names: readonly string[];
-  /** Its factors; null for covariances without factors. */
+  /** Factors of the model; null for covariances without factors. */
   readonly factors: { readonly path: string; readonly at: number; readonly names: readonly string[] } | null;
 }

@@ -23,24 +23,27 @@ export interface BacktestInput {
   readonly models?: ModelFiles;
   readonly known?: KnownFiles;
   readonly engineVersion: string;
-  /** Stored run to extend if the result is the same, or the reason why there is none. */
+  /** Stored run to extend if the result is the same, or the reason why no run can be extended. */
   readonly stored?: ResumableRun | FullRunReason | null;
-  /** Stored price files of runs: one with the prices of this run is not written again. */
+  /** Stored price files of runs; if one contains the prices of this run, they are not written again. */
   readonly storedPrices?: readonly ArtifactRef[];
-  /** Files of the stored run: an output with the same bytes is not written again. */
+  /** Files of the stored run; an output with the same bytes is not written again. */
   readonly storedFiles?: Partial<Readonly<Record<RunFileName, ArtifactRef>>>;
-  /** Files that the process wrote or hashed; absent if it keeps no record. */
+  /** Files that the process wrote or hashed; absent if the process keeps no record. */
   readonly checkedFiles?: CheckedFiles | undefined;
   readonly outputs: TaskOutputs<RunFileName>;
 }
 
-/** A stored run to extend: paths of its files. */
+/** Stored run to extend, as paths of its files. */
 export interface ResumableRun {
   readonly columns: string;
   readonly checkpoint: HashedFile;
-  /** Files that it continues, with the hashes recorded when they were written. */
+  /** Files of the stored run that the new run continues, with the hashes recorded when they were written. */
   readonly checked: readonly HashedFile[];
-  /** Names that the earlier files of its columns, and finally the newest, will have next to those of the new run. */
+  /**
+   * File names next to those of the new run, for the earlier files of the stored run's columns and finally for its
+   * newest file.
+   */
   readonly fileNames: readonly string[];
 }
 
@@ -49,37 +52,37 @@ export interface BacktestOutput {
   readonly checkpoint: ArtifactRef | null;
   /** Last date reused from the stored run, YYYY-MM-DD; null if fully recomputed. */
   readonly extendedFrom: string | null;
-  /** Number of files reused from the stored run, in the order of their names. */
+  /** Number of files reused from the stored run. */
   readonly earlierFiles: number;
-  /** Reason for a full run despite a stored one; null if extended or if none was stored. */
+  /** Reason for a full run despite a stored run; null if the run was extended or no run was stored. */
   readonly fullRunReason: FullRunReason | null;
-  /** The plan as canonical JSON. */
+  /** Plan as canonical JSON. */
   readonly plan: ArtifactRef;
   /** Columns that contain all data of the run: see `#domain/backtest/run-file/read.js`. */
   readonly columns: ArtifactRef;
   /**
-   * Prices in a separate file, and that file if it was written: no file is written if a stored one has the hash. Null
-   * if the columns contain the prices.
+   * Hash of the prices in a separate file, and the file if it was written: no file is written if a stored file has the
+   * hash. Null if the columns contain the prices.
    */
   readonly prices: { readonly sha256: string; readonly written: ArtifactRef | null } | null;
-  /** Files that were not written, because the stored run has the same bytes. */
+  /** Names of the files that were not written, because the stored run has the same bytes. */
   readonly unwritten: readonly RunFileName[];
   /** Capture time of the run, ISO-8601 UTC with offset. */
   readonly runAt: string;
   /** First and last date of the run, YYYY-MM-DD. */
   readonly start: string;
   readonly end: string;
-  /** Rebalances that breaches triggered, dates YYYY-MM-DD; null if they equal those of the stored run. */
+  /** Rebalances that breaches triggered, dates YYYY-MM-DD; null if they equal the rebalances of the stored run. */
   readonly called: readonly { readonly decision: string; readonly effective: string }[] | null;
   /** SHA-256 over engine version, plan and store content. */
   readonly runHash: string;
   readonly storeContentHash: string;
 }
 
-/** A text of a run that an earlier version stored, and one to insert into it. */
+/** Text of a run that an earlier version stored, and another text to insert into it. */
 export interface StoredText extends HashedFile {
   readonly inset?: HashedFile & {
-    /** Position in the text at which it is inserted. */
+    /** Position in the text at which the other text is inserted. */
     readonly at: number;
   };
 }
@@ -88,7 +91,7 @@ export interface StoredText extends HashedFile {
 export type RunTextInput = { readonly text: 'record' | 'result' } & (RunTextSource | { readonly stored: StoredText });
 
 type RunTextSource = {
-  /** Path of the columns. */
+  /** Path of the file with the run's columns. */
   readonly columns: string;
   /** Files of the columns with the hashes recorded when they were written. */
   readonly files: readonly HashedFile[];
@@ -99,7 +102,7 @@ type RunTextSource = {
 /** Plan from which the overview of a run is rendered, or the overview that an earlier version stored. */
 export type OverviewFile = { readonly plan: HashedFile } | { readonly stored: HashedFile };
 
-/** Provenance of a run: its inputs, and whether it was extended. */
+/** Provenance of a run: its inputs, and the run that it extends. */
 export interface RunProvenance {
   readonly runHash: string;
   readonly storeContentHash: string;
@@ -110,7 +113,7 @@ export interface RunProvenance {
 
 export interface ReplayInput {
   readonly market: MarketHandle;
-  /** The plan of the stored run. */
+  /** Plan of the stored run. */
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
   readonly known?: KnownFiles;
@@ -134,7 +137,7 @@ export interface RunLevels {
 export interface SweepPartInput {
   readonly market: MarketHandle;
   readonly base: SweepBase;
-  /** Documents that variants reach, in addition to themselves. */
+  /** Documents that variants refer to, in addition to the variants themselves. */
   readonly documents: BacktestPlan['documents'];
   readonly models?: ModelFiles;
   readonly known?: KnownFiles;
@@ -144,7 +147,7 @@ export interface SweepPartInput {
   readonly outputs: TaskOutputs<'outcomes'>;
 }
 
-/** An artifact with outcomes in V8's serialisation, which keeps every bit. */
+/** Artifact with outcomes in V8's serialisation, which preserves every bit. */
 export interface SweepPartOutput {
   readonly outcomes: ArtifactRef;
 }
@@ -169,27 +172,27 @@ export interface SumSweepInput {
   readonly outputs: TaskOutputs<'view' | 'rows'>;
 }
 
-/** The result of a job, and its rows in blocks. */
+/** Result of a job, and its rows in blocks. */
 export interface ResultInBlocks {
   readonly view: ArtifactRef;
   readonly rows: RowsInBlocks;
 }
 
-/** Item of a job whose result has rows: other members are read by the end of the job. */
+/** Item of a job with rows in its result; the end of the job reads the other members. */
 export interface RowEntry {
   readonly row: { readonly outcome: string };
 }
 
-/** A run of a rerun, or the reason why there is none. */
+/** Run of a rerun, or the reason why no run was made. */
 export interface RerunEntry extends RowEntry {
   readonly row: RerunRow;
-  /** The run to store. */
+  /** Run to store. */
   readonly run: RunDocument | null;
-  /** Id of the newest run when this one was made; null if there was none that could be read. */
+  /** Id of the newest run when this run was made; null if no run could be read. */
   readonly previous: string | null;
 }
 
-/** Entries of some parts, as JSON: those of each part, in the order of the parts. */
+/** File with the entries of some parts as JSON, in the order of the parts. */
 export interface RowsFile extends HashedFile {
   readonly parts: readonly number[];
 }
@@ -198,9 +201,9 @@ export interface SumRowsInput {
   readonly kind: 'rerun' | 'study';
   /** Id of the job within its kind. */
   readonly id: string;
-  /** Name of the number of rows in the result. */
+  /** Member of the result with the number of rows. */
   readonly total: string;
-  /** Outcomes that the result counts. */
+  /** Outcomes to count in the result. */
   readonly outcomes: readonly string[];
   readonly engineVersion: string;
   /** Entries of all parts; some parts may occur more than once. */
@@ -208,7 +211,7 @@ export interface SumRowsInput {
   readonly outputs: TaskOutputs<'view' | 'rows'>;
 }
 
-/** All that determines the paths of a simulation. */
+/** Inputs that determine the paths of a simulation. */
 export interface SimulationInput {
   /** File of the run's columns. */
   readonly columns: string;
@@ -223,7 +226,7 @@ export interface SimulatePartInput extends SimulationInput {
   readonly outputs: TaskOutputs<'tallies'>;
 }
 
-/** Results of the paths of some parts, in memory as `createTallies` reads them. */
+/** Results of the paths of some parts, in the memory layout that `createTallies` reads. */
 export interface TalliesFile extends HashedFile {
   /** Parts in order. */
   readonly parts: readonly number[];
@@ -242,13 +245,13 @@ export interface PublicationBundleInput {
   readonly market: MarketHandle;
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
-  /** Earlier contents, for a plan whose decisions use data as known then. */
+  /** Earlier contents, for a plan with decisions based on the data known at their time. */
   readonly known?: KnownFiles;
   /** Log entries in order. */
   readonly entries: readonly PublicationEntry[];
 }
 
-/** Files of a bundle with their SHA-256, and the digests of their inputs. */
+/** Files of a bundle with their SHA-256, and the digests of the inputs. */
 export interface PublicationBundleOutput {
   readonly files: Readonly<Record<string, AnswerBytes>>;
   readonly hashes: Readonly<Record<string, string>>;

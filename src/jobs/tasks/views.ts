@@ -16,7 +16,7 @@ import type { HashCells } from '../thread-messages.js';
 import type { HashedFile } from './files.js';
 import type { ModelFile, ModelFiles } from './indices.js';
 
-/** Additional inputs by the needs of a view. */
+/** Additional inputs of a view, by its needs. */
 interface Needed {
   readonly window: object;
   readonly market: { readonly market: MarketHandle };
@@ -38,52 +38,58 @@ interface Needed {
 
 export interface NeededRisk {
   readonly risk: boolean;
-  /** Stored model that measures risk. Default: estimated over the run's window. */
+  /** Stored model for the risk. Default: a covariance estimated over the run's window. */
   readonly model?: MeasuringModel | null;
-  /** Estimator of that covariance, with its defaults. Default: the sample covariance. */
+  /** Estimator of the covariance, with its defaults. Default: the sample covariance. */
   readonly estimator?: Estimator;
   readonly benchmark: ComparedWith | null;
-  /** The served market, null if there is none. */
+  /** The served market; null if no market is served. */
   readonly market: MarketHandle | null;
-  /** True if the market has the content of the run, so that its share counts are those of the run. */
+  /** True if the market has the content of the run, so that its numbers of shares apply to the run. */
   readonly isMarketOfRun: boolean;
 }
 
 export interface NeededExposures {
-  /** Reference column, or IDENTIFIER. */
+  /** Reference column that defines the groups, or IDENTIFIER. */
   readonly by: string;
   /** Numeric datapoints as canonical texts. */
   readonly fields: readonly string[];
-  /** Index on whose universe BETA is measured, with every document it reaches; null if none is needed or known. */
+  /**
+   * Index that provides the universe for BETA, with every document that it refers to; null if BETA is not needed or the
+   * index is unknown.
+   */
   readonly universe: ComparedWith | null;
   readonly benchmark: ComparedWith | null;
   /**
-   * Columns of the benchmark's stored run, if it covers its whole history on the market, so that it need not run
-   * again.
+   * Columns of the benchmark's stored run if it covers the whole history on the market, so that the benchmark need not
+   * run again.
    */
   readonly benchmarkColumns: string | null;
-  /** Null if securities are groups themselves, no datapoint is read and there is no comparison. */
+  /** Market of the run; null if securities are groups themselves, no datapoint is read and there is no comparison. */
   readonly market: MarketHandle | null;
 }
 
 export interface NeededLimits {
-  /** A published rule, or constraints of the optimiser. */
+  /** Name of a published rule, or constraint rows of the optimiser. */
   readonly limits: { readonly rule: LimitRuleName | null } | { readonly rows: readonly ConstraintRow[] };
-  /** Reference column of issuers, or IDENTIFIER. */
+  /** Reference column that identifies issuers, or IDENTIFIER. */
   readonly by: string;
   readonly findings: readonly Finding[];
-  /** Null if securities are their own issuers and no constraint reads a datapoint. */
+  /** Market of the run; null if securities are their own issuers and no constraint reads a datapoint. */
   readonly market: MarketHandle | null;
 }
 
 export interface NeededMemory {
   readonly runId: string;
   readonly memory: RiskMemory;
-  /** Reference that needs the run's benchmark, unless another one is named. */
+  /** Reference that requires the run's benchmark, unless the request names another benchmark. */
   readonly against: RiskReference;
-  /** Set together with a market. */
+  /** Reference data of the factor model; set together with a market. */
   readonly benchmark: ComparedWith | null;
-  /** The served market, in which at least one of the run's securities must have a price; null if there is none. */
+  /**
+   * The served market, in which at least one of the run's securities must have a price; null if no such market is
+   * served.
+   */
   readonly market: MarketHandle | null;
 }
 
@@ -100,27 +106,27 @@ type AllOf<N extends keyof Needed> = [N] extends [never]
     ? All
     : never;
 
-/** Input of a view of a route: its parameters, and the resolved data. */
+/** Input of the view of a route: its parameters, and the resolved data. */
 type InputOf<Q> = Q extends RunViewQuestion
   ? {
       readonly view: Q['view'];
       /** Path of the column file of the run. */
       readonly columns: string;
-      /** Default: JSON. */
+      /** Format of the output. Default: JSON. */
       readonly format?: ExportFormat;
     } & Omit<Q['asked'], keyof AllOf<Q['need']>> &
       AllOf<Q['need']>
   : never;
 
-/** A view of stored runs. Dates are YYYY-MM-DD. */
+/** Input of a view of stored runs. Dates are YYYY-MM-DD. */
 export type RunViewInput =
   | InputOf<RunViewQuestion>
-  /** Views that services read themselves. */
+  /** Views that services request themselves, without a route. */
   | { readonly view: 'summary' | 'metrics' | 'closes'; readonly columns: string; readonly format?: never }
   | {
       readonly view: 'overview';
       readonly columns: string;
-      /** The plan of the run. */
+      /** Plan of the run. */
       readonly plan: HashedFile;
       readonly format?: never;
     }
@@ -128,7 +134,7 @@ export type RunViewInput =
 
 export type RunViewName = RunViewInput['view'];
 
-/** The input of one view. */
+/** Input of the view with a given name. */
 export type InputOfView<N extends RunViewName> = Extract<RunViewInput, { readonly view: N }>;
 
 export interface CompareViewInput {
@@ -138,20 +144,20 @@ export interface CompareViewInput {
   readonly columns: readonly string[];
   readonly start: string | null;
   readonly end: string | null;
-  /** Benchmark, measured with the settings of the first run. */
+  /** Benchmark of all runs, simulated with the settings of the first run. */
   readonly benchmark: ComparedWith | null;
   /** Null without a comparison. */
   readonly market: MarketHandle | null;
   readonly states: readonly (RunState & { readonly run_id: string })[];
-  /** Findings about the runs together, passed through. */
+  /** Findings about the combination of runs, returned unchanged with the result. */
   readonly findings: readonly Finding[];
-  /** CSV contains only the levels. */
+  /** Format of the output; CSV contains only the levels. */
   readonly format: 'json' | 'csv';
 }
 
 /**
- * An index to compare a run with, and every document it reaches; without a document, an identifier of a security or
- * series of the market.
+ * Index to compare a run with, and every document that it refers to; without a document, the identifier of a security
+ * or series of the market.
  */
 export interface ComparedWith {
   readonly indexId: string;
@@ -159,7 +165,7 @@ export interface ComparedWith {
   readonly models?: ModelFiles;
 }
 
-/** A stored risk model with the window of its returns. */
+/** Stored risk model with the window of its returns. */
 export interface MeasuringModel extends ModelFile {
   readonly modelId: string;
   readonly observedStart: string;
@@ -178,7 +184,7 @@ export type FactorMeasure =
       readonly findings: readonly Finding[];
     };
 
-/** A stored factor model in a file, with the window of its returns. */
+/** Stored factor model in a file, with the window of its returns. */
 export interface FactorModelFile {
   readonly modelId: string;
   readonly path: string;
@@ -187,6 +193,8 @@ export interface FactorModelFile {
   readonly names: readonly string[];
   readonly observedStart: string;
   readonly observedEnd: string;
-  /** Dates of an imported model, whose factors follow each other in the file; absent for an estimated one. */
+  /**
+   * Dates of an imported model, with the factors of one date after another in the file; absent for an estimated model.
+   */
   readonly dates?: readonly ModelDate[];
 }

@@ -16,14 +16,14 @@ import type { AuditPanels } from './split-odds.js';
 export const DOUBTS_MAX = 1000;
 
 export interface MarketAudit {
-  /** Warnings by date, identifier and kind; the most certain ones if there are too many. */
+  /** Warnings by date, identifier and kind; only the most certain ones if there are too many. */
   readonly doubts: readonly Doubt[];
   readonly total: number;
 }
 
 /**
- * Searches a market for probable errors: each data warning has its evidence and, where the data implies the correct
- * value, a repair. A repair that would change nothing in the store is not offered.
+ * Searches a market for probable errors. Each data warning contains its evidence and, if the data implies the correct
+ * value, a repair. A repair that would not change the store is not offered.
  * @cost about 1 µs a bar
  */
 export function auditMarket(

@@ -16,12 +16,12 @@ export type Repair =
       readonly kind: 'replace_action';
       readonly action: ActionRow;
       readonly value: number;
-      /** Corrected ex-date; absent if it is unchanged. */
+      /** Corrected ex-date; absent if the ex-date is unchanged. */
       readonly ex_date?: string;
     }
   | { readonly kind: 'remove_action'; readonly action: ActionRow };
 
-/** Columns are multiplied by the factor; counts of shares, on the same days, are divided by it. */
+/** Multiplication of columns by a factor; share counts on the same days are divided by it. */
 interface Scale {
   readonly kind: 'scale';
   readonly identifier: string;
@@ -32,7 +32,7 @@ interface Scale {
   readonly inverse_columns?: readonly string[];
 }
 
-/** The fields that identify an action. */
+/** Fields that identify an action. */
 export interface ActionRow {
   readonly identifier: string;
   readonly type: CorporateAction['type'];
@@ -42,7 +42,7 @@ export interface ActionRow {
 
 /** Probable error in a store. */
 export interface Doubt {
-  /** Identifies the data warning in a request for repairs: equal data has equal ids. */
+  /** Identifies the data warning in a request for repairs; equal data gives equal ids. */
   readonly id: string;
   readonly kind: DoubtKind;
   readonly identifier: string;

@@ -3,7 +3,7 @@ import type { MarketContent } from '../content/market-content.js';
 import { dayText, type NameHistory } from './name-history.js';
 import type { Doubt } from './doubt.js';
 
-/** Equal closes at the end of a history that are no longer a quiet market. */
+/** Number of equal closes at the end of a history from which the price is considered stale. */
 const STALE_BARS = 10;
 
 /** Finds bars that are repeated, are constant at the end of a history, or have volume but no price. */

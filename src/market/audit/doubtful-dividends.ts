@@ -7,35 +7,38 @@ import type { NameHistory } from './name-history.js';
 import { logStudent } from './split-odds.js';
 import { findUpperMedian } from '#domain/numbers/order-statistics.js';
 
-/** Columns in which vendors give a price adjusted for dividends. */
+/** Columns in which vendors supply a price adjusted for dividends. */
 const ADJUSTED = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
 
-/** Dividends of similar size within this number of days are one dividend that is reported twice. */
+/** Maximum number of days between two dividends of similar size that count as one dividend reported twice. */
 const DUPLICATE_DAYS = 7;
 const DUPLICATE_TOLERANCE = 0.15;
-/** If all dividends of a security are below this fraction of its price, their unit is wrong. */
+/** Yield below which the unit is wrong, if all dividends of a security are below it. */
 const YIELD_MIN = 1e-3;
 /** Tolerance for recognising a small dividend as a hundredth of the usual one. */
 const HUNDREDTH_TOLERANCE = 0.12;
-/** A dividend of more than this of the price shows in the price. */
+/** Yield from which a dividend is visible in the price move of its day. */
 const YIELD_SHOWN = 0.03;
-/** Usual moves by which the price may miss a dividend that is real; fewer where it is a tenth of the price and more. */
+/**
+ * Maximum deviation of the price move from a real dividend, in standard deviations; the lower limit applies from a
+ * yield of a tenth.
+ */
 const SIGMAS_MISSED = 4;
 const SIGMAS_MISSED_LARGE = 2.5;
 const YIELD_LARGE = 0.1;
-/** Dividends of not even this of the price, or of more, are no proposal. */
+/** Range of yields of a proposed dividend; values outside are not proposed. */
 const YIELD_LEAST = 1e-4;
 const YIELD_MOST = 0.05;
 /** Number of dividends on each side that define the usual size. */
 const NEIGHBOURS = 4;
-/** Ratio up to which two dividends have similar size. Wider if the error in question is a factor of a hundred. */
+/** Ratio up to which two dividends have similar size; larger if the suspected error is a factor of a hundred. */
 const ALIKE = 2;
 const ALIKE_HUNDREDFOLD = 4;
 /** Log odds at which the price move of one day decides about a dividend. */
 const LOG_ODDS_CLEAR = 2;
-/** Smallest dividend that is sought in adjusted prices. Rounding hides smaller ones. */
+/** Minimum yield of a dividend that is searched in adjusted prices; rounding hides smaller ones. */
 const YIELD_ADJUSTED_MIN = 5e-4;
-/** Bars up to a dividend that show how many decimals adjusted prices have. */
+/** Number of bars before a dividend that show how many decimals adjusted prices have. */
 const ROUNDING_BARS = 20;
 const DECIMALS_MAX = 8;
 const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
@@ -43,9 +46,9 @@ const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BO
 interface Payment {
   readonly action: CorporateAction;
   readonly bar: number;
-  /** Amount over the close before it. */
+  /** Amount divided by the previous close. */
   readonly yield: number;
-  /** Return of its session. */
+  /** Return of the session on which the dividend takes effect. */
   readonly move: number;
   readonly sigma: number;
 }
@@ -70,7 +73,7 @@ function paymentsOf({ close, returns, sigma, actions }: NameHistory): Payment[] 
           bar > 0 &&
           bar < close.length,
       )
-      // The previous price is on the share basis of the day, like the amount.
+      // the previous close is on the share basis of the ex-date, like the amount
       .map(({ action, bar }) => ({
         action,
         bar,
@@ -123,8 +126,8 @@ function findDeniedSize(
 }
 
 /**
- * Finds a dividend stated on the share basis before a split of the same days: it agrees with neither other dividends
- * nor the price.
+ * Finds a dividend stated on the share basis before a split of the same days: it is consistent with neither other
+ * dividends nor the price.
  */
 function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly Payment[]): Doubt | undefined {
   const { action, yield: share } = payment;
@@ -179,11 +182,11 @@ function hundredfoldProbability(payments: readonly Payment[]): number {
   return 1 / (1 + 9 * Math.exp(-sum));
 }
 
-/** Log odds, from the price move of its day, of a dividend that is `times` times the stated one. */
+/** Returns the log odds that a dividend is `times` times the stated one, given the price move of its day. */
 const logOdds = ({ yield: share, move, sigma }: Payment, times: number) =>
   logStudent((move + times * share) / sigma) - logStudent((move + share) / sigma);
 
-/** Returns the dividends of the same kind that were paid just before and after. */
+/** Returns the neighbouring dividends of the same type, at most four on each side. */
 function neighboursOf(payment: Payment, payments: readonly Payment[]): Payment[] {
   const alike = payments.filter((other) => other.action.type === payment.action.type);
   const at = alike.indexOf(payment);
@@ -209,7 +212,7 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
     const [first, second] = [payments[i - 1]!, payments[i]!];
     if (gaps[i]! > DUPLICATE_DAYS || doubted.has(first) || doubted.has(second)) continue;
     if (!isNear(second.action.value / first.action.value, 1, DUPLICATE_TOLERANCE)) continue;
-    // Some securities pay every week. If the price fell twice, both dividends were paid.
+    // Some securities pay every week. If the price fell on both dates, both dividends were paid.
     const others = gaps.filter((_, j) => j > 0 && j !== i);
     const isUsual = others.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > findUpperMedian(others);
     if (isUsual || [first, second].every((payment) => logOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;
@@ -233,7 +236,7 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
   }
 }
 
-/** Dividends that a column of adjusted prices does not reflect. */
+/** Finds dividends that a column of adjusted prices does not reflect. */
 function* unadjusted(
   { identifier, position, rows, days, close }: NameHistory,
   { fields, identifiers }: MarketContent,

@@ -5,26 +5,26 @@ import type { Doubt, Repair } from './doubt.js';
 import { rowOf } from './doubtful-dividends.js';
 import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
 
-/** Smaller moves are assumed to be real. */
+/** Minimum suspicious move; smaller moves are assumed to be real. */
 const MOVE_MIN = 0.25;
-/** Moves below this number of standard deviations are ordinary as well. */
+/** Minimum suspicious move in standard deviations; smaller moves are ordinary as well. */
 const SIGMAS_MIN = 8;
-/** A move with no action and no other explanation is reported from this size on. */
+/** Minimum size of a move that is reported without any explanation. */
 const JUMP_MIN = 0.5;
 /** Maximum number of bars before a wrong print is followed by a correct one. */
 const RETURN_BARS = 5;
 /** Fraction of the move (in logs) that reverses in one bar after a wrong print. A real fall recovers gradually. */
 const RETURN_STEP = 0.6;
-/** Growth closer to 1 than this is not a split. */
+/** Minimum growth of a split in either direction. */
 const SPLIT_MIN = 1.2;
-/** Bars after a split within which the price does not jump back by its ratio. */
+/** Number of bars after a split within which the price must not jump back by its ratio. */
 const REVERSAL_BARS = 20;
-/** Log distance from a ratio within which a step counts as the split with that ratio. */
+/** Maximum log distance between a step and a ratio that counts as a split with that ratio. */
 const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
-/** Factors between units: pence and pounds, a decimal point that slipped. */
+/** Factors between units, such as pence and pounds or a misplaced decimal point. */
 const UNITS = [100, 10, 1000, 1 / 100, 1 / 10, 1 / 1000];
-/** Maximum distance of a jump from its factor, in addition to the day's own move. */
+/** Maximum distance of a jump from its factor, in addition to the usual move of the day. */
 const FACTOR_TOLERANCE = 0.06;
 
 const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
@@ -64,7 +64,10 @@ export function* findDoubtfulPrices(
   }
 }
 
-/** Returns the growth of each bar including cash of actions on it. Splits are in the returns of prices as traded. */
+/**
+ * Returns the growth of each bar including the cash of its actions. The returns of prices as traded already include
+ * splits.
+ */
 function explainGrowths({ returns, close, actions }: NameHistory, { adjustment }: AuditPanels): Float64Array {
   const growths = returns.map((move) => 1 + move);
   if (adjustment === 'total') return growths;
@@ -75,14 +78,14 @@ function explainGrowths({ returns, close, actions }: NameHistory, { adjustment }
   return growths;
 }
 
-/** Bars with actions that move a price by an amount they do not state. */
+/** Returns the bars of actions that change a price by an amount that the actions do not state. */
 function structuralBars({ actions }: NameHistory): ReadonlySet<number> {
   return new Set(actions.filter(({ action }) => ACTION_KINDS[action.type] === 'structural').map(({ bar }) => bar));
 }
 
 /**
- * First bar at which the price, on the share basis of its day, suddenly returns to its value before bar `b`; undefined
- * if it does not return or recovers slowly.
+ * Returns the first bar at which the price, on the share basis of its day, suddenly returns to its value before bar
+ * `b`; undefined if it does not return or recovers slowly.
  */
 function barItComesBack({ returns, sigma, days }: NameHistory, b: number): number | undefined {
   let level = 1 + returns[b]!;
@@ -157,7 +160,7 @@ function findMissedSplit(
   return reading;
 }
 
-/** Returns the action with the split of a jump, if the action has another date. */
+/** Returns the recorded action with the split of a jump if its date differs from the jump. */
 const dateElsewhere = ({ misdated }: NameHistory, b: number, ratio: number) =>
   [...misdated].find(({ bar, action }) => Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio));
 
@@ -211,7 +214,7 @@ function claim(
 const findRecordedRatio = ({ actions }: NameHistory, b: number) =>
   actions.find(({ bar, action }) => bar === b && ACTION_KINDS[action.type] === 'ratio')?.action;
 
-/** Returns a new split action, or the action of that day with the ratio that the price shows. */
+/** Returns a repair that adds a split action, or sets the action of that day to the ratio implied by the price. */
 function recording(history: NameHistory, b: number, ratio: number): Repair {
   const recorded = findRecordedRatio(history, b);
   if (recorded === undefined)
@@ -226,8 +229,8 @@ function recording(history: NameHistory, b: number, ratio: number): Repair {
 }
 
 /**
- * Returns the history before a split on the basis after it; volume and shares too, where they are on the basis before
- * it.
+ * Returns a repair that restates the history before a split on the share basis after it; volume and share counts are
+ * restated only if they are on the basis before the split.
  */
 function restatement(
   history: NameHistory,

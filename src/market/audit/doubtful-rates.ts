@@ -2,7 +2,7 @@ import type { MarketContent } from '../content/market-content.js';
 import { ratesNotAboveZero } from '../content/rates-not-above-zero.js';
 import type { Doubt } from './doubt.js';
 
-/** Exchange rates of 0 or less. */
+/** Finds exchange rates of 0 or less. */
 export function findDoubtfulRates({ series }: MarketContent): Doubt[] {
   return ratesNotAboveZero(series ?? new Map()).map(({ identifier, first: { date, value }, count }) => ({
     id: `exchange_rate ${identifier} ${date}`,

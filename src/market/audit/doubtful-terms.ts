@@ -7,10 +7,10 @@ import type { Doubt } from './doubt.js';
 
 const BY_MOVES: ReadonlySet<string> = new Set(['cash', 'ratio']);
 
-/** Finds implausible terms of corporate actions and unknown currencies. Only their source can correct them. */
+/** Finds implausible terms of corporate actions and unknown currencies, which only their source can correct. */
 export function findDoubtfulTerms(content: MarketContent, adjustment: Adjustment): Doubt[] {
   const actions = actionDoubts(content, adjustment)
-    // Price moves judge the sizes of dividends and splits.
+    // The sizes of dividends and splits are checked against price moves elsewhere.
     .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || !BY_MOVES.has(ACTION_KINDS[type]))
     .map(({ action: { identifier, type, exDay, value }, code, message, evidence }): Doubt => {
       const date = formatDay(exDay);

@@ -1,6 +1,6 @@
 import type { MarketContent } from '../content/market-content.js';
 
-/** Minimum number of securities with a growth on a day. With fewer, their median does not represent the market. */
+/** Minimum number of securities with a growth on a day; the median of fewer does not represent the market. */
 const NAMES_MIN = 10;
 
 /**

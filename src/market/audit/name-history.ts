@@ -4,24 +4,28 @@ import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { select } from '#domain/numbers/select.js';
 import type { MarketContent } from '../content/market-content.js';
 
-/** Bars of one security on their own axis, with the actions between them. */
+/** Bars of one security, indexed by bar, and its corporate actions. */
 export interface NameHistory {
   readonly identifier: string;
   readonly position: number;
-  /** Rows of the store on which it has a CLOSE, [B]. */
+  /** Rows of the store with a CLOSE of the security, [B]. */
   readonly rows: Int32Array;
   /** Days and closes of the bars, [B]. */
   readonly days: Int32Array;
   readonly close: Float64Array;
-  /** Close over previous close on the same share basis, minus 1; NaN for the first bar. Misdated splits are ignored. */
-  readonly returns: Float64Array;
-  /** Typical size of a return around each bar: the median of sixty around it, scaled to a standard deviation. */
-  readonly sigma: Float64Array;
-  /** Bar on which each action takes effect; B if it is after the last one. */
-  readonly actions: readonly PlacedAction[];
   /**
-   * Splits, in prices as traded, that the price shows on a nearby bar without an action instead of on their own bar.
+   * Close divided by the previous close on the same share basis, minus 1; NaN for the first bar. Misdated splits are
+   * ignored.
    */
+  readonly returns: Float64Array;
+  /**
+   * Typical size of a return around each bar: the median absolute return of the sixty surrounding bars, scaled to a
+   * standard deviation.
+   */
+  readonly sigma: Float64Array;
+  /** Actions with the bar on which they take effect; bar B if that is after the last one. */
+  readonly actions: readonly PlacedAction[];
+  /** Splits that prices as traded show on a nearby bar without an action, instead of on the bar of their ex-date. */
   readonly misdated: ReadonlySet<PlacedAction>;
 }
 
@@ -30,16 +34,19 @@ interface PlacedAction {
   readonly action: CorporateAction;
 }
 
-/** Number of bars on each side that define the usual volatility. */
+/** Number of bars on each side from which the usual volatility is estimated. */
 const AROUND = 30;
-/** Minimum volatility, because otherwise every tick of a quiet price would be unusual. */
+/** Minimum volatility; without it, every tick of a quiet price would be unusual. */
 const SIGMA_MIN = 0.005;
 const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
-/** Maximum distance in bars of an action with the same ratio that counts as the same split with another ex-date. */
+/**
+ * Maximum distance in bars between a split in the prices and an action with the same ratio that counts as the same
+ * split with another ex-date.
+ */
 export const EX_DATE_BARS = 5;
-/** Log ratios smaller than this are lost in ordinary moves. */
+/** Minimum log ratio of a misdated split; ordinary moves hide smaller ratios. */
 const MISDATED_MIN = Math.log(1.2);
-/** Median of absolute values of a standard normal, inverted. */
+/** Inverse of the median absolute value of a standard normal. */
 const MEDIAN_TO_DEVIATION = 1.4826;
 
 /**
@@ -109,7 +116,8 @@ function returnsOf(close: Float64Array, splits: readonly PlacedAction[]): Float6
 }
 
 /**
- * Returns true if the price splits by the ratio of an action not on its bar but on a nearby bar without a split action.
+ * Returns true if the price shows the ratio of an action on a nearby bar without a split action instead of on its own
+ * bar.
  */
 function isMisdated(close: Float64Array, { bar, action }: PlacedAction, splits: readonly PlacedAction[]): boolean {
   const size = Math.abs(Math.log(action.value));
@@ -125,7 +133,7 @@ function sigmaOf(returns: Float64Array): Float64Array {
   const sigma = new Float64Array(returns.length);
   const sizes = returns.map((each) => (Number.isNaN(each) ? Infinity : Math.abs(each)));
   const window = new Float64Array(2 * AROUND);
-  const step = 10; // what is usual changes slowly
+  const step = 10; // usual volatility changes slowly
   for (let b = 0; b < returns.length; b += step) {
     const around = sizes.subarray(Math.max(1, b - AROUND), b + AROUND);
     window.set(around);

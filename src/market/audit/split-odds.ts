@@ -2,7 +2,7 @@ import type { Adjustment } from '#domain/market/market-data.js';
 import type { NameHistory } from './name-history.js';
 import { findUpperMedian } from '#domain/numbers/order-statistics.js';
 
-/** Ratios in which companies split and consolidate their shares, each with its part of all splits. */
+/** Ratios of splits and consolidations, each with its share of all splits. */
 const SHARE_OF_SPLITS: ReadonlyMap<number, number> = new Map([
   [2, 0.45],
   [3 / 2, 0.2],
@@ -21,35 +21,35 @@ const SHARE_OF_SPLITS: ReadonlyMap<number, number> = new Map([
   ...[6, 7, 8, 12, 15, 20, 25, 30, 40, 50].map((ratio) => [1 / ratio, 0.005] as const),
 ]);
 
-/** Number of unrecorded splits per security and year, by the stated adjustment of prices. */
+/** Number of unrecorded splits per security and year, by the declared price adjustment. */
 const UNRECORDED_A_YEAR: Readonly<Record<Adjustment, number>> = { none: 0.03, splits: 0.008, total: 0.008 };
 const DAYS_A_YEAR = 365.25;
 
-/** Number of bars before a move that define the usual volatility, and the minimum number. */
+/** Number of bars before a move from which usual volatility is estimated, and its minimum. */
 const BARS_BEFORE = 30;
 const BARS_BEFORE_MIN = 10;
-/** Number of bars after a move that show whether it was news. */
+/** Number of bars after a move that show whether the move was news. */
 const BARS_AFTER = 5;
 const USUAL_MIN = 0.006;
 const MEDIAN_TO_DEVIATION = 1.4826;
 
 /**
  * Tails of real moves: density of a log move x is `scale a u^3 0.4^(a-3) / x^(a+1)` at a usual move u. The exponents
- * and the scale were fitted to 1,250 real moves of 0.29 and more in logs, of 2,080 names, 1990 to 2023.
+ * and the scale were fitted to 1,250 real moves of at least 0.29 in logs, of 2,080 securities, 1990 to 2023.
  */
 const FALLS = { scale: 0.3, exponent: 4 };
 const RISES = { scale: 0.24, exponent: 6 };
 
 /**
- * Spread of the log volume of the day over that before: centred on the ratio (or on 0) after a split, on four times the
- * volume after news.
+ * Standard deviation of the log ratio of the day's volume to the previous volume: around the split ratio (or 0) after a
+ * split, around the quadruple volume after news.
  */
 const VOLUME_SPREAD = 0.4;
 const NEWS_VOLUME = { centre: 1.5, spread: 0.9 };
 const VOLUME_BARS = 20;
 const VOLUME_BARS_MIN = 5;
 
-/** Bars to either side of a split within which reported shares follow it. */
+/** Number of bars on either side of a split within which reported share counts change by its ratio. */
 const SHARES_BARS = 65;
 const SHARES_TOLERANCE = 0.03;
 const SHARES_LOG_ODDS = 4;
@@ -59,23 +59,23 @@ export interface AuditPanels {
   readonly adjustment: Adjustment;
   /** Number of securities, the width of the panels. */
   readonly width: number;
-  /** Log level of the median name, [T]. */
+  /** Cumulative log return of the median security, [T]. */
   readonly level: Float64Array;
   readonly volume: Float64Array | undefined;
   readonly shares: Float64Array | undefined;
 }
 
-/** A jump read as a split. */
+/** Interpretation of a jump as a split. */
 export interface SplitReading {
   readonly ratio: number;
-  /** Chance that it is one, 0 to 1. */
+  /** Probability that the jump is a split, 0 to 1. */
   readonly probability: number;
   /** Log distance of the growth from the ratio, net of the market. */
   readonly distance: number;
   readonly marketMove: number;
   /** Mean size of the following moves relative to the usual size; null if there are none. */
   readonly after: number | null;
-  /** Volume of the day over the median before; null if it is not known. */
+  /** Volume of the day divided by the median volume before; null if unknown. */
   readonly volumeRatio: number | null;
   /** True if volume or shares outstanding change by the ratio on this day. */
   readonly stepsVolume: boolean;
@@ -84,10 +84,10 @@ export interface SplitReading {
 
 /**
  * Returns the split that best explains a growth, with its probability: the prior probability of the ratio, times the
- * density of the remaining move, against the density of a real move of that size. A split is not news: the days after
- * it are as quiet as the days before, and as many shares, or as much money, changes hands as before.
- * @param growth of the bar, on the share basis of its day and with the cash of recorded actions
- * @param isRecorded whether an action on the day says that there is a split of this ratio
+ * density of the remaining move, relative to the density of a real move of that size. A split is not news: volatility
+ * after the split, and the traded number of shares or value, are the same as before.
+ * @param growth of the bar, on the share basis of its day and including the cash of recorded actions
+ * @param isRecorded returns true if an action confirms a split of this ratio on the day
  */
 export function readAsSplit(
   history: NameHistory,
@@ -130,7 +130,7 @@ export function readAsSplit(
 
 const yearsABar = ({ days }: NameHistory) => (days.at(-1)! - days[0]!) / (days.length - 1) / DAYS_A_YEAR;
 
-/** Typical size of the returns before a bar, or after it near the start of the history. */
+/** Returns the typical size of the returns before a bar, or after it near the start of the history. */
 function usualMove(returns: Float64Array, bar: number): number {
   const before = returns.subarray(Math.max(1, bar - BARS_BEFORE), bar);
   const window = before.length < BARS_BEFORE_MIN ? returns.subarray(bar + 1, bar + 1 + BARS_BEFORE) : before;
@@ -156,7 +156,7 @@ function logRealDensity(move: number, usual: number): number {
   );
 }
 
-/** Log density of Student's t with four degrees of freedom. */
+/** Returns the log density of Student's t with four degrees of freedom. */
 export const logStudent = (z: number) => Math.log(0.375) - 2.5 * Math.log(1 + (z * z) / 4);
 
 interface VolumeReading {

@@ -16,8 +16,8 @@ const STATUSES = ['announced', 'paid', 'cancelled'];
 const SHARE_RATIOS: ReadonlySet<string> = new Set(['RIGHTS_ISSUE', 'SPIN_OFF', 'MERGER']);
 
 /**
- * @param isOwn true if the service wrote the rows itself. Rows that an earlier version accepted then give warnings
- *   instead of errors.
+ * Creates the reader of corporate actions. @param isOwn true if the service wrote the rows itself; rows that an earlier
+ * version accepted then give warnings instead of errors
  */
 export function createActionRows(problems: Problems, isOwn = false): CheckedRows<readonly CorporateAction[]> {
   const actions: CorporateAction[] = [];
@@ -28,7 +28,10 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
     const names = nameFileColumns('corporate_actions', label, written, problems);
     if (names === undefined) return undefined;
     let fileRow = 0;
-    /** Returns a column of the file, -1 if it is absent, and the location of its cell in the current row. */
+    /**
+     * Returns the position of a column in the file, -1 if it is absent, and the location of its cell in the current
+     * row.
+     */
     const at = (name: string) => {
       const column = names.indexOf(name);
       return { column, path: () => cellPath(label, fileRow, written[column] ?? name) };
@@ -112,7 +115,7 @@ interface ColumnPlace {
   readonly path: CellLocation;
 }
 
-/** Reads what a holder can decide of an action from its row. */
+/** Creates a reader of the election terms in the current row. */
 function electionReader(at: (name: string) => ColumnPlace, problems: Problems) {
   const [ratioAt, dateAt, defaultAt] = [at('scrip_ratio'), at('election_date'), at('election_default')];
   return (type: ActionType, cells: readonly (Cell | undefined)[]): ElectionTerms | undefined => {
@@ -138,7 +141,8 @@ export function compareActions(a: CorporateAction, b: CorporateAction): number {
 type Merged = { readonly [K in 'identifier' | 'type' | 'exDay' | 'value' | 'related']: CorporateAction[K] | undefined };
 
 /**
- * Returns true if an action names another security where it requires one: a merger may pay shares of only one security.
+ * Returns false, with a finding, if a merger names no security other than its own. The cash of a merger is optional;
+ * its shares are of a single security.
  */
 function leadsElsewhere(
   { identifier, type, exDay, value, related }: Merged,
@@ -163,7 +167,7 @@ function exDayIn(cell: Cell | undefined, path: CellLocation, problems: Problems)
 
 function typeIn(cell: Cell | undefined, path: CellLocation, problems: Problems): ActionType | undefined {
   const text = textIn(cell);
-  if (text !== null && Object.hasOwn(ACTION_KINDS, text)) return text as ActionType; // the name was just looked up
+  if (text !== null && Object.hasOwn(ACTION_KINDS, text)) return text as ActionType; // the type was just looked up
   problems.error({
     code: 'UNKNOWN_ACTION_TYPE',
     path: path(),
@@ -197,7 +201,7 @@ function valueIn(type: ActionType, cell: Cell | undefined, path: CellLocation, p
     return undefined;
   }
   if (Number.isNaN(value)) {
-    // A delisting, an acquisition or a ticker change need not state the payment per share.
+    // A delisting, an acquisition or a ticker change may omit the payment per share.
     if (kind === 'structural') return 0;
     problems.error({
       code: 'NOT_A_NUMBER',
@@ -221,7 +225,7 @@ function valueIn(type: ActionType, cell: Cell | undefined, path: CellLocation, p
 function statusIn(cell: Cell | undefined, path: CellLocation, problems: Problems): ActionStatus | null | undefined {
   const text = textIn(cell);
   if (text === null) return null;
-  if (STATUSES.includes(text)) return text as ActionStatus; // one of the three, just checked
+  if (STATUSES.includes(text)) return text as ActionStatus; // just checked to be one of the three
   problems.error({
     code: 'NOT_IN_CHOICES',
     path: path(),

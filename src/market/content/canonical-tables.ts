@@ -3,9 +3,9 @@ import type { CorporateAction, Membership, ReferenceTable } from '#domain/market
 import type { MarketContent } from './market-content.js';
 
 /**
- * Returns the tables of a content as canonical JSON, with the bytes of `toCanonicalJson` for rows as objects by column
- * name. The order of columns therefore does not matter. Not implemented by `toCanonicalJson` for speed, because every
- * load hashes the tables.
+ * Returns the tables of a content as canonical JSON, byte-identical to `toCanonicalJson` of rows as objects by column
+ * name; the order of columns therefore does not matter. A separate implementation is used for speed, because every load
+ * hashes the tables.
  * @cost 0.1 µs a cell
  */
 export function canonicalTables({
@@ -16,7 +16,7 @@ export function canonicalTables({
   return `{"actions":${JSON.stringify(actions.map(inOrder))},"reference":${referenceJson(reference)},"universes":${JSON.stringify(universes.map(spellInOrder))}}`;
 }
 
-/** Members in code-point order. Cash and election terms only for actions that have them. */
+/** Returns an action with its members in code-point order, and cash and election terms only if it has them. */
 const inOrder = ({
   announcedDay,
   cash,
@@ -33,7 +33,7 @@ const inOrder = ({
   value,
 }: CorporateAction) => ({
   announcedDay,
-  cash, // JSON has no members that are absent.
+  cash, // JSON omits undefined members
   electionDay,
   electionDefault,
   exDay,

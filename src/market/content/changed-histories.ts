@@ -8,15 +8,15 @@ export interface ChangedBars {
   added: number;
   changed: number;
   removed: number;
-  /** The first of them. */
+  /** First differences, at most three. */
   readonly first: Restatement[];
 }
 
-/** Bars of a source that differ from the stored ones, by security. */
+/** Stored bars that differ in a source, by security. */
 export interface ChangedHistories {
   /** Securities whose stored bars differ, and new securities that have bars on stored days. */
   readonly changed: ReadonlyMap<string, ChangedBars>;
-  /** Changed securities that have stored bars. */
+  /** Changed securities that already have stored bars. */
   readonly held: ReadonlySet<string>;
   /** Number of bars on stored days after the last stored bar of their security. */
   readonly late: ReadonlyMap<string, number>;
@@ -25,7 +25,10 @@ export interface ChangedHistories {
 /** Maximum number of differences listed for one security. */
 export const DIFFERENCES_MAX = 3;
 
-/** Returns the day of the last stored bar of each security. @cost ends at the last bar of each */
+/**
+ * Returns the day of the last stored bar of each security. @cost one pass backwards from the last day to the last bar
+ * of each security
+ */
 export function findLastDays({ identifiers, dates, fields }: Panels): Int32Array {
   const panels = [...fields.values()];
   return Int32Array.from(identifiers, (_, n) => {
@@ -36,9 +39,9 @@ export function findLastDays({ identifiers, dates, fields }: Panels): Int32Array
 }
 
 /**
- * Compares the bars of a source with the stored ones, in the stored columns: stored securities up to their last bar,
- * new securities up to the last day of the store.
- * @param until last day of bars that are accepted.
+ * Compares the bars of a source with the stored bars, in the stored columns: for stored securities up to their last
+ * bar, for new securities up to the last day of the store.
+ * @param until last day of accepted bars
  * @cost one pass over the cells of both
  */
 export function findChangedHistories(held: Panels, fresh: Panels, lastOf: Int32Array, until: Day): ChangedHistories {
@@ -113,7 +116,7 @@ type Cells = readonly [was: number, is: number];
 const valueIn = (panel: Float64Array | undefined, cell: number): number =>
   cell < 0 ? Number.NaN : (panel?.[cell] ?? Number.NaN);
 
-/** Describes the difference of a bar; undefined if there is none. */
+/** Returns the kind of difference of a bar; undefined if the bars are equal. */
 function difference(fields: readonly Field[], was: number, is: number): keyof RowCounts | undefined {
   let [isOther, isHeld, isFresh] = [false, false, false];
   for (const field of fields) {
@@ -127,7 +130,7 @@ function difference(fields: readonly Field[], was: number, is: number): keyof Ro
   return isHeld && isFresh ? 'changed' : isHeld ? 'removed' : 'added';
 }
 
-/** Returns the values that differ of a bar. */
+/** Returns the values of a bar that differ. */
 function valuesOf(
   fields: readonly Field[],
   [was, is]: Cells,

@@ -10,33 +10,33 @@ import { BLOCK_DAYS, blockDigests, DIGEST_BYTES, type KnownBlocks, type MadeBloc
 import { historyDigests } from './history.js';
 import type { ContentTables, MarketContent } from './market-content.js';
 
-/** Version of the canonical form: a change of it changes every content hash. */
+/** Version of the canonical form; a new version changes every content hash. */
 const FORMAT = 2;
 
-/** Parts of a content whose digests are known. */
+/** Known digests of parts of a content. */
 export interface KnownDigests {
-  /** Digests of the blocks of the first days, for a content with the same identifiers and fields. */
+  /** Digests of the blocks of the first days, of a content with the same identifiers and fields. */
   readonly blocks?: KnownBlocks;
   /** Digests that were computed while the content was read. Valid only if the panels are the same objects. */
   readonly made?: MadeBlocks | undefined;
-  /** Digest of the same tables. */
+  /** Digest of identical tables. */
   readonly tables?: Uint8Array;
-  /** Digests of the same tables for the blocks of the first days, from a content that begins with the same days. */
+  /** Digests of identical tables for the blocks of the first days, of a content that begins with the same days. */
   readonly history?: KnownBlocks;
 }
 
 /**
- * SHA-256 (hex) over the canonical content. It is equal for equal values regardless of format, order of rows and
- * columns, and number of files, and differs as soon as one value differs.
+ * Returns the SHA-256 (hex) of the canonical content. It does not depend on the format, the order of rows and columns,
+ * or the number of files, and changes if any value changes.
  */
 export async function contentHash(content: MarketContent): Promise<string> {
   return (await digestContent(content)).hash;
 }
 
 /**
- * Computes the content hash over the digests of blocks of days and of the tables, and returns these digests.
+ * Computes the content hash from the digests of blocks of days and of the tables, and returns these digests.
  * @param known digests to reuse from other contents.
- * @cost one pass over the panels of the other days, about 1.5 GB/s; other work of the thread runs between blocks.
+ * @cost one pass over the panels of the remaining days, about 1.5 GB/s; other work of the thread runs between blocks.
  */
 export async function digestContent(
   content: MarketContent,
@@ -47,7 +47,7 @@ export async function digestContent(
   const digestOf = blockDigests(content);
   const result = known.made?.fields === fields ? known.made.digests : undefined;
   const blocks = new Uint8Array(Math.ceil(dates.length / BLOCK_DAYS) * DIGEST_BYTES);
-  const whole = known.blocks === undefined ? 0 : Math.floor(known.blocks.days / BLOCK_DAYS); // the last one may have gained days
+  const whole = known.blocks === undefined ? 0 : Math.floor(known.blocks.days / BLOCK_DAYS); // the last block may have gained days
   if (known.blocks !== undefined) blocks.set(known.blocks.digests.subarray(0, whole * DIGEST_BYTES));
   const blockBytes = BLOCK_DAYS * identifiers.length * names.length * Float64Array.BYTES_PER_ELEMENT;
   let hashed = 0;
@@ -68,7 +68,7 @@ export async function digestContent(
   return { hash, digests: { blocks, tables, history: historyDigests(content, known.history) } };
 }
 
-/** A store without series keeps the digest of versions that had no series. */
+/** Digests the tables. A store without series keeps the digest of versions that had no series. */
 function tablesDigest({ reference, actions, universes, series }: ContentTables): Uint8Array {
   const hash = createHash('sha256').update(canonicalTables({ reference, actions, universes }));
   for (const { identifier, currency, name, days, closes } of series?.values() ?? [])
@@ -79,10 +79,10 @@ function tablesDigest({ reference, actions, universes, series }: ContentTables):
   return hash.digest();
 }
 
-/** Bytes hashed between two rests of the thread: some ten milliseconds. */
+/** Bytes hashed before the thread yields to other work: some ten milliseconds. */
 const RESTING_BYTES = 16 << 20;
 
-/** Rows that a content has as tables. @cost one pass over CLOSE */
+/** Counts the rows of a content by table. @cost one pass over CLOSE */
 export function rowsOf({ fields, reference, actions, universes, series }: MarketContent): RowsByTable {
   const panels = [...fields.values()];
   const isHeld = (cell: number) => panels.some((panel) => panel[cell] === panel[cell]);

@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 
-/** Maximum difference of two amounts of a derived dividend that is due to rounding of the closes. */
+/** Maximum rounding error of a dividend that is derived from closes. */
 export interface DividendError {
   readonly identifier: string;
   readonly exDay: Day;

@@ -1,7 +1,7 @@
 import { addMonths, type Day } from '#domain/time/days.js';
 import { ACTION_KINDS, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 
-/** Product of the ratio actions that trade ex within the window and are not cancelled. */
+/** Returns the product of the ratios of all split actions that are not cancelled. */
 export function cumulativeRatio(actions: readonly CorporateAction[]): number {
   return actions.reduce(
     (product, { type, value, status }) =>

@@ -28,7 +28,7 @@ interface Prices {
   readonly position: ReadonlyMap<string, number>;
   /** Splits that earlier prices do not include, by security. */
   readonly splits: ReadonlyMap<string, readonly CorporateAction[]>;
-  /** Endings by security. */
+  /** Actions that end a security, by security. */
   readonly endings: ReadonlyMap<string, readonly CorporateAction[]>;
 }
 
@@ -38,12 +38,12 @@ interface Close {
 }
 
 /**
- * Warns of actions that can be applied but are implausible: two endings or splits of one security on one day, an
+ * Warns of implausible actions that can still be applied: two endings or splits of one security on one day, an
  * announcement after the ex-date or election date, an ending before the last bar, cash of at least the previous close,
  * a subscription price above it, a final price far from it, a split that no close shows, shares of a security without a
  * price.
- * @param adjustment prices that include dividends do not show their size
- * @cost O(1) an action, plus the sessions on which its security has no bar
+ * @param adjustment prices that include dividends do not show the size of dividends
+ * @cost O(1) per action, plus the sessions on which its security has no bar
  */
 export function actionDoubts(content: MarketContent, adjustment: Adjustment): ActionDoubt[] {
   const { identifiers, actions } = content;
@@ -85,7 +85,7 @@ const electionDoubt = (action: CorporateAction) =>
   });
 
 interface LaterDate {
-  /** Undefined if the action has none. */
+  /** undefined if the action has no such date */
   readonly day: Day | undefined;
   readonly member: string;
   readonly words: (date: string) => string;
@@ -104,10 +104,10 @@ function announcedBehind(action: CorporateAction, { day, member, words }: LaterD
   };
 }
 
-/** Actions that end a security for its holders. */
+/** Types of actions that end a security for its holders. */
 const ENDS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
-/** Number of sessions that are searched for later bars. A security that returns later is a different case. */
+/** Number of sessions that are searched for later bars. A later return of the security is a different case. */
 const TRADED_ON_SESSIONS = 20;
 
 function endDoubt(action: CorporateAction, { content, position }: Prices): ActionDoubt | undefined {
@@ -156,7 +156,7 @@ function sizeDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undef
   };
 }
 
-/** Reports a split of prices as traded if the price does not change by it on its day. */
+/** Reports a split if prices as traded do not change by its ratio on its day. */
 function splitDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
   const { identifier, exDay, value } = action;
   if (prices.adjustment !== 'none' || !isSplit(action)) return undefined;
@@ -175,12 +175,12 @@ function splitDoubt(action: CorporateAction, prices: Prices): ActionDoubt | unde
   };
 }
 
-/** Maximum change of a close that a split cannot have caused. */
+/** Maximum change of a close that contradicts a split. */
 const UNMOVED_MAX = 0.2;
 
 /**
- * Reports endings of one security on one day of which only one can be applied. In an offer, a holder chooses between
- * cash and shares.
+ * Reports several endings of one security on one day, of which only one can be applied. In an offer, a holder chooses
+ * between cash and shares.
  */
 function conflictDoubt(action: CorporateAction, { endings }: Prices): ActionDoubt | undefined {
   const { identifier, exDay } = action;
@@ -199,7 +199,8 @@ function conflictDoubt(action: CorporateAction, { endings }: Prices): ActionDoub
 }
 
 /**
- * Reports several splits of one security on one day. They are probably corrections of one ratio, but all are applied.
+ * Reports several splits of one security on one day. They are probably corrections of one ratio, but all of them are
+ * applied.
  */
 function splitsDoubt(action: CorporateAction, { splits }: Prices): ActionDoubt | undefined {
   const { identifier, exDay, type } = action;
@@ -219,11 +220,11 @@ function splitsDoubt(action: CorporateAction, { splits }: Prices): ActionDoubt |
 const isElective = ({ electionDay, electionDefault }: CorporateAction) =>
   electionDay !== undefined || electionDefault !== undefined;
 
-/** Order in which endings of one day are applied, by type. */
+/** Priority of endings on one day, by type. */
 const APPLIED: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE'];
 
 /**
- * Returns the ending of a day that is applied: preferably one that states the payment; of several with one type, the
+ * Returns the ending of a day that is applied: preferably one that states the payment; among several of one type, the
  * last in the table.
  */
 function appliedOf(endings: readonly CorporateAction[]): CorporateAction | undefined {
@@ -255,7 +256,7 @@ const DOUBTS = [
   findRelatedDoubt,
 ];
 
-/** Actions that pay shares of another security. */
+/** Types of actions that pay shares of another security. */
 const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
 
 function findRelatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
@@ -285,7 +286,7 @@ function findRelatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt 
   };
 }
 
-/** Returns the first close of a security on a day or soon after it; undefined if there is none. */
+/** Returns the first close of a security on or soon after a day; undefined if there is none. */
 function closeFrom(identifier: string, day: Day, { content, position }: Prices): Close | undefined {
   const { identifiers, dates, fields } = content;
   const n = position.get(identifier);

@@ -11,7 +11,7 @@ import type { Problems } from '../tables/problems.js';
 import { warnOfSessions } from './session-warnings.js';
 import { findUnknownCurrencies } from './unknown-currencies.js';
 
-/** Terms of the checks of a market in addition to its values. */
+/** Inputs of the checks of a market in addition to its values. */
 export interface DoubtTerms {
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
@@ -24,8 +24,8 @@ export interface DoubtTerms {
 }
 
 /**
- * Returns all warnings about a whole market, including problems found earlier. A store is checked in this way when it
- * is read, refreshed or repaired. Partial dates are always listed, even if there are many other warnings.
+ * Returns all warnings about a whole market, including problems found earlier. Every store is checked when it is read,
+ * refreshed or repaired. Partial dates are always listed, even if there are many other warnings.
  * @returns findings in the order of responses
  * @cost a few passes over CLOSE
  */

@@ -5,7 +5,7 @@ import { quote } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 import { dateIn, type CellLocation } from './table-rows.js';
 
-/** Terms of an action on which a holder can decide. */
+/** Terms of an action with an election by its holder. */
 export type ElectionTerms = Pick<CorporateAction, 'scripRatio' | 'electionDay' | 'electionDefault'>;
 
 interface ElectionCell {
@@ -21,7 +21,7 @@ interface ElectionCells {
 
 const DIVIDENDS: ReadonlySet<ActionType> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND']);
 
-/** Returns the election terms of an action, empty if it has none; undefined if one of its cells is invalid. */
+/** Returns the election terms of an action, empty if it has no election; undefined if one of its cells is invalid. */
 export function electionIn(
   type: ActionType,
   { ratio, date, byDefault }: ElectionCells,

@@ -5,8 +5,8 @@ import { BLOCK_DAYS, blockDigests, type MadeBlocks } from '../panels/day-blocks.
 import type { DayFollower } from '../threads/scatter-rows.js';
 
 /**
- * Digests of blocks of days, computed as days are completed. Large panels in shared memory use a separate thread;
- * others are hashed at once, while they are in the processor's cache.
+ * Digests of blocks of days, computed as days are completed. Large panels in shared memory are hashed in a separate
+ * thread; other panels are hashed at once, while they are in the processor cache.
  */
 export interface GrowingDigests extends Required<DayFollower> {
   /**
@@ -18,13 +18,13 @@ export interface GrowingDigests extends Required<DayFollower> {
   end(): Promise<void>;
 }
 
-/** @cost that of the content hash */
+/** Creates the digests. @cost equal to that of the content hash */
 export function createGrowingDigests(): GrowingDigests {
   let made: MadeBlocks | undefined;
   let digests = new Map<number, Uint8Array>();
   let digestOf: ((block: number) => Uint8Array) | undefined;
   let thread: Worker | undefined;
-  /** Number of the current panels, and number of blocks that the thread has not answered. */
+  /** Serial number of the current panels, and number of pending blocks of the thread. */
   let [turn, awaited] = [0, 0];
   let onSettled = () => {};
 
@@ -38,7 +38,7 @@ export function createGrowingDigests(): GrowingDigests {
       },
       () => {
         if (thread !== started) return;
-        thread = undefined; // The content hash computes the missing digests.
+        thread = undefined; // the content hash computes the missing digests
         awaited = 0;
         onSettled();
       },

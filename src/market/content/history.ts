@@ -5,11 +5,11 @@ import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from '../panels/day-blocks.js';
 
 /**
- * A statement of the tables of a store about one day: an action, reference values that take effect, or a membership
- * that begins or ends.
+ * Fact about one day from the tables of a store: an action, reference values that take effect, or a membership that
+ * begins or ends.
  */
 interface Fact {
-  /** -Infinity for a statement that has always applied. */
+  /** Day of the fact; -Infinity if it has always applied. */
   readonly day: number;
   readonly text: string;
 }
@@ -17,16 +17,16 @@ interface Fact {
 type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' | 'series'>;
 
 /**
- * SHA-256 for each block of days over the statements of the tables about its days: two stores with equal digests up to
- * a block have equal statements about every day up to its end. Memberships never overlap, so their start and end dates
- * up to a day describe them completely.
+ * Returns a SHA-256 for each block of days over the facts about its days: two stores with equal digests up to a block
+ * have equal facts about every day up to its end. Memberships never overlap, so their start and end dates up to a day
+ * describe them completely.
  * @param known digests to reuse.
  * @cost O(rows of the tables)
  */
 export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks): Uint8Array {
   const blocks = Math.ceil(dates.length / BLOCK_DAYS);
-  if (blocks === 0) return new Uint8Array(0); // A refresh may bring tables without a bar.
-  const whole = known === undefined ? 0 : Math.floor(known.days / BLOCK_DAYS); // the last one may have gained days
+  if (blocks === 0) return new Uint8Array(0); // a refresh may add tables but no bars
+  const whole = known === undefined ? 0 : Math.floor(known.days / BLOCK_DAYS); // the last block may have gained days
   const after = whole === 0 ? -Infinity : dates[whole * BLOCK_DAYS - 1]!;
   const ends = Int32Array.from(
     { length: blocks },
@@ -44,7 +44,7 @@ export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks
   return digests;
 }
 
-/** Adds the values of series within a span, each with the properties of its series. */
+/** Returns the SHA-256 of the facts and series values within a span of days. */
 export function historyDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8Array {
   const hash = createHash('sha256');
   for (const { text } of factsOf(tables, span)) hash.update(text);
@@ -52,7 +52,7 @@ export function historyDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8A
   return hash.digest();
 }
 
-/** Adds the values of series within a span, each with the attributes of the series. */
+/** Adds the values of series within a span to a hash, with the attributes of each series. */
 function hashSeries(hash: Hash, { series }: Pick<Tables, 'series'>, { after, to }: Span): void {
   for (const { identifier, currency, name, days, closes } of series?.values() ?? []) {
     const [first, last] = [after === undefined ? 0 : findLastAtMost(days, after) + 1, findLastAtMost(days, to) + 1];
@@ -65,17 +65,17 @@ function hashSeries(hash: Hash, { series }: Pick<Tables, 'series'>, { after, to 
 }
 
 interface Span {
-  /** Default: all days, and values that have always been in effect. */
+  /** Start of the span, exclusive. Default: no start; includes values that have always been in effect. */
   readonly after: number | undefined;
   readonly to: number;
 }
 
-/** Yields facts in the order of the tables: by identifier, then by day. */
+/** Yields the facts within a span, in the order of the tables: by identifier, then by day. */
 function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Fact> {
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
   for (const action of actions) {
     const { identifier, type, value, exDay, payDay, announcedDay, related, subscriptionPrice } = action;
-    // A paid action was announced earlier. Both states give the same figures.
+    // A paid action was announced earlier. Both statuses give the same figures.
     const status = action.status === 'announced' ? 'paid' : action.status;
     const { scripRatio, electionDay, electionDefault } = action;
     const election = [scripRatio, electionDay, electionDefault];

@@ -3,9 +3,12 @@ import { describeBadIdentifier } from '../tables/key-problems.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 import { IDENTIFIERS_MAX } from './market-limits.js';
 
-/** Codes of identifiers, in the order of their first rows. */
+/** Codes of identifiers, numbered in the order of their first occurrence. */
 export interface IdentifierCodes {
-  /** Code of an identifier; undefined, with a finding, if the text is not a valid one. @param row of the file */
+  /**
+   * Returns the code of an identifier; undefined, with a finding, if the text is not a valid identifier.
+   * @param row of the file
+   */
   codeOf(text: string | null, file: IdentifierFile, row: number): number | undefined;
   /** Returns the identifiers by code. */
   names(): string[];

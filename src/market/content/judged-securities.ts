@@ -12,23 +12,23 @@ import type { Restatement, RowCounts } from './restatements.js';
 import { areRestated, splitRestatement, type SplitRestatement } from './split-restatement.js';
 import { compareTables } from './table-changes.js';
 
-/** Security whose history the source has changed. All its stored data is kept. */
+/** Security whose stored history differs in the source. All stored data of the security is kept. */
 export interface Rejection {
   readonly identifier: string;
-  /** Number of bars in its history; for a new security, on stored days. */
+  /** Differences in the bars of its history; for a new security, in bars on stored days. */
   readonly bars: RowCounts;
-  /** Actions of its history. */
+  /** Differences in the actions of its history. */
   readonly actions: RowCounts;
   /** Number of later bars that are not accepted. */
   readonly heldBack: number;
-  /** The first differences. */
+  /** First differences in values. */
   readonly first: readonly Restatement[];
 }
 
-/** Decision of a refresh about each security; securities in neither map keep their history and gain later bars. */
+/** Decision of a refresh about each security. Securities in neither map keep their history and gain later bars. */
 export interface Judgement {
   readonly rejected: ReadonlyMap<string, Rejection>;
-  /** Securities of which all data of the source is accepted. */
+  /** Securities with their split; all data of the source is accepted for them. */
   readonly restated: ReadonlyMap<string, SplitRestatement>;
   /** Actions of all securities after the refresh. */
   readonly actions: readonly CorporateAction[];
@@ -47,8 +47,8 @@ export interface JudgeOptions {
 }
 
 /**
- * Decides on each security as a whole, its bars and its corporate actions: changed history is rejected unless a split
- * explains it.
+ * Decides on each security as a whole, its bars and its corporate actions: a changed history is rejected unless a split
+ * explains the change.
  * @param actions of the source.
  * @cost one pass over the cells of both if all bars were delivered, and a comparison of the actions
  */
@@ -95,9 +95,9 @@ interface ChangedActions {
 }
 
 interface ActionLists {
-  /** Actions of a security in both versions, as the source has them. */
+  /** Returns the actions of a security in both versions, as in the source. */
   of(identifier: string): { readonly held: readonly CorporateAction[]; readonly fresh: readonly CorporateAction[] };
-  /** Returns the difference up to which two amounts of a derived dividend are equal. */
+  /** Returns the maximum difference at which two amounts of a derived dividend count as equal. */
   errorOf(action: CorporateAction): number;
   /** Securities with changed actions in their history. */
   readonly changed: ReadonlyMap<string, ChangedActions>;
@@ -105,7 +105,7 @@ interface ActionLists {
 }
 
 /**
- * Returns the actions of each security in both versions. Derived dividends that differ only by rounding keep their
+ * Returns the actions of each security in both versions. A derived dividend that differs only by rounding keeps its
  * stored amount.
  */
 function actionLists(
@@ -190,7 +190,10 @@ interface Versions {
   readonly lastOf: Int32Array;
 }
 
-/** Returns the split that a security was restated for, where that explains all that differs of its history. */
+/**
+ * Returns the split for which a security was restated; undefined if the split does not explain every difference in its
+ * history.
+ */
 function restatementOf(
   identifier: string,
   { added, removed }: RowCounts,
@@ -244,7 +247,7 @@ function twoHistories(
   return { days: rows.map((t) => held.dates[t]!), fields, next };
 }
 
-/** Bars of a source after the history of a security. */
+/** Counts the bars of a source after the history of a security. */
 function laterBars(identifier: string, { held, fresh, lastOf, until }: Versions & { readonly until: Day }): number {
   const [n, m] = [held.identifiers.indexOf(identifier), fresh.identifiers.indexOf(identifier)];
   if (m < 0) return 0;

@@ -8,8 +8,8 @@ import { historyDigest, historyDigests } from './history.js';
 import { axesOf, type PrefixMark } from './prefix.js';
 
 /**
- * Returns the marks that a market would have on a day without the securities whose first bar is later: one without the
- * table rows of these securities, and one with them. Returns none if every security has a bar by then.
+ * Returns the marks that a market would have on a day without the securities whose first bar is later: one mark without
+ * the table rows of these securities, and one mark with these rows. Returns none if every security has a bar by then.
  * @cost a pass over the panels up to the day; other work of the thread runs between blocks
  */
 export async function marksWithoutLater(market: MarketData, day: Day): Promise<readonly PrefixMark[]> {
@@ -41,19 +41,19 @@ export async function marksWithoutLater(market: MarketData, day: Day): Promise<r
   });
 }
 
-/** Columns with a bar on one of the first days. */
+/** Returns the columns with a bar on one of the first days. */
 async function columnsHeld({ identifiers, fields }: MarketData, days: number): Promise<number[]> {
   const assets = identifiers.length;
   const isHeld = new Uint8Array(assets);
   for (const panel of fields.values())
     for (let t = 0; t < days; t++) {
-      for (let n = 0, cell = t * assets; n < assets; n++, cell++) if (panel[cell] === panel[cell]) isHeld[n] = 1; // NaN: no bar
+      for (let n = 0, cell = t * assets; n < assets; n++, cell++) if (panel[cell] === panel[cell]) isHeld[n] = 1; // NaN is a missing bar
       if (t % BLOCK_DAYS === BLOCK_DAYS - 1) await setImmediate();
     }
   return identifiers.flatMap((_, n) => (isHeld[n] === 1 ? [n] : []));
 }
 
-/** Returns the digest of some days of a market with some columns. */
+/** Returns the digest of a range of days of a market, of selected columns. */
 function digestOf(
   { identifiers, dates, fields }: MarketData,
   columns: readonly number[],

@@ -5,36 +5,39 @@ import { isUnavailable } from '#domain/refusals/refusal.js';
 import { syncFolder } from './write-market.js';
 
 /**
- * Name of the file that marks a folder as created by the engine. Files whose name begins with a dot are never read as
- * data.
+ * Name of the file that marks a folder as created by the engine. Files with names that begin with a dot are never read
+ * as data.
  */
 const MARK = '.divisor-store.json';
 const TRASH = '.trash-';
-/** Prefix of a folder without a mark. */
+/** Prefix of a new folder until it is complete. */
 const DRAFT = '.draft-';
 
-/** Folders that the engine creates for stores, in one folder of its home. */
+/** Folders that the engine creates for stores, all in one folder of its home. */
 export interface ManagedFolders {
-  /** Creates a marked folder for a version of a store. Folders of older versions remain. */
+  /** Creates a marked folder for a version of a store; folders of older versions remain. */
   create(datasetId: string): Promise<string>;
-  /** Creates a marked folder with this name and the files of another machine. Nothing is fetched if it exists. */
+  /**
+   * Creates a marked folder with this name and fetches its files from another machine. Does nothing if the folder
+   * exists.
+   */
   receive(name: string, datasetId: string, fetch: (draft: string) => Promise<void>): Promise<void>;
-  /** Removes a folder with the mark of the store, and no other. @returns true if it was removed */
+  /** Removes a folder only if it has the mark of the store. @returns true if it was removed */
   remove(folder: string, datasetId: string): Promise<boolean>;
   /**
-   * Removes the folder of work that failed, unless its document may be on disk: whether a failed commit is on disk is
+   * Removes the folder of failed work, unless the document of the folder may be on disk: after a failed commit this is
    * unknown until the next start, which removes unreferenced folders. Never rejects.
    */
   discardFailed(folder: string, datasetId: string, failure: unknown): Promise<void>;
   /**
-   * Removes, at start, every marked folder that no store refers to, as left by a crash, except folders created by this
-   * process.
+   * Removes, at start, every marked folder that no store refers to, such as remains of a crash, except folders created
+   * by this process.
    */
   sweep(named: ReadonlySet<string>): Promise<void>;
 }
 
 export function createManagedFolders(root: string): ManagedFolders {
-  /** Folders and drafts created before the sweep: work may begin before the remains of a crash have been removed. */
+  /** Folders and drafts created before the sweep, which must not remove them: work may begin before the sweep ends. */
   const own = new Set<string>();
   let isSwept = false;
 
@@ -60,7 +63,7 @@ export function createManagedFolders(root: string): ManagedFolders {
         flush: true,
       });
       await fill(draft);
-      await rename(draft, folder); // A folder of this name always has its mark.
+      await rename(draft, folder); // the mark is written before the folder gets its name
     } catch (failure) {
       await rm(draft, { recursive: true, force: true }).catch(() => {}); // the next start removes the remains
       throw failure;
@@ -79,7 +82,7 @@ export function createManagedFolders(root: string): ManagedFolders {
       const isHere = async () => (await markedFor(folder)) === datasetId;
       if (await isHere()) return;
       await make(folder, datasetId, fetch).catch(async (failure: unknown) => {
-        if (!(await isHere())) throw failure; // Another request has fetched it.
+        if (!(await isHere())) throw failure; // another request has fetched the folder
       });
     },
     remove,
@@ -100,7 +103,7 @@ export function createManagedFolders(root: string): ManagedFolders {
   };
 }
 
-/** Returns the store for which a folder was created; undefined if the engine did not create it. */
+/** Returns the store in the mark of a folder; undefined if the folder has no valid mark. */
 async function markedFor(folder: string): Promise<string | undefined> {
   const text = await readFile(join(folder, MARK), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
@@ -108,6 +111,6 @@ async function markedFor(folder: string): Promise<string | undefined> {
     const mark = JSON.parse(text) as { readonly store_id?: unknown } | null;
     return typeof mark?.store_id === 'string' ? mark.store_id : undefined;
   } catch {
-    return undefined; // a mark cut short by a crash says nothing; the folder is left for the operator
+    return undefined; // a mark truncated by a crash identifies no store; the folder is left for the operator
   }
 }

@@ -3,9 +3,9 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { Panels } from '../panels/panels.js';
 import { createRestatements, type RowChanges } from './restatements.js';
 
-/** The differences between two versions of the bars. */
+/** Differences between two versions of the bars. */
 export interface MarketChanges extends RowChanges {
-  /** Names with bars that the version before did not hold, in code-point order. */
+  /** New securities with bars, in code-point order. */
   readonly gained: readonly string[];
 }
 
@@ -72,7 +72,7 @@ export function compareBars(
 }
 
 /**
- * Returns the days of each version after the shared beginning, whose bars are in the same memory and therefore equal.
+ * Returns the days of each version after their common beginning, whose bars are in the same memory and therefore equal.
  */
 function daysNotShared(
   before: Panels,
@@ -93,7 +93,7 @@ function daysNotShared(
   return [old.slice(shared), now.slice(shared)];
 }
 
-/** Returns one version on the axes of both: cells of missing days and securities are -1. */
+/** Returns accessors of one version on the combined axes of both: cells of missing days and securities are -1. */
 function sideOf(panels: Panels, identifiers: readonly string[], names: readonly string[]) {
   const width = panels.identifiers.length;
   const rowOf = new Map([...panels.dates].map((day, t) => [day, t]));
@@ -120,7 +120,7 @@ export function holdsAny(panels: readonly (Float64Array | undefined)[], cell: nu
   return false;
 }
 
-/** Returns columns of one version that have values up to a day and that another version lacks. */
+/** Returns columns that only the later version has, with values up to a day. */
 export function findNewColumns(before: Panels, after: Panels, to: Day): string[] {
   const rows = after.dates.reduce((count, day) => (day <= to ? count + 1 : count), 0);
   return [...after.fields]

@@ -2,14 +2,14 @@ import type { CorporateAction, Membership, ReferenceTable } from '#domain/market
 import type { SeriesTable } from '#domain/market/series.js';
 import type { Panels } from '../panels/panels.js';
 
-/** Values of a store, independent of its name and source. */
+/** Values of a store, independent of the name and source of the store. */
 export interface MarketContent extends Panels {
   readonly reference: ReferenceTable;
   readonly actions: readonly CorporateAction[];
   readonly universes: readonly Membership[];
-  /** Absent if there are none. */
+  /** Absent if the store has no series. */
   readonly series?: SeriesTable;
 }
 
-/** The tables of a content, without its panels. */
+/** Tables of a content, without the panels. */
 export type ContentTables = Omit<MarketContent, keyof Panels>;

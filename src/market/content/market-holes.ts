@@ -8,7 +8,7 @@ const WEEKDAYS = 5;
 
 /**
  * Warns of gaps in a whole market: more than ten weekdays in a row without any bar (GAP_LONG). The history of a single
- * security cannot show them, because the sessions are the dates of the store. A market whose dates are usually that far
+ * security cannot show such gaps, because the sessions are the dates of the store. A market with dates usually that far
  * apart (monthly closes) has no gaps.
  * @param dates of the store, ascending
  * @cost O(dates)
@@ -28,7 +28,7 @@ export function warnOfHoles(dates: Int32Array, problems: Problems): void {
     });
 }
 
-/** Weekdays after a day and before another, Monday to Friday. */
+/** Counts the days from Monday to Friday between two days, both exclusive. */
 function weekdaysBetween(from: Day, to: Day): number {
   const days = to - from - 1;
   const weeks = Math.floor(days / WEEK);

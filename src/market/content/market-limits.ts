@@ -2,27 +2,28 @@ import { canPage, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { panelBytes } from '../panels/panels.js';
 import type { Problems } from '../tables/problems.js';
 
-/** Rows of the market dataset: more of them are no market. */
+/** Maximum number of rows of the market dataset. */
 export const ROWS_MAX = 200_000_000;
 
 /** Maximum number of identifiers of one store: twice the largest universe that a client may request. */
 export const IDENTIFIERS_MAX = 50_000;
 
-/** Rows of the dataset series: a thousand of them over twenty years of days. */
+/** Maximum number of rows of the series dataset: a thousand daily series over twenty years. */
 export const SERIES_ROWS_MAX = 5_000_000;
 
-/** Cells of a panel that is paged: 4 GiB of float64, 30 years of 50,000 names. */
+/** Maximum number of cells of a paged panel: 4 GiB of float64, 30 years of 50,000 securities. */
 const PAGED_CELLS_MAX = 2 ** 29;
 
 /**
- * Maximum size in bytes of the panels of a store with this number of fields: more than memory where they can be paged.
+ * Returns the maximum size in bytes of the panels of a store with this number of fields, which exceeds memory if panels
+ * can be paged.
  */
 export function panelBytesMax(fields: number): number {
   const { panelBytes: inMemory } = findMemoryLimit();
   return canPage() ? Math.max(inMemory, panelBytes({ dates: 1, identifiers: PAGED_CELLS_MAX, fields })) : inMemory;
 }
 
-/** A market of more rows than are read. */
+/** Thrown if a market has more rows than the limit of its reader. */
 export class RowsFault extends Error {
   override readonly name = 'RowsFault';
 }

@@ -19,17 +19,17 @@ import type { Panels } from '../panels/panels.js';
 import { cellPath, type Problem, type Problems } from '../tables/problems.js';
 import { BLOCK_BITS, BLOCK_ROWS, createRowBlocks } from './row-blocks.js';
 
-/** One file, sheet or table of the market dataset, with the meanings of its columns. */
+/** A file, sheet or table of the market dataset, with the meanings of its columns. */
 export interface MarketFile {
   readonly label: string;
   /** Column names as the file writes them. */
   readonly written: readonly string[];
-  /** Columns of the keys; -1 where the file has none, with a finding. */
+  /** Columns of the keys; -1, with a finding, if the file lacks the column. */
   readonly identifierColumn: number;
   readonly dateColumn: number;
-  /** Field position per column, -1 for the keys and for columns that are not read. */
+  /** Field position by column; -1 for key columns and ignored columns. */
   readonly fieldOf: Int32Array;
-  /** Code of the identifier of all rows, if no column contains it. */
+  /** Identifier code of all rows, if the file has no identifier column. */
   readonly code?: number | undefined;
   /** True if numbers have unusual formats and are read as text. */
   readonly hasOwnNumbers?: boolean;
@@ -38,8 +38,8 @@ export interface MarketFile {
 }
 
 /**
- * Rows of the market dataset in the order of the files, before they have axes: for formats that are read row by row.
- * Every problem of a row is reported when the row is added.
+ * Collects rows of the market dataset in the order of the files, before the axes are known, from formats that are read
+ * row by row. Every problem of a row is reported when the row is added.
  */
 export interface MarketRows {
   /**
@@ -48,20 +48,22 @@ export interface MarketRows {
    * @param heading rows above its header
    */
   beginFile(label: string, written: readonly string[], table?: string, heading?: Heading): MarketFile | undefined;
-  /** Begins a row with its keys. A row with an undefined key, which was refused, is only counted. */
+  /** Begins a row with its keys. A row with an undefined key, which was rejected before, is only counted. */
   beginRow(code: number | undefined, day: Day | undefined): void;
   /** Sets a number of the current row. */
   setNumber(file: MarketFile, column: number, value: number): void;
-  /** Reports a cell of the current row that is no number. */
+  /** Reports a cell of the current row that is not a number. */
   refuseNumber(file: MarketFile, column: number, text: string): void;
-  /** Reports the current row as unreadable. */
-  /** @param first text of its first cell */
+  /** Reports the current row as unreadable. @param first text of its first cell */
   refuseRow(file: MarketFile, message: string, first?: string): void;
-  /** Adds a row of cells; null is one that cannot be read, and is only counted. */
+  /** Adds a row of cells; null is an unreadable row, which is only counted. */
   addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void;
-  /** Code of the identifier of the next row; undefined, with a finding, when the text is not a valid identifier. */
+  /**
+   * Returns the code of the identifier of the next row; undefined, with a finding, if the text is not a valid
+   * identifier.
+   */
   codeOf(file: MarketFile, text: string | null): number | undefined;
-  /** Day of the next row; undefined, with a finding, when the cell is not a day. */
+  /** Returns the day of the next row; undefined, with a finding, if the cell is not a day. */
   dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined;
   readonly rows: number;
   /** Returns the identifiers of the rows so far. */
@@ -70,31 +72,31 @@ export interface MarketRows {
   toPanels(): Panels | undefined;
 }
 
-/** Reader of rows whose columns already have their final names. */
+/** Collector of rows with columns that already have their final names. */
 export interface NamedMarketRows extends MarketRows {
-  /** Begins a file. @param names of its columns, '' for one that is not read. */
+  /** Begins a file. @param names of its columns, '' for an ignored column */
   openFile(file: Pick<MarketFile, 'label' | 'written'>, names: readonly string[]): MarketFile;
-  /** Begins a bar of a row that holds several. @param row of the file, counted from 1 */
+  /** Begins a bar in a row that contains several bars. @param row of the file, counted from 1 */
   beginBar(row: number, code: number, day: Day): void;
 }
 
-/** Properties of all rows, known before the first is read. */
+/** Properties of all rows, known before the first row is read. */
 export interface MarketRowsOptions {
   /** True if the rows are only a part of a source, which may be empty. */
   readonly isPart?: boolean;
   readonly rowsMax?: number;
   readonly onDuplicate?: OnDuplicate;
-  /** Merges rows of several files for one security and date into one bar when each supplies different fields. */
+  /** Merges rows of several files for one security and date into one bar if each file supplies different fields. */
   readonly isJoined?: boolean;
 }
 
-/** @throws RowsFault at the first block of rows that begins after `rowsMax` */
+/** Creates a collector of rows. @throws RowsFault at the first block of rows that begins after `rowsMax` */
 export function createMarketRows(
   problems: Problems,
   { isPart = false, rowsMax = ROWS_MAX, onDuplicate = 'refuse', isJoined = false }: MarketRowsOptions = {},
 ): NamedMarketRows {
   const fields: string[] = [];
-  /** Sign of a field: values above zero, values of at least zero, or any. */
+  /** Permitted signs of each field: above zero, at least zero, or any. */
   const signs: ('positive' | 'counted' | 'any')[] = [];
   const codes = createIdentifierCodes(problems);
   const files: { readonly label: string; readonly firstRow: number }[] = [];
@@ -162,7 +164,7 @@ export function createMarketRows(
         }),
       );
     const row = rows - 1;
-    valueBlocks[field]![row >>> BLOCK_BITS]![row & (BLOCK_ROWS - 1)] = value + 0; // + 0 turns a negative zero into 0
+    valueBlocks[field]![row >>> BLOCK_BITS]![row & (BLOCK_ROWS - 1)] = value + 0; // + 0 converts a negative zero to 0
   }
 
   const refuseNumber = (file: MarketFile, column: number, text: string): void =>
@@ -224,7 +226,7 @@ function addCells(rows: CellRows, file: MarketFile, cells: readonly (Cell | unde
   }
 }
 
-/** Position of a cell in a file. */
+/** Position of a row in a file. */
 interface CellRow {
   readonly label: string;
   readonly row: number;
@@ -237,7 +239,7 @@ const describeNotANumber = (name: string, text: string, { label, row }: CellRow)
   value: text,
 });
 
-/** Describes a number that its column does not allow because of its sign. */
+/** Describes a number with a sign that its column does not allow. */
 const describeSign = (
   name: string,
   value: number,

@@ -4,26 +4,26 @@ import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 
-/** Growth that differs from 1 by more than this, without an action that explains it, gives a warning. */
+/** Maximum difference of a growth from 1 without an explaining action that gives no warning. */
 export const JUMP_MAX = 0.5;
 
 /**
- * Growth within these bounds is no jump, however it is rounded: a product decides most bars, which is cheaper than a
- * quotient.
+ * Bounds within which a growth is not a jump under any rounding; most bars are decided by a product, which is cheaper
+ * than a quotient.
  */
 const ORDINARY_MIN = 1.01 - JUMP_MAX;
 const ORDINARY_MAX = 0.99 + JUMP_MAX;
 
-/** Sessions without a bar, inside a history or at its end, that are no longer ordinary. */
+/** Maximum number of sessions without a bar, inside a history or at its end, that gives no warning. */
 export const GAP_SESSIONS_MAX = 10;
 
-/** Largest free float, with the rounding of quotients. */
+/** Maximum free float, with a tolerance for the rounding of quotients. */
 const FLOAT_MAX = 1 + 1e-9;
 
 export const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
 /**
- * Reports suspect data in a market without refusing it. Sessions are the dates of the store; a bar is a CLOSE.
+ * Reports suspect data in a market without rejecting it. Sessions are the dates of the store; a bar is a CLOSE.
  * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, and no action took effect in between.
  * GAP_LONG: more than ten sessions without a bar inside a history. STALE_TAIL: more than ten sessions without a bar at
  * its end, and no action that ends the security. ACTION_WITHOUT_PRICE: the security has no bar on the session on which
@@ -37,7 +37,10 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
   const lastBar = new Int32Array(assets).fill(-1);
   const lastClose = new Float64Array(assets);
   const judge = barJudge(content, problems);
-  /** States that every security has a bar on the previous day, and that the last known bars are older. */
+  /**
+   * `isWhole`: every security has a bar on the previous day. `isBehind`: the recorded last bars are older than the
+   * previous day.
+   */
   let [isWhole, isBehind] = [false, false];
   const catchUp = (t: number): void => {
     if (!isBehind) return;
@@ -133,7 +136,7 @@ function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Prob
   });
 }
 
-/** Reports free floats above 1, once: probably per cent or numbers of shares. */
+/** Reports free floats above 1 in a single finding; they are probably percentages or numbers of shares. */
 function warnOfFloats({ fields, identifiers, dates }: MarketContent, problems: Problems): void {
   const floats = fields.get('FREE_FLOAT');
   if (floats === undefined) return;
@@ -162,7 +165,7 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
       n !== undefined &&
       lastBar[n]! >= 0 &&
       (ENDINGS.has(type) || (session < dates.length && !Number.isNaN(close[session * identifiers.length + n])));
-    // An action after the last date of the store is announced, not misplaced.
+    // an action after the last date of the store is announced, not misplaced
     if (hasPrice || (n !== undefined && session === dates.length)) continue;
     problems.warning({
       code: 'ACTION_WITHOUT_PRICE',

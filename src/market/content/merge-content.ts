@@ -18,9 +18,9 @@ import type { Problems } from '../tables/problems.js';
 import { compareMemberships } from './universe-rows.js';
 
 /**
- * Merges two contents. Values present in both must be equal: a value that would change is reported and nothing is
- * merged. The addition may end an open membership.
- * @returns undefined, with a finding, if the two contradict each other.
+ * Merges two contents. Values present in both must be equal: a difference is reported and nothing is merged. The
+ * addition may end an open membership.
+ * @returns undefined, with a finding, if the contents contradict each other.
  */
 export function mergeContents(
   held: MarketContent,
@@ -49,7 +49,7 @@ function mergeOne(
   [held, added]: readonly [PriceSeries | undefined, PriceSeries | undefined],
   problems: Problems,
 ): PriceSeries {
-  if (held === undefined || added === undefined) return (held ?? added)!; // One of them contains it.
+  if (held === undefined || added === undefined) return (held ?? added)!; // at least one of them is defined
   for (const key of ['currency', 'name'] as const) {
     if (held[key] !== null && added[key] !== null && held[key] !== added[key]) {
       problems.error({
@@ -175,8 +175,8 @@ function mergeReference(held: ReferenceTable, added: ReferenceTable, problems: P
 }
 
 /**
- * Merges actions. An action that changes a stored one in any way other than its payment is refused, because both would
- * count.
+ * Merges actions. An added action that changes terms of a stored action other than its payment is rejected, because
+ * otherwise both would apply.
  */
 function mergeActions(
   held: readonly CorporateAction[],

@@ -4,8 +4,8 @@ import { growablePanel, removeEmptyLines, type Panels } from '../panels/panels.j
 import type { Judgement } from './judged-securities.js';
 
 /**
- * Returns panels whose bars on stored days may change. A restated security takes the bars of the source; a rejected one
- * keeps the stored bars; others have the stored bars followed by the later bars of the source.
+ * Returns merged panels with changes on stored days. A restated security takes the bars of the source; a rejected
+ * security keeps the stored bars; any other security has the stored bars followed by the later bars of the source.
  * @cost one pass over the cells of both, and a copy
  */
 export function mergeRestatedPanels(held: Panels, fresh: Panels, judgement: Judgement, until: Day | null): Panels {
@@ -47,13 +47,13 @@ export function mergeRestatedPanels(held: Panels, fresh: Panels, judgement: Judg
 const valueAt = (panel: Float64Array | undefined, cell: number, isHeld: boolean): number =>
   isHeld && panel !== undefined ? panel[cell]! : Number.NaN;
 
-/** Returns the position of each day in other days; -1 where it is missing. */
+/** Returns the position of each day in a second list of days; -1 if it is missing there. */
 function placesOf(days: Int32Array, others: Int32Array): Int32Array {
   const place = new Map([...others].map((day, t) => [day, t]));
   return Int32Array.from(days, (day) => place.get(day) ?? -1);
 }
 
-/** Columns of a security, and the range of days taken from the source. */
+/** Columns of a security in both versions, and the range of days taken from the source. */
 interface Span {
   readonly n: number;
   readonly m: number;

@@ -3,7 +3,7 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { growablePanel } from '../panels/panels.js';
 
-/** Place of a close. */
+/** Security and date of a close. */
 export interface PricePlace {
   readonly identifier: string;
   readonly date: string;
@@ -11,7 +11,7 @@ export interface PricePlace {
 
 type Closes = Pick<MarketData, 'identifiers' | 'dates' | 'fields'>;
 
-/** Returns a content with some closes replaced; itself if it has none of their securities and sessions. */
+/** Returns a content with some closes replaced; the same object if it has none of these securities and sessions. */
 export function overridePrices<C extends Closes>(
   content: C,
   overrides: readonly (PricePlace & { readonly price: number })[] = [],
@@ -29,7 +29,7 @@ export function overridePrices<C extends Closes>(
   return { ...content, fields: new Map([...fields].map(([name, old]) => [name, name === 'CLOSE' ? panel : old])) };
 }
 
-/** Returns a content with the closes of another at some places. */
+/** Returns a content with selected closes of another content. */
 export function copyCloses<C extends Closes>(content: C, other: Closes, places: readonly PricePlace[]): C {
   const close = other.fields.get('CLOSE')!;
   return overridePrices(
@@ -41,7 +41,7 @@ export function copyCloses<C extends Closes>(content: C, other: Closes, places: 
   );
 }
 
-/** Position of a close in the panels; undefined without the security or the session. */
+/** Returns the cell of a close in the panels; undefined if the security or the session is missing. */
 export function cellOf({ identifiers, dates }: Closes, { identifier, date }: PricePlace): number | undefined {
   const day = parseValidDay(date);
   const row = findLastAtMost(dates, day);

@@ -6,18 +6,18 @@ import type { MarketContent } from './market-content.js';
 import { ENDINGS, GAP_SESSIONS_MAX } from './market-warnings.js';
 
 /**
- * Share of the expected securities without a bar above which a date is suspect. Halts, suspensions or stale quotes of
- * single securities stay below it; a partial delivery of a vendor does not.
+ * Minimum share of the expected securities without a bar that makes a date suspect. Halts, suspensions or stale quotes
+ * of single securities stay below it; a partial delivery of a vendor does not.
  */
 const PARTIAL_SHARE = 0.1;
 
-/** Minimum number of securities without a bar. A single one may be halted, even in a small market. */
+/** Minimum number of securities without a bar. A single security may be halted, even in a small market. */
 const PARTIAL_NAMES_MIN = 2;
 
-/** Number of dates with their own finding, the latest ones. Earlier dates share one finding. */
+/** Maximum number of dates with an individual finding, the latest ones. Earlier dates share one finding. */
 const DATES_MAX = 5;
 
-/** Names in the places of a finding, and in its sentence. */
+/** Maximum number of securities in the paths of a finding, and in its message. */
 const NAMES_MAX = 20;
 const NAMES_LISTED_MAX = 3;
 
@@ -30,9 +30,9 @@ interface PartialDate {
 /**
  * Returns dates on which only some securities have a bar: PARTIAL_DATE. A security is expected on a date if it has a
  * bar on one of the ten dates before and did not end since: inside its history it has a later bar; at the end no action
- * ends it. It is not expected if the calendar of its EXCHANGE has no session or, without an exchange, if one of the
- * calendars of the stored indices has none. A date is partial if at least two securities and a tenth of the expected
- * ones are missing.
+ * ends it. A security is not expected if the calendar of its EXCHANGE has no session or, without an exchange, if one of
+ * the calendars of the stored indices has none. A date is partial if at least two securities and a tenth of the
+ * expected ones are missing.
  * @param codes of the calendars of the stored indices
  * @param open opens the calendars of the service; called once, and only if any calendar is in use
  * @returns warnings, the latest dates first
@@ -49,7 +49,7 @@ export function partialDates(
   const isClosed = closedOn(content, codes, callOnce(open));
   const lastBar = new Int32Array(assets).fill(-1);
   const results: PartialDate[] = [];
-  /** True if every security has a bar on the previous day, which `lastBar` does not record. */
+  /** True if every security has a bar on the previous day and `lastBar` does not yet record it. */
   let isBehind = false;
   for (let t = 0; t < dates.length; t++) {
     const row = t * assets;
@@ -80,18 +80,19 @@ export function partialDates(
   return findingsOf(results.toReversed());
 }
 
-/** Returns true if the number of expected securities without a bar makes a date suspect. */
+/** Returns true if a date with this number of missing securities is suspect. */
 export const isPartial = (missing: number, expected: number): boolean =>
   missing >= PARTIAL_NAMES_MIN && missing >= PARTIAL_SHARE * expected;
 
-/** Returns true if a row has no gap. */
+/** Returns true if every security has a close in a row. */
 function isWhole(close: Float64Array, row: number, assets: number): boolean {
   for (let cell = row; cell < row + assets; cell++) if (close[cell] !== close[cell]) return false;
   return true;
 }
 
 /**
- * Returns the last date on which a security is expected: its last bar, or the last date of the store if it may return.
+ * Returns the last date on which each security is expected: its last bar, or the last date of the store if it may
+ * return.
  */
 function computeLastExpected({ identifiers, dates, actions }: MarketContent, close: Float64Array): Int32Array {
   const assets = identifiers.length;
@@ -116,7 +117,7 @@ function computeLastExpected({ identifiers, dates, actions }: MarketContent, clo
   });
 }
 
-/** Returns a function that is true if calendars show that a security does not trade on a day. */
+/** Returns a function that returns true if calendars show that a security does not trade on a day. */
 function closedOn(
   { identifiers, reference: { columns, rows } }: MarketContent,
   codes: readonly string[],

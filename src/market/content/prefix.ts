@@ -16,19 +16,22 @@ export interface MarketPrefix {
   readonly adjustment: Adjustment;
   /** Currency that the store declares; null if it declares none. */
   readonly currency: string | null;
-  /** SHA-256 (hex) over identifiers and names of fields. */
+  /** SHA-256 (hex) over identifiers and field names. */
   readonly axes: string;
-  /** Days with any bar up to the day. */
+  /** Number of days with a bar up to the day. */
   readonly rows: number;
-  /** Digests of the complete blocks of days, of panels and of tables. */
+  /** Digests of the panels and the tables for each complete block of days. */
   readonly blocks: Uint8Array;
   readonly history: Uint8Array;
-  /** SHA-256 of the days after the last complete block, of panels and of tables. */
+  /** SHA-256 of the panels and of the tables for the days after the last complete block. */
   readonly rest: Uint8Array;
   readonly restHistory: Uint8Array;
 }
 
-/** Latest ex day up to which a market may lack cash actions when its prefix is computed; -Infinity: none. */
+/**
+ * Returns the latest ex-date up to which a market may lack cash actions when its prefix is computed; -Infinity if there
+ * is none.
+ */
 export function findSettledDay({ dates }: Pick<MarketData, 'dates'>, day: Day): number {
   return findLastCompleteDay(dates, day) ?? -Infinity;
 }
@@ -39,7 +42,7 @@ function findLastCompleteDay(dates: Int32Array, day: Day): number | undefined {
 }
 
 /**
- * Returns the prefix of a market up to a day. Markets with equal prefixes are equal up to that day, bit for bit.
+ * Returns the prefix of a market up to a day. Markets with equal prefixes are bit-identical up to that day.
  * @param digests of the whole market.
  * @cost a pass over fewer than 64 days and over the tables, once for the runs of a market that end on the same day
  */
@@ -57,13 +60,13 @@ export function prefixOf(market: MarketData, digests: ContentDigests, day: Day):
   };
 }
 
-/** The hashed parts of the market itself. */
+/** Parts of a prefix that are hashed from the market. */
 type PrefixRest = Pick<MarketPrefix, 'axes' | 'rest' | 'restHistory'>;
 
 /** Maximum number of days whose hashes are cached. Extending a run needs the day on which it ended and its new end. */
 const DAYS_MAX = 4;
 
-/** Prefixes of the days requested last. */
+/** Cached prefixes of the most recently requested days. */
 const rests = new WeakMap<MarketData, Map<Day, PrefixRest>>();
 
 function restOf(market: MarketData, day: Day): PrefixRest {
@@ -91,7 +94,7 @@ function hashRemainder(market: MarketData, day: Day): PrefixRest {
   };
 }
 
-/** SHA-256 (hex) over identifiers and names of fields. */
+/** Returns the SHA-256 (hex) over identifiers and field names. */
 export function axesOf({ identifiers, fields, reference }: Pick<MarketData, 'identifiers' | 'fields' | 'reference'>) {
   const [names, columns] = [[...fields.keys()], reference.columns].map((list) => list.toSorted(compareText));
   return createHash('sha256')
@@ -99,7 +102,7 @@ export function axesOf({ identifiers, fields, reference }: Pick<MarketData, 'ide
     .digest('hex');
 }
 
-/** A prefix in a few texts, to be remembered across restarts. */
+/** Short form of a prefix, stored across restarts. */
 export interface PrefixMark {
   readonly day: Day;
   readonly axes: string;
@@ -108,7 +111,7 @@ export interface PrefixMark {
   readonly hash: string;
 }
 
-/** @cost that of the prefix */
+/** Returns the mark of a prefix. @cost equal to that of the prefix */
 export function prefixMark(market: MarketData, digests: ContentDigests, day: Day): PrefixMark {
   const { axes, rows, blocks, history, rest, restHistory } = prefixOf(market, digests, day);
   const hash = createHash('sha256').update(blocks).update(history).update(rest).update(restHistory).digest('hex');
@@ -119,7 +122,7 @@ function wholeBlocks(rows: number): number {
   return Math.floor(rows / BLOCK_DAYS);
 }
 
-/** Returns the first difference between two prefixes; null if they are equal. */
+/** Returns the kind of the first difference between two prefixes; null if they are equal. */
 export function prefixDiffers(a: MarketPrefix, b: MarketPrefix): 'names' | 'history' | null {
   if (a.axes !== b.axes) return 'names';
   const isSame =
@@ -136,7 +139,7 @@ function isEqual(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * Returns true if reference values that take effect after a day could change results before it: a security without
+ * Returns true if reference values that take effect after a day could change results before the day: a security without
  * earlier values is no longer treated as an exchange rate, and a currency in which nothing traded becomes part of a
  * pair.
  */

@@ -2,7 +2,7 @@ import { formatDay } from '#domain/time/days.js';
 import { isCurrency, parsePair } from '#domain/market/currency-codes.js';
 import type { SeriesTable } from '#domain/market/series.js';
 
-/** An exchange rate that cannot be one. */
+/** Series of an exchange rate with invalid values. */
 export interface RateNotAboveZero {
   readonly identifier: string;
   /** First value of 0 or less. */
@@ -11,7 +11,7 @@ export interface RateNotAboveZero {
   readonly count: number;
 }
 
-/** Series that are called as a pair of currencies is and have values of 0 or less. @cost O(values) */
+/** Returns the series named by a currency pair that have values of 0 or less. @cost O(values) */
 export function ratesNotAboveZero(series: SeriesTable): RateNotAboveZero[] {
   return [...series.values()].flatMap(({ identifier, days, closes }) => {
     const isPair = parsePair(identifier)?.every(isCurrency) === true;

@@ -107,8 +107,8 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
 type Kind = 'number' | 'boolean' | 'text';
 
 /**
- * Returns the type of a column, decided by all its values so that a text-only format gives the same table as a typed
- * one: numbers if every value is a number or the text of one without leading zeros, booleans likewise, otherwise text.
+ * Returns the type of a column, decided by all its values so that text-only and typed formats give the same table:
+ * numbers if every value is a number or the text of a number without leading zeros, booleans likewise, otherwise text.
  */
 function kindOf(rows: readonly RawRow[], position: number): Kind {
   let numbers = 0;
@@ -127,7 +127,7 @@ function kindOf(rows: readonly RawRow[], position: number): Kind {
   return held > 0 && booleans === held ? 'boolean' : 'text';
 }
 
-/** Returns true if a text is a number whose value a double preserves. Long digit strings are codes. */
+/** Returns true if a text is a number that a double represents exactly. Long digit strings are codes. */
 function isNumberText(text: string): boolean {
   return NUMERIC_TEXT.test(text) && Number.isFinite(Number(text)) && text.replace(/[^0-9]/g, '').length <= 15;
 }

@@ -15,7 +15,8 @@ export interface Refreshed {
   /** True if no bar of a stored day changed. */
   readonly isHistoryKept: boolean;
   /**
-   * Used days of the panels' memory: the next refresh writes after them. Undefined if the memory cannot be extended.
+   * Number of used days in the memory of the panels, after which the next refresh writes. Undefined if the memory
+   * cannot be extended.
    */
   readonly taken: SharedArrayBuffer | undefined;
 }
@@ -23,11 +24,12 @@ export interface Refreshed {
 /**
  * Returns the content of a store after a refresh. With `full`, every bar up to `until` and every table comes from the
  * source. Otherwise each security is accepted or rejected as a whole: a security with an unchanged history gets its
- * later bars and actions, one restated for a split is replaced, and any other keeps its bars and actions.
- * @param used number of used days in the memory of the stored panels; later days are written after them without
- *   copying the stored ones.
- * @cost one pass over the cells of both; only over the added days if no other data came, securities and fields are
- *   unchanged and memory is available
+ * later bars and actions, a security restated for a split is replaced, and any other security keeps its bars and
+ * actions.
+ * @param used number of used days in the memory of the stored panels; later days are written after them without copying
+ * the stored ones.
+ * @cost one pass over the cells of both; only over the added days if no other data arrived, securities and fields are
+ * unchanged and memory is available
  */
 export function refreshContent(
   stored: MarketContent,
@@ -37,7 +39,7 @@ export function refreshContent(
 ): Refreshed {
   const held = copyCloses(stored, fresh, options.accepted ?? []);
   const isCorrected = held !== stored;
-  const taken = isCorrected ? undefined : used; // A corrected panel is new; the memory of the others stays as it was.
+  const taken = isCorrected ? undefined : used; // a corrected panel is a copy, and the memory of the other panels is unchanged
   const { unchangedTables = [], adjustment, dividendErrors = [] } = options;
   const { series } = unchangedTables.includes('series') ? held : fresh;
   const actions = unchangedTables.includes('corporate_actions') ? held.actions : fresh.actions;
@@ -72,7 +74,7 @@ const isHistoryKept = ({ restated, late }: Judgement): boolean => restated.size 
 const removeFields = (fields: Panels['fields'], names: readonly string[]): Panels['fields'] =>
   names.length === 0 ? fields : new Map([...fields].filter(([name]) => !names.includes(name)));
 
-/** Returns the stored bars together with the accepted bars of the source. */
+/** Returns the stored bars merged with the accepted bars of the source. */
 function createNextPanels(
   held: Panels,
   fresh: Panels,
@@ -86,7 +88,7 @@ function createNextPanels(
   return { panels, taken: createTakenCount(panels.dates.length) };
 }
 
-/** Returns the later days of a source without the securities that are rejected. */
+/** Returns the later days of a source without the rejected securities. */
 function removeSecurities(fresh: Panels, rejected: Judgement['rejected'], after: Day): Panels {
   if (!fresh.identifiers.some((identifier) => rejected.has(identifier))) return fresh;
   const columns = fresh.identifiers.flatMap((identifier, n) => (rejected.has(identifier) ? [] : [n]));
@@ -106,7 +108,7 @@ function removeSecurities(fresh: Panels, rejected: Judgement['rejected'], after:
 
 type NextPanels = { readonly panels: Panels; readonly taken: SharedArrayBuffer | undefined };
 
-/** Returns the bars of the source up to `until`, and stored bars of later days. */
+/** Returns the bars of the source up to `until`, followed by the stored bars of later days. */
 function restatePanels(held: Panels, fresh: Panels, { until }: RefreshOptions): NextPanels {
   const later = until === null ? [] : rowsWhere(held.dates, (day) => day > until);
   const parts = [
@@ -140,7 +142,7 @@ function grownPanels(
   return { panels, taken: createTakenCount(panels.dates.length) };
 }
 
-/** Returns some rows of a source without new columns that have no value in them. */
+/** Returns some rows of a source, without new columns that are empty in these rows. */
 function laterPart(held: Panels, fresh: Panels, rows: readonly number[]): Part {
   const width = fresh.identifiers.length;
   const isUsed = (panel: Float64Array): boolean =>
@@ -154,7 +156,7 @@ function laterPart(held: Panels, fresh: Panels, rows: readonly number[]): Part {
   };
 }
 
-/** Returns true if a part has only fields, and securities with bars, that the store already has. */
+/** Returns true if a part adds neither fields nor securities with bars to the store. */
 function addsOnlyDays(held: Panels, { panels, rows }: Part): boolean {
   const names = new Set(held.identifiers);
   const others = panels.identifiers.flatMap((identifier, n) => (names.has(identifier) ? [] : [n]));
@@ -166,7 +168,10 @@ function addsOnlyDays(held: Panels, { panels, rows }: Part): boolean {
   );
 }
 
-/** Claims the memory after the stored days; returns false if there is too little or another version claimed it. */
+/**
+ * Claims the memory after the stored days; returns false if there is too little memory or another version has claimed
+ * it.
+ */
 function takeRoom(held: Panels, taken: SharedArrayBuffer | undefined, days: number): boolean {
   const bytes = (held.dates.length + days) * held.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
   const hasRoom = [...held.fields.values()].every(
@@ -188,7 +193,7 @@ function addLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): P
   const before = held.dates.length * width;
   const cells = before + rows.length * width;
   const position = new Map(held.identifiers.map((identifier, n) => [identifier, n]));
-  // A security that is not stored has no bar in the rows.
+  // A security that is not in the store has no bar in these rows.
   const columns = Int32Array.from(panels.identifiers, (identifier) => position.get(identifier) ?? -1);
   const fields = new Map(
     [...held.fields].map(([name, old]) => {
@@ -228,7 +233,7 @@ function rowsWhere(dates: Int32Array, isTaken: (day: Day) => boolean): number[] 
   return rows;
 }
 
-/** Combines rows of several panels. No two parts contain the same day. */
+/** Combines rows of several panels that have no day in common. */
 function combine(parts: readonly Part[]): Panels {
   const identifiers = [
     ...new Set(parts.flatMap(({ panels, rows }) => (rows.length === 0 ? [] : panels.identifiers))),

@@ -3,10 +3,10 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { Rejection } from './judged-securities.js';
 import type { Restatement, RowCounts } from './restatements.js';
 
-/** Accepted restatement for a split. */
+/** Accepted restatement of a history for a split. */
 export interface SplitTaken {
   readonly identifier: string;
-  /** Shares after the split for one before it. */
+  /** Number of shares after the split per share before it. */
   readonly ratio: number;
   /** First date whose prices are not divided; null if there is none yet. */
   readonly date: string | null;
@@ -34,7 +34,7 @@ export function splitFindings(splits: readonly SplitTaken[]): Finding[] {
 
 const round = (number: number): number => Number(number.toPrecision(6));
 
-/** One finding for each security that is rejected. */
+/** Returns one finding for each rejected security. */
 export function rejectionFindings(rejections: readonly Rejection[]): Finding[] {
   return limit(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
     const later = heldBack === 0 ? '' : `; ${countText(heldBack, 'later bar')} held back`;
@@ -63,7 +63,7 @@ function examplesOf(first: readonly Restatement[]): string {
   return texts.length === 0 ? '' : ` (${texts.join('; ')})`;
 }
 
-/** Reports columns with values on stored days that the store lacks. */
+/** Reports columns that the store lacks and that have values on stored days. */
 export function columnFindings(columns: readonly string[], lastDay: Day): Finding[] {
   if (columns.length === 0) return [];
   const message = `The source has values of dates up to ${formatDay(lastDay)} in ${countText(columns.length, 'column')} that the store lacks (${columns.join(', ')}): not taken. Refresh with full: true (--full) to take them.`;
@@ -77,7 +77,7 @@ export function reportLateBars(late: number): Finding[] {
   return [{ severity: 'info', code: 'LATE_BARS', path: 'market', message, count: late }];
 }
 
-/** Findings of the first items, and one that counts the others. */
+/** Returns individual findings of the first items, and one finding that counts the remaining items. */
 function limit<T extends { readonly identifier: string }>(
   items: readonly T[],
   code: 'SPLIT_RESTATED' | 'HISTORY_CHANGED',

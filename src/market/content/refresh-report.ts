@@ -25,19 +25,19 @@ export interface RefreshOptions {
   readonly full: boolean;
   /** True if the source delivered all bars, including those of stored days. */
   readonly isWhole: boolean;
-  /** Tables that remain unchanged because the source delivered no data for them. */
+  /** Tables that remain unchanged because the source supplied no data for them. */
   readonly unchangedTables?: readonly TableKind[];
-  /** Closes of stored sessions that are taken from the source in any case. */
+  /** Closes of stored sessions that are always taken from the source. */
   readonly accepted?: readonly PricePlace[] | undefined;
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
-  /** Precision of dividends that the source's adjusted closes imply. */
+  /** Precision of dividends that are implied by adjusted closes of the source. */
   readonly dividendErrors?: readonly DividendError[];
 }
 
-/** The result of a refresh, as its job reports it. */
+/** Result of a refresh, as its job reports it. */
 export interface RefreshReport {
-  /** Rows of all datasets that are new. */
+  /** Number of new rows of all datasets. */
   readonly rows_added: number;
   /** Number of stored rows of all datasets that changed or were removed. */
   readonly rows_changed: number;
@@ -48,20 +48,20 @@ export interface RefreshReport {
   readonly end: string;
   readonly restatements: readonly Restatement[];
   readonly restatements_total: number;
-  /** Differences on stored days that the refresh did not accept; null if it accepted all, or there were none. */
+  /** Differences on stored days that the refresh did not accept; null if there were none or all were accepted. */
   readonly left_out: LeftOut | null;
-  /** Securities whose restated history after a split was accepted. */
+  /** Securities with a restated history after a split, which was accepted. */
   readonly split_restatements: readonly SplitTaken[];
-  /** Securities that keep their bars and actions, as their history is another in the source; at most 200. */
+  /** Securities that keep their bars and actions because their history differs in the source; at most 200. */
   readonly rejected: readonly RejectedSecurity[];
   readonly rejected_total: number;
-  /** SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED by dataset, LATE_BARS. */
+  /** Findings: SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED by dataset, LATE_BARS. */
   readonly findings: readonly Finding[];
 }
 
 export interface RejectedSecurity {
   readonly identifier: string;
-  /** Bars and actions of its history that differ. */
+  /** Differences in the bars and actions of its history. */
   readonly bars: RowCounts;
   readonly corporate_actions: RowCounts;
   /** Number of later bars that are held back. */
@@ -69,11 +69,11 @@ export interface RejectedSecurity {
   readonly first: readonly Restatement[];
 }
 
-/** Bars of stored days, with the present values of the source. */
+/** Rejected bars of stored days, with the present values of the source. */
 export interface LeftOut extends RowCounts {
-  /** Columns with values on those days that the store lacks. */
+  /** Columns that the store lacks and that have values on stored days. */
   readonly columns: readonly string[];
-  /** Securities among them that have bars the store lacks, at most 20. */
+  /** Securities with bars that the store lacks, at most 20. */
   readonly identifiers: readonly string[];
   readonly identifiers_total: number;
 }
@@ -85,16 +85,16 @@ const NAMES_MAX = 20;
 const REJECTED_MAX = 200;
 
 export interface Versions {
-  /** The stored content before the refresh. */
+  /** Stored content before the refresh. */
   readonly held: MarketContent;
-  /** The stored content after the refresh. */
+  /** Stored content after the refresh. */
   readonly content: MarketContent;
 }
 
 export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
   /** Decision about each security; undefined with `full`. */
   readonly judgement: Judgement | undefined;
-  /** Columns with values on stored days that are ignored. */
+  /** Ignored new columns with values on stored days. */
   readonly columns: readonly string[];
 }
 
@@ -161,7 +161,7 @@ const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
   items.reduce((total, item) => total + valueOf(item), 0);
 const countsOf = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
-/** Counts bars after the last stored day, which are the only differences without `full`. */
+/** Counts bars after the last stored day; without `full`, other bars do not differ. */
 function countAddedBars(held: Panels, now: Panels): MarketChanges {
   const panels = [...now.fields.values()];
   let added = 0;
@@ -170,7 +170,7 @@ function countAddedBars(held: Panels, now: Panels): MarketChanges {
   return { added, changed: 0, removed: 0, gained: [], restatements: [], total: 0 };
 }
 
-/** Returns bars of stored days that differ in the source and were not accepted; null if there are none. */
+/** Returns the bars of stored days that differ in the source and were not accepted; null if there are none. */
 function leftOut(rejections: readonly Rejection[], columns: readonly string[]): LeftOut | null {
   const counts = {
     added: sum(rejections, ({ bars }) => bars.added),
@@ -182,11 +182,11 @@ function leftOut(rejections: readonly Rejection[], columns: readonly string[]): 
   return { ...counts, columns, identifiers: gained.slice(0, NAMES_MAX), identifiers_total: gained.length };
 }
 
-/** Warns of rows that changed stored days: earlier results are based on other data. */
+/** Warns of changed rows on stored days, because earlier results were computed from different data. */
 function tableFindings(tables: Readonly<Record<SideTable, TableChanges>>, lastDay: Day): Finding[] {
   return Object.entries(tables).flatMap(([tableKind, { history }]): Finding[] => {
     const { added, changed, removed } = history;
-    // Actions of stored days are accepted only together with a split, which is reported.
+    // Actions of stored days are accepted only together with a split, which has a separate finding.
     if (tableKind === 'corporate_actions' || added + changed + removed === 0) return [];
     const message = `Rows about days up to ${formatDay(lastDay)}: ${changed} changed, ${removed} removed, ${added} added. They are served from now on; run earlier computations again.`;
     return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: tableKind, message }];

@@ -1,15 +1,15 @@
 import type { ValueConflict } from '../tables/row-conflicts.js';
 
-/** Treatment of a second row with the same security and date. */
+/** Treatment of repeated rows of one security and date. */
 export type OnDuplicate = 'refuse' | 'identical' | 'first' | 'last';
 
 export interface RepetitionTerms {
   readonly onDuplicate: OnDuplicate;
-  /** Merges rows of several files into one bar when each supplies different fields. */
+  /** True to merge rows of several files into one bar if each file supplies different fields. */
   readonly isJoined: boolean;
 }
 
-/** Accepts a repeated row of a cell and applies its changes, or returns false. */
+/** Returns true if a repeated row of a cell is accepted, and applies its changes. */
 export function isMet(
   { onDuplicate, isJoined }: RepetitionTerms,
   panels: readonly Float64Array[],
@@ -28,7 +28,7 @@ export function isMet(
   return true;
 }
 
-/** Returns the first value that differs in a repeated row of a cell; undefined if all are equal. */
+/** Returns the first field in which a repeated row of a cell differs; undefined if all values are equal. */
 export function valueConflict(
   {
     fields,

@@ -1,7 +1,7 @@
 import type { ReferenceValue } from '#domain/market/market-data.js';
 import type { TableKind } from '../tables/table-kinds.js';
 
-/** Value that the source has changed; null on a side without a value. */
+/** Value changed by the source; null for a missing value. */
 export interface Restatement {
   readonly dataset: TableKind;
   readonly identifier: string;
@@ -19,20 +19,20 @@ export interface RowCounts {
   readonly removed: number;
 }
 
-/** The values behind changed and removed rows. */
+/** Changed and removed values. */
 export interface RestatedValues {
-  /** The first of them. */
+  /** The first 1,000 restatements. */
   readonly restatements: readonly Restatement[];
-  /** All of them. */
+  /** Number of all restatements. */
   readonly total: number;
 }
 
 export type RowChanges = RowCounts & RestatedValues;
 
-/** Restatements that are listed; the others are counted. */
+/** Maximum number of listed restatements; the remaining ones are counted. */
 export const RESTATEMENTS_MAX = 1000;
 
-/** Collects restatements. Builds only the first ones and counts the others. */
+/** Collects restatements: creates only the first ones and counts the remaining ones. */
 export function createRestatements(): { add(make: () => Restatement): void; made(): RestatedValues } {
   const restatements: Restatement[] = [];
   let total = 0;
@@ -45,8 +45,8 @@ export function createRestatements(): { add(make: () => Restatement): void; made
   };
 }
 
-/** The differences between two versions of a table. */
+/** Differences between two versions of a table. */
 export interface TableChanges extends RowChanges {
-  /** Changed rows about days up to the last stored one. */
+  /** Counts of rows about days up to the last stored day. */
   readonly history: RowCounts;
 }

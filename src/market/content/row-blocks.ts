@@ -1,25 +1,25 @@
 import { isPaged, allocatePanels } from '#kernels/memory/paged-memory.js';
 
-/** Rows that are allocated together, as a power of two. */
+/** Binary logarithm of the number of rows allocated together. */
 export const BLOCK_BITS = 14;
 export const BLOCK_ROWS = 1 << BLOCK_BITS;
 
-/** Number of bytes of paged blocks that are allocated together, each time as a file. */
+/** Number of bytes of paged blocks allocated together as one file. */
 const SLAB_BYTES = 64 << 20;
 
-/** Memory for rows whose number is unknown until the last one. */
+/** Memory for rows whose number is not known in advance. */
 export interface RowBlocks {
   integers(): Int32Array;
   floats(): Float64Array;
 }
 
-/** Blocks of zeros; from the limit of panels on they are paged. */
+/** Allocates blocks of zeros, which are paged when their total size exceeds the limit for panels. */
 export function createRowBlocks(): RowBlocks {
   let held = 0;
   let slab = allocatePanels(0);
   let used = 0;
 
-  /** Reserves space in a slab; undefined while blocks are in memory. */
+  /** Reserves space in a slab; undefined if blocks are still in memory. */
   function room(bytes: number): { readonly slab: SharedArrayBuffer; readonly at: number } | undefined {
     held += bytes;
     if (!isPaged(held)) return undefined;

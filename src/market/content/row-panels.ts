@@ -29,7 +29,7 @@ interface PanelsOptions {
 }
 
 interface EmptyPanels {
-  /** Column of each code. */
+  /** Column by identifier code. */
   readonly columnOf: Int32Array;
   readonly dates: Int32Array;
   readonly panels: readonly Float64Array[];
@@ -52,7 +52,7 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
   const dates = distinctDays(codeBlocks, dayBlocks, rows);
   const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
   if (refuseSize(shape, problems)) return undefined;
-  // Duplicates among refused rows are reported as well, including whether they differ.
+  // Duplicates among rejected rows are reported as well, including whether their values differ.
   const panels =
     isSound || onDuplicate === 'identical'
       ? fields.map(() => allocateEmptyPanel(shape.dates * shape.identifiers, shape.fields))
@@ -65,7 +65,7 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
   });
 }
 
-/** Puts every row into its cell; false, with a finding, when two rows share one. */
+/** Writes every row to its cell; returns false, with a finding, if two rows have the same cell. */
 function scatter(
   { identifiers, fields, codeBlocks, dayBlocks, valueBlocks, rows, files }: CollectedRows,
   { columnOf, dates, panels }: EmptyPanels,

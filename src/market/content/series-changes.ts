@@ -57,7 +57,7 @@ function attributesOf(
   ).filter(([, was, is]) => was !== is);
 }
 
-/** Returns the days on which two versions of a series have other values, ascending; NaN if one has none. */
+/** Yields the days on which two versions of a series differ, ascending; NaN for a missing value. */
 function* inStep(
   old: PriceSeries | undefined,
   now: PriceSeries | undefined,
@@ -65,8 +65,8 @@ function* inStep(
   const [oldDays, nowDays] = [old?.days ?? [], now?.days ?? []];
   for (let i = 0, k = 0; i < oldDays.length || k < nowDays.length;) {
     const day = Math.min(oldDays[i] ?? Infinity, nowDays[k] ?? Infinity);
-    const was = oldDays[i] === day ? old!.closes[i++]! : Number.NaN; // it has the day
-    const is = nowDays[k] === day ? now!.closes[k++]! : Number.NaN; // as above
+    const was = oldDays[i] === day ? old!.closes[i++]! : Number.NaN; // this version has the day
+    const is = nowDays[k] === day ? now!.closes[k++]! : Number.NaN; // this version has the day
     if (was !== is) yield { day, was, is };
   }
 }

@@ -17,8 +17,8 @@ interface Growing {
 }
 
 /**
- * Rows of the dataset `series`. A value may be any number, for rates of interest are negative at times; a row without
- * one is none.
+ * Creates the reader of the dataset `series`. Values may have any sign, because interest rates can be negative; a row
+ * without a value is ignored.
  */
 export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
   const series = new Map<string, Growing>();
@@ -94,7 +94,7 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
   };
 }
 
-/** Returns a number, NaN for an empty cell; undefined, with a finding, for any other content. */
+/** Returns the number of a cell, NaN for an empty cell; undefined, with a finding, for any other content. */
 function closeIn(
   cell: Cell | undefined,
   { column, path }: { readonly column: string; readonly path: CellLocation },
@@ -108,10 +108,10 @@ function closeIn(
       message: `${column} is ${quote(formatWrittenCell(cell))}, which ${explainNotANumber(formatWrittenCell(cell))}.`,
       value: formatWrittenCell(cell),
     });
-  return value === undefined ? undefined : value + 0; // + 0 turns a negative zero into 0
+  return value === undefined ? undefined : value + 0; // + 0 converts a negative zero to 0
 }
 
-/** Returns the common attribute of all rows of a series; the first value, with a finding, where a row differs. */
+/** Returns the common attribute of all rows of a series; if a row differs, the first value, with a finding. */
 function oneOf(
   held: string | null,
   come: string | null,

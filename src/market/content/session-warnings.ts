@@ -3,13 +3,13 @@ import { formatDay, toWeekday, type Day } from '#domain/time/days.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 
-/** Maximum number of days listed individually; further ones are counted. */
+/** Maximum number of days listed individually; further days are counted. */
 const DAYS_MAX = 20;
 
-/** Names and days listed in one finding. */
+/** Maximum number of securities and of days listed in one finding. */
 const LISTED_MAX = 3;
 
-/** Names by number, Monday first. */
+/** Names of weekdays, Monday first. */
 const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
 /**
@@ -55,7 +55,7 @@ export function warnOfSessions(
   }
 }
 
-/** Codes in the reference column EXCHANGE. */
+/** Returns the calendar codes in the reference column EXCHANGE. */
 function exchangesOf({ reference: { columns, rows } }: MarketContent): Set<string> {
   const column = columns.indexOf('EXCHANGE');
   const values = column < 0 ? [] : [...rows.values()].flatMap((spells) => spells.map((row) => row.values[column]));
@@ -67,7 +67,7 @@ function isNoSession(day: Day, calendars: readonly Calendar[]): boolean {
   return covering.length > 0 && covering.every((calendar) => !calendar.isSession(day));
 }
 
-/** Names with a CLOSE in a row of the panels. */
+/** Returns the securities with a CLOSE in a row of the panels. */
 function namesOf({ identifiers, fields }: MarketContent, t: number): string[] {
   const close = fields.get('CLOSE')!;
   return identifiers.filter((_, n) => !Number.isNaN(close[t * identifiers.length + n]!));

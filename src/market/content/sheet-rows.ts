@@ -12,7 +12,7 @@ interface SheetTable {
   readonly problems: Problems;
 }
 
-/** Returns true if a mapped table has two header rows, of which the second may be longer. */
+/** Returns true if a mapped table has two header rows; then rows may be longer than the header. */
 export const hasTwoHeaders = (mapping: Mapping | null): boolean => mapping?.layout === 'wide' && mapping.field === null;
 
 /** Passes rows of a sheet to the reader of a table. Reports formulas, and values to the right of the header. */
@@ -33,7 +33,7 @@ export function sheetRows(
       });
     }
     const formula = cells.indexOf(FORMULA);
-    addRow(formula < 0 ? cells.filter((cell) => cell !== FORMULA) : null); // Rows that cannot be read count, so that those after keep their numbers.
+    addRow(formula < 0 ? cells.filter((cell) => cell !== FORMULA) : null); // Unreadable rows are counted so that later rows keep their numbers.
     if (formula >= 0)
       problems.error({
         code: 'WRONG_TYPE',

@@ -1,10 +1,10 @@
-/** Terms of the ratio of a split. */
+/** Maximum term of a split ratio, and maximum integer ratio. */
 const SPLIT_TERM_MAX = 10;
 const SPLIT_INTEGER_MAX = 100;
-/** Smallest ratio of a split: below it cash is likelier. */
+/** Minimum ratio of a split; a smaller change is more probably a cash payment. */
 export const SPLIT_RATIO_MIN = 1.2;
 
-/** Split ratios, those with the smallest terms first. Of large terms, round ones come first: 20 before 19. */
+/** Split ratios, ordered by the sum of their terms; ratios with a large term that is not round come last. */
 export const SPLIT_RATIOS = [
   ...Array.from({ length: SPLIT_TERM_MAX ** 2 }, (_, i) => [
     1 + Math.floor(i / SPLIT_TERM_MAX),
@@ -17,7 +17,9 @@ export const SPLIT_RATIOS = [
   .toSorted((one, other) => oddity(one) - oddity(other))
   .map(([a, b]) => a! / b!);
 
-/** Returns the sum of the terms of a ratio. Ratios with a large term that is not round come after all others. */
+/**
+ * Returns the sum of the terms of a ratio, increased if a large term is not round so that the ratio is ordered last.
+ */
 function oddity(terms: readonly number[]): number {
   const isOdd = terms.some((term) => term > SPLIT_TERM_MAX && term % 5 !== 0);
   return terms.reduce((sum, term) => sum + term, 0) + (isOdd ? 2 * SPLIT_INTEGER_MAX : 0);

@@ -4,13 +4,13 @@ import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/mar
 import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from './split-ratios.js';
 import { SINGLE_PRECISION, unitOf } from './written-precision.js';
 
-/** A history that a vendor has divided by the ratio of a split. */
+/** A history that a vendor has divided by a split ratio. */
 export interface SplitRestatement {
-  /** Shares after the split for one before it. */
+  /** Number of shares after the split per share before it. */
   readonly ratio: number;
-  /** First day whose prices are not divided; null if neither the store nor the source has one yet. */
+  /** First day with undivided prices; null if neither the store nor the source has such a day yet. */
   readonly exDay: Day | null;
-  /** Last day whose prices are divided. */
+  /** Last day with divided prices. */
   readonly lastDivided: Day;
 }
 
@@ -19,7 +19,7 @@ export interface TwoHistories {
   readonly days: readonly Day[];
   /** Values of each field in both versions, NaN if missing. */
   readonly fields: ReadonlyMap<string, { readonly held: readonly number[]; readonly fresh: readonly number[] }>;
-  /** First close of the source after those days. */
+  /** First close of the source after these days. */
   readonly next: { readonly day: Day; readonly close: number } | null;
   /** Actions of the source. */
   readonly actions: readonly CorporateAction[];
@@ -29,23 +29,23 @@ export interface TwoHistories {
 /** Fields that a split divides. */
 const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 
-/** Bars of a history without a later close from which a ratio is believed. */
+/** Minimum number of divided bars that prove a ratio if there is no later close. */
 const BARS_MIN = 3;
 
-/** Largest rounding of volumes, relative. */
+/** Maximum relative rounding of volumes. */
 const VOLUME_ROUNDING_MAX = 0.01;
 
 /**
- * Finds the split that explains how one version of a history became another. Before a date, prices are divided by its
- * ratio and volumes multiplied by it, within the rounding of the vendor. From that date on, nothing differs. Other
- * fields are divided, multiplied or unchanged, each throughout. The close must be more continuous across the date than
+ * Finds the split that explains the difference between two versions of a history. Before a date, prices are divided by
+ * the ratio and volumes multiplied by it, within the rounding of the vendor. From that date on, nothing differs. Each
+ * other field is divided, multiplied or unchanged throughout. The close must be more continuous across the date than
  * before.
  * @returns undefined if no split explains the change
  * @cost a pass over the history for each ratio consistent with the closes, usually one
  */
 export function splitRestatement(histories: TwoHistories): SplitRestatement | undefined {
   const { days, fields, next, actions, adjustment } = histories;
-  const close = fields.get('CLOSE')!; // every market has it
+  const close = fields.get('CLOSE')!; // every market has this field
   const last = close.held.findLastIndex((value, t) => !isSame(value, close.fresh[t]!));
   if (last < 0) return undefined;
   const ratio = ratiosIn(close, last).find((each) => fitsAll(fields, { ratio: each, last }));
@@ -58,7 +58,7 @@ export function splitRestatement(histories: TwoHistories): SplitRestatement | un
     ({ type, exDay, status }) =>
       ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' && exDay > lastDivided && exDay <= to,
   );
-  // With unadjusted prices, a split whose prices are already divided would count twice.
+  // If prices are unadjusted, a split would be applied twice to prices that are already divided.
   if (split !== undefined && adjustment === 'none') return undefined;
   return { ratio, exDay: split?.exDay ?? following?.day ?? null, lastDivided };
 }
@@ -92,11 +92,11 @@ const slackOf = (value: number, unit: number): number => unit / 2 + SINGLE_PRECI
 
 interface Split {
   readonly ratio: number;
-  /** Position of the last bar before it. */
+  /** Position of the last bar before the split. */
   readonly last: number;
 }
 
-/** Returns true if every field agrees with the split. */
+/** Returns true if every field is consistent with the split. */
 function fitsAll(fields: TwoHistories['fields'], { ratio, last }: Split): boolean {
   return [...fields].every(([name, values]) => {
     const factors = PRICES.has(name) ? [1 / ratio] : name === 'VOLUME' ? [ratio] : [1, 1 / ratio, ratio];
@@ -124,14 +124,14 @@ function isScaled(
   return true;
 }
 
-/** Returns the unit of volumes as `unitOf` does. Volumes may be in hundreds or thousands. */
+/** Returns the unit of volumes, which may be hundreds or thousands. */
 function volumeUnit(volumes: readonly number[]): number {
   let unit = unitOf(volumes);
   while (unit >= 1 && unit < 1e9 && volumes.every((volume) => volume % (unit * 10) === 0)) unit *= 10;
   return unit;
 }
 
-/** Returns true if the close changes less across the date than on the old basis. */
+/** Returns true if the close changes less across the split date after the restatement than before it. */
 function isContinued(
   { held, fresh }: Values,
   { last, following }: { readonly last: number; readonly following: TwoHistories['next'] },
@@ -146,13 +146,13 @@ export interface RestatedActions {
   readonly fresh: readonly CorporateAction[];
   /** Last day of the stored history. */
   readonly lastDay: Day;
-  /** Returns the difference up to which two amounts of cash are equal. */
+  /** Returns the maximum difference at which two amounts of cash count as equal. */
   errorOf(action: CorporateAction): number;
 }
 
 /**
- * Returns true if the actions of a history are restated like its prices: cash before the date is divided, everything
- * else is unchanged.
+ * Returns true if the actions of a history are restated like its prices: cash before the split is divided, all other
+ * terms are unchanged.
  */
 export function areRestated(
   { ratio, lastDivided }: SplitRestatement,

@@ -8,12 +8,12 @@ import { compareSeries } from './series-changes.js';
 
 export type SideTable = Exclude<TableKind, 'market'>;
 
-/** A row of a table, without its key. */
+/** Row of a table, without its key. */
 interface TableRow {
   readonly identifier: string;
-  /** First day that it applies to; null: from the beginning. */
+  /** First day on which the row applies; null if it has always applied. */
   readonly day: Day | null;
-  /** Day from which it no longer applies, if any. Two versions of a continued row differ only in this. */
+  /** Day from which the row no longer applies, if any. Two versions of a continued row differ only in this. */
   readonly end?: number;
   /** Values by column. A column without a value is omitted. */
   readonly values: ReadonlyMap<string, ReferenceValue>;
@@ -32,17 +32,17 @@ const ROWS: Record<RowTable, (content: ContentTables) => Rows> = {
 };
 
 export interface HeldBars {
-  /** Names that have bars. */
+  /** Securities with bars. */
   readonly identifiers: readonly string[];
-  /** Last day of them. */
+  /** Last day with a bar. */
   readonly lastDay: Day;
-  /** Reports later events as ordinary changes, and the values of late rows as well. */
+  /** True to report later events as ordinary changes, and the values of late rows as well. */
   readonly isLiteral?: true;
 }
 
 /**
- * Compares two versions of the tables. Rows about a security without any stored bar are not history.
- * @cost a few microseconds a row of both
+ * Compares two versions of the tables. Rows about a security without any stored bar do not count as history.
+ * @cost a few microseconds per row of both
  */
 export function compareTables(
   before: ContentTables,
@@ -76,7 +76,7 @@ const NO_CHANGES: TableChanges = {
   total: 0,
 };
 
-/** Returns true if only the state of an announced action differs. */
+/** Returns true if two versions of an action differ only in its status, from announced to paid. */
 function isPaidSince(was: TableRow, is: TableRow): boolean {
   const columns = [...new Set([...was.values.keys(), ...is.values.keys()])].filter(
     (column) => was.values.get(column) !== is.values.get(column),
@@ -109,7 +109,7 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
     if (rules.isHistory(rows)) history[what] += 1;
   };
   const restate = (was: TableRow | undefined, is: TableRow | undefined) => {
-    const { identifier, day } = was ?? is!; // One of them is present.
+    const { identifier, day } = was ?? is!; // at least one of them is defined
     for (const column of new Set([...(was?.values.keys() ?? []), ...(is?.values.keys() ?? [])])) {
       const [x, y] = [was?.values.get(column) ?? null, is?.values.get(column) ?? null];
       if (x !== y)
@@ -141,13 +141,13 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
   return { ...counts, history, ...restated.made() };
 }
 
-/** First day for which two versions of a row, or a row that one version lacks, differ. */
+/** Returns the first day on which two versions of a row differ, or on which an added or removed row applies. */
 function findFirstDay(rows: readonly TableRow[]): number {
   const ends = rows.flatMap(({ end }) => end ?? []);
   return rows.length === 2 && ends.length === 2 ? Math.min(...ends) : (rows[0]!.day ?? -Infinity);
 }
 
-/** Returns the rows of one key that only one version has, in order. */
+/** Returns the rows of one key that only one of the versions has, in order. */
 function unequal(before: readonly TableRow[], after: readonly TableRow[]): [TableRow[], TableRow[]] {
   const textOf = ({ values }: TableRow): string =>
     JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
@@ -171,7 +171,7 @@ function referenceRows({ columns, rows }: ReferenceTable): Rows {
   );
 }
 
-/** A corrected dividend has the same security, type and ex-date. */
+/** Groups actions by security, type and ex-date, which a corrected dividend keeps. */
 function actionRows(actions: readonly CorporateAction[]): Rows {
   return group(
     actions.map((action) => {

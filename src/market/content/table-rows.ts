@@ -4,11 +4,11 @@ import { dayIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js
 import { describeBadIdentifier } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 
-/** Rows of a dataset that is read cell by cell. */
+/** Reader of the rows of a dataset, cell by cell. */
 export interface CheckedRows<T> {
   /**
-   * Begins a file and returns a function for its rows; undefined if its columns are not those of the dataset. A null
-   * row is unreadable and only counted.
+   * Begins a file and returns a function that reads its rows; undefined if the columns do not belong to the dataset. A
+   * null row is unreadable and only counted.
    */
   beginFile(
     label: string,
@@ -21,13 +21,16 @@ export interface CheckedRows<T> {
 /** Returns the location of a cell. Called only if the cell has a problem. */
 export type CellLocation = () => string;
 
-/** A column of a file: -1 where it is missing, which is reported with the header. */
+/** Column of a file; -1 for a missing column, which the header check reports. */
 interface Column {
   readonly column: number;
   readonly path: CellLocation;
 }
 
-/** Value of the cell of a required column; undefined if it is refused or its column is missing. */
+/**
+ * Returns a function that reads a cell of a required column; undefined if the cell is rejected or the column is
+ * missing.
+ */
 export function createNeededReader(cells: readonly (Cell | undefined)[], problems: Problems) {
   return <T>(
     { column, path }: Column,
@@ -35,7 +38,7 @@ export function createNeededReader(cells: readonly (Cell | undefined)[], problem
   ): T | undefined => (column < 0 ? undefined : read(cells[column], path, problems));
 }
 
-/** Returns an asset identifier; undefined, with a finding, when the cell holds none. */
+/** Returns an asset identifier; undefined, with a finding, if the cell contains none. */
 export function identifierIn(cell: Cell | undefined, path: CellLocation, problems: Problems): string | undefined {
   const text = textIn(cell);
   if (text !== null && isAssetIdentifier(text)) return text;

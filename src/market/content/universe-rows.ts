@@ -11,7 +11,7 @@ interface Spell extends Membership {
   readonly row: number;
 }
 
-/** Longest name of a universe, as documents may write it. */
+/** Maximum length of the name of a universe, equal to the limit in documents. */
 const UNIVERSE_NAME_MAX = 64;
 
 export function createUniverseRows(problems: Problems): CheckedRows<readonly Membership[]> {
@@ -83,7 +83,7 @@ export function createUniverseRows(problems: Problems): CheckedRows<readonly Mem
   };
 }
 
-/** Returns the one order of memberships: universe, identifier, start. */
+/** Compares memberships in their canonical order: universe, identifier, start. */
 export function compareMemberships(a: Membership, b: Membership): number {
   return (
     compareText(a.universe, b.universe) ||

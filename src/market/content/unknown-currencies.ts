@@ -3,20 +3,20 @@ import { isCurrency, parsePair } from '#domain/market/currency-codes.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { MarketContent } from './market-content.js';
 
-/** A currency that neither the world nor the store knows. */
+/** Currency that neither ISO 4217 nor the store defines. */
 export interface UnknownCurrency {
   readonly identifier: string;
   readonly table: 'reference' | 'series';
   readonly currency: string;
-  /** First day on which it applies; null if that is not stated. */
+  /** First day on which the currency applies; null if it is not stated. */
   readonly from: string | null;
   readonly message: string;
 }
 
 /**
- * Currencies of names and series that are neither of ISO 4217, nor minor units, nor one half of a pair that the store
- * has rates of.
- * @cost O(names, series and reference rows)
+ * Returns currencies of securities and series that are neither ISO 4217 codes nor minor units, and for which the store
+ * has no exchange rate.
+ * @cost O(securities, series and reference rows)
  */
 export function findUnknownCurrencies({ identifiers, reference, series }: MarketContent): UnknownCurrency[] {
   const names = [...identifiers, ...(series?.keys() ?? [])];
@@ -43,7 +43,7 @@ export function findUnknownCurrencies({ identifiers, reference, series }: Market
   return results;
 }
 
-/** Returns the other currency of a pair of which one is known. */
+/** Returns the unknown currency of a pair with one known currency. */
 function halves(name: string): string[] {
   const pair = parsePair(name);
   if (pair === undefined) return [];

@@ -7,12 +7,12 @@ import type { FileDigest } from '../formats/digest-file.js';
 import { writeParquet, type RowGroup } from '../formats/write-parquet.js';
 import type { ParquetColumn } from '#base/parquet/columns.js';
 
-/** Rows per row group: the default of DuckDB, small enough to hold a few columns in memory. */
+/** Number of rows per row group: the default of DuckDB, small enough to hold a few columns in memory. */
 const GROUP_ROWS = 122_880;
 
 /**
- * Writes a content as Parquet files in the folder of a store. Reading them returns the same bits. Empty datasets have
- * no file.
+ * Writes a content as Parquet files in the folder of a store. Reading them gives a bit-identical content. Empty
+ * datasets have no file.
  */
 export async function writeMarket(
   folder: string,
@@ -33,14 +33,14 @@ export async function writeMarket(
   return files;
 }
 
-/** Makes the directory entries of a folder durable, if the platform can open folders. */
+/** Makes the directory entries of a folder durable, if the platform supports it. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => {});
   await handle?.close();
 }
 
-/** The bars by day, then identifier; a cell without a value in any field is no row. */
+/** Yields the bars by day, then identifier; a cell without a value in any field gives no row. */
 function* marketGroups(
   { identifiers, dates, fields }: MarketContent,
   onProgress: (fraction: number) => void,
@@ -138,7 +138,7 @@ function actionGroup({ actions }: MarketContent): RowGroup {
   };
 }
 
-/** Columns that few stores have. */
+/** Returns columns that only few stores have. */
 function rareColumns(actions: MarketContent['actions']): ParquetColumn[] {
   const columns: readonly [keyof CorporateAction, ParquetColumn][] = [
     ['cash', { name: 'cash', kind: 'double', values: Float64Array.from(actions, ({ cash }) => cash ?? Number.NaN) }],
@@ -178,7 +178,7 @@ function universeGroup({ universes }: MarketContent): RowGroup {
   };
 }
 
-/** Returns a row group a series. */
+/** Yields one row group per series. */
 function* seriesGroups(series: SeriesTable): Generator<RowGroup> {
   for (const { identifier, currency, name, days, closes } of series.values()) {
     const repeat = (text: string | null): (string | null)[] => Array.from(days, () => text);

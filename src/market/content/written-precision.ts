@@ -1,18 +1,18 @@
 import { raiseToPower } from '#kernels/power.js';
 
-/** Rounding of two values in single precision, relative. */
+/** Relative rounding error of a comparison of two values in single precision. */
 export const SINGLE_PRECISION = 1.3e-7;
 
-/** Maximum number of decimals of vendor prices that are tried. Prices with more are as exact as doubles. */
+/** Maximum number of decimals tried for vendor prices. Prices with more decimals count as exact doubles. */
 const DECIMALS_MAX = 9;
 
-/** Unit of the last digit that prices are written with; 0 if they are as exact as a double. */
+/** Returns the unit of the last decimal of prices; 0 if the prices have full double precision. */
 export function unitOf(prices: readonly number[]): number {
   const decimals = decimalsOf(prices);
   return decimals === undefined ? 0 : raiseToPower(10, -decimals);
 }
 
-/** Decimals that prices are written with; undefined if they are as exact as a double. */
+/** Returns the number of decimals of prices; undefined if the prices have full double precision. */
 export function decimalsOf(prices: readonly number[]): number | undefined {
   let decimals = 0;
   for (const price of prices) {

@@ -1,19 +1,19 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { CompressionType, MessageReader, type Message } from 'apache-arrow';
 
-/** Bytes read for the first messages of a stream: its schema, and the metadata of a batch. */
+/** Number of bytes read for the first messages of a stream: its schema, and the metadata of a batch. */
 const HEAD_BYTES = 4 << 20;
 
 /**
- * Returns true if the first batch of an Arrow stream has an unsupported compression; false if the first 4 MiB do not
- * show it.
+ * Returns true if the first batch of an Arrow stream uses an unsupported compression; false if its metadata is not
+ * within the first 4 MiB.
  */
 export function isUnreadCompression(path: string): boolean {
   const messages = new MessageReader(headOf(path));
   try {
     for (const message of messages) if (!message.isSchema()) return isCompressed(message);
   } catch {
-    // The reader of the stream reports its errors.
+    // errors of the stream are reported by its reader
   }
   return false;
 }

@@ -17,7 +17,7 @@ import { writeParquet, type RowGroup } from './write-parquet.js';
 /** Maximum size of the decompressed columns of one batch: eight columns of 16 million doubles. */
 const BATCH_BYTES_MAX = 1 << 30;
 
-/** Bytes of the batch that is read now. */
+/** Number of decompressed bytes of the current batch. */
 let decodedBytes = 0;
 
 compressionRegistry.set(CompressionType.LZ4_FRAME, {
@@ -30,7 +30,7 @@ compressionRegistry.set(CompressionType.LZ4_FRAME, {
 
 const READ_BYTES = 8 << 20;
 
-/** Rows of a row group: short record batches are put together, for a reader pays for each group. */
+/** Number of rows per row group; short record batches are combined, because each group has a cost for readers. */
 const GROUP_ROWS = 1 << 17;
 
 /**
@@ -98,7 +98,7 @@ function* rowGroups(batches: Iterable<RecordBatch>): Generator<RowGroup> {
   if (waiting.length > 0) yield groupOf(waiting, rows);
 }
 
-/** Yields batches and restarts the byte count for each. */
+/** Yields batches and resets the byte count before each. */
 function* countedFromEach(batches: Iterable<RecordBatch>): Generator<RecordBatch> {
   const reading = batches[Symbol.iterator]();
   for (;;) {
@@ -113,7 +113,7 @@ function groupOf(batches: readonly RecordBatch[], rows: number): RowGroup {
   const [first] = batches;
   const columns = first!.schema.fields.map(({ name, type }, i) => {
     const parts = batches.map((batch) => batch.getChildAt(i)!);
-    const kind = kindOf(type)!; // a stream with another was refused
+    const kind = kindOf(type)!; // streams with other types were rejected
     return kind === 'day' ? dayColumn(name, type, { parts, rows }) : columnOf(name, kind, parts, rows);
   });
   return { rows, columns };
@@ -135,7 +135,7 @@ interface Values {
   readonly rows: number;
 }
 
-/** Days of a column of dates or timestamps, as clocks of its zone have them. */
+/** Returns the days of a date or timestamp column, in the time zone of the column. */
 function dayColumn(name: string, type: DataType, { parts, rows }: Values): ParquetColumn {
   const zone = DataType.isTimestamp(type) && type.timezone ? type.timezone : 'UTC';
   assertTimeZone(zone, name);
@@ -152,7 +152,7 @@ function columnOf(name: string, kind: Exclude<Kind, 'day'>, parts: readonly Vect
       return { name, kind: 'double', values: new Float64Array(rows).fill(NaN) };
     case 'text':
     case 'boolean':
-      // The values of a vector have its type.
+      // the values of a vector have the type of the vector
       return { name, kind, values: valuesOf(parts, rows) } as ParquetColumn;
   }
 }

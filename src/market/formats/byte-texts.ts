@@ -1,13 +1,13 @@
 /**
- * Slots of a byte dictionary, powers of two. It starts small, because most files are small, and grows. Beyond three
- * quarters of the maximum, texts are looked up individually.
+ * Minimum and maximum number of slots of a byte dictionary, powers of two. It starts small, because most files are
+ * small, and grows. Beyond three quarters of the maximum, texts are looked up individually.
  */
 const SLOTS_MIN = 1 << 8;
 const SLOTS_MAX = 1 << 16;
 
 /**
- * Caches values by the bytes of their spelling, so that each text is decoded once. A spelling without a value is looked
- * up each time, because each occurrence is a finding.
+ * Returns a function that caches values by the bytes of their spelling, so that each text is decoded once. A spelling
+ * without a value is looked up each time, because each occurrence gives a finding.
  */
 export function createByteTexts(
   meaning: (bytes: Uint8Array, start: number, end: number) => number | undefined,

@@ -1,17 +1,17 @@
 import { toDay, parseDay, type Day } from '#domain/time/days.js';
 
-/** Rows above the header of a table, as texts. */
+/** Texts of the rows above the header of a table. */
 export type Heading = readonly (readonly string[])[];
 
 /** Cell of a table as read from its file format; null if it is empty. */
 export type Cell = string | number | bigint | boolean | Date | null;
 
-/** Rows of a table, a few thousand at a time, every row with one cell per column. */
+/** Rows of a table, a few thousand at a time; every row has one cell per column. */
 export interface CellBatch {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** Maximum size of a text of a source, equal to the maximum number of characters in a cell of a workbook. */
+/** Maximum size of a text of a source in bytes, equal to the maximum number of characters in a workbook cell. */
 export const TEXT_BYTES_MAX = 32_768;
 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
@@ -19,13 +19,13 @@ const DATE_TIME = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\
 const MISSING = new Set(['', 'nan', 'NaN', 'NAN']);
 const MS_PER_DAY = 86_400_000;
 
-/** Days from 0001-01-01 to 9999-12-31, the range of dates in the API. */
+/** First and last day of the API: 0001-01-01 and 9999-12-31. */
 const DAY_MIN: Day = toDay({ year: 1, month: 1, day: 1 });
 const DAY_MAX: Day = toDay({ year: 9999, month: 12, day: 31 });
 
 /**
  * Returns the number in a cell, NaN if it is missing, undefined for any other content. Only a decimal point is
- * accepted; infinities are refused.
+ * accepted; infinities are rejected.
  */
 export function numberIn(cell: Cell | undefined): number | undefined {
   if (cell === null || cell === undefined) return Number.NaN;
@@ -39,7 +39,7 @@ export function numberIn(cell: Cell | undefined): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** Returns the day in a cell, null if it is empty, undefined if it is not a valid day. The time of day is dropped. */
+/** Returns the day in a cell, null if the cell is empty, undefined for an invalid day. The time of day is ignored. */
 export function dayIn(cell: Cell | undefined): Day | null | undefined {
   if (cell === null || cell === undefined) return null;
   if (cell instanceof Date) return onTheWire(Math.floor(cell.getTime() / MS_PER_DAY));
@@ -52,7 +52,7 @@ export function dayIn(cell: Cell | undefined): Day | null | undefined {
 
 const onTheWire = (day: Day): Day | undefined => (day >= DAY_MIN && day <= DAY_MAX ? day : undefined);
 
-/** Returns the text in a cell, null if it is empty. Numbers are returned as written, dates as their day. */
+/** Returns the text in a cell, null if the cell is empty. Numbers are returned as written, dates as their day. */
 export function textIn(cell: Cell | undefined): string | null {
   if (cell === null || cell === undefined) return null;
   if (cell instanceof Date) {
@@ -67,7 +67,7 @@ export function textIn(cell: Cell | undefined): string | null {
 export const formatWrittenCell = (cell: Cell | undefined): string =>
   cell instanceof Date && !Number.isNaN(cell.getTime()) ? textIn(cell)! : String(cell);
 
-/** The reason a text is no number, in words for its author. */
+/** Explains why a text is not a number, in a clause for an error message. */
 export function explainNotANumber(text: string): string {
   const number = text.trim();
   if (/^[+-]?\d{1,3},\d{3}$/.test(number))

@@ -2,14 +2,14 @@ import { detectDelimiter, parseCsv } from 'hucre/csv';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { TableRows } from '#domain/personal/account-table.js';
 
-/** Maximum length of a row with line breaks in quotes: longer ones lack the closing quote. */
+/** Maximum length of a row with line breaks in quotes; a longer row lacks its closing quote. */
 const QUOTED_BYTES_MAX = 1_000_000;
 const DELIMITERS: ReadonlySet<string> = new Set([',', ';', '\t']);
 
 /**
- * Reads the rows of a CSV text by RFC 4180, separated by commas, semicolons or tabs as its header is. Spaces around cells and
- * blank rows are ignored.
- * @param lines lines of the text without their ends
+ * Parses the rows of a CSV text by RFC 4180, separated by commas, semicolons or tabs like its header. Spaces around
+ * cells and blank rows are ignored.
+ * @param lines lines of the text without their line breaks
  * @throws Refusal VALIDATION_FAILED for a quote that is not closed
  */
 export async function csvRows(lines: AsyncGenerator<Buffer>): Promise<TableRows> {
@@ -33,7 +33,7 @@ function cellsOf(text: string, delimiter: string): string[] {
   return cells.map((cell) => cell.trim());
 }
 
-/** Yields rows with the line in which they begin. A row ends with a line outside of quotes. */
+/** Yields rows with the number of their first line. A row ends at the first line break outside quotes. */
 async function* recordsOf(lines: AsyncGenerator<Buffer>): AsyncGenerator<{ text: string; number: number }> {
   let [number, size] = [0, 0];
   let open: string[] = [];
@@ -42,7 +42,7 @@ async function* recordsOf(lines: AsyncGenerator<Buffer>): AsyncGenerator<{ text:
     const text = line.toString().replace(/\r$/, '');
     open.push(text);
     size += text.length;
-    // A line with an odd number of quotes begins or ends a cell with line breaks.
+    // Returns true if a line has an odd number of quotes: it begins or ends a cell with line breaks.
     const isWithin = hasOddQuotes(text) === (open.length === 1);
     if (!isWithin) {
       yield { text: open.join('\n'), number: number - open.length + 1 };

@@ -3,15 +3,15 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { SourceFile } from './source-file.js';
 
-/** A file as it was read. */
+/** Size and digest of a file that was read. */
 export interface FileDigest {
   readonly label: string;
   readonly bytes: number;
-  /** SHA-256 of its bytes, hex. */
+  /** SHA-256 of the bytes, hex. */
   readonly sha256: string;
 }
 
-/** Bytes read at a time. */
+/** Number of bytes per read. */
 const CHUNK_BYTES = 1 << 20;
 
 /** Allocates a read buffer that is reused within one digest, which is faster than new memory. */
@@ -19,8 +19,8 @@ export const digestMemory = (): Buffer => Buffer.allocUnsafeSlow(CHUNK_BYTES);
 
 /**
  * Returns the size of a file and the SHA-256 of its bytes.
- * @param path without links; a link that was created later is not followed.
- * @throws if it cannot be read
+ * @param path without symbolic links; a link that was created later is not followed.
+ * @throws if the file cannot be read
  * @cost 1 ms a MiB
  */
 export async function digestFile(path: string, label: string, memory = digestMemory()): Promise<FileDigest> {

@@ -3,17 +3,17 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 /**
- * In-memory DuckDB called through its C interface. A call returns when it is done, and rows are copied to memory of the
- * caller. This suits a separate thread: a chunk of five columns takes 4 µs in addition to its decoding, compared with
- * 70 µs for the Node package, whose calls each use another thread.
+ * In-memory DuckDB called synchronously through its C interface; rows are copied to memory of the caller. This suits a
+ * separate thread: a chunk of five columns takes 4 µs in addition to its decoding, compared with 70 µs for the Node
+ * package, which uses another thread for each call.
  */
 export interface DirectDuckDb {
-  /** Rows of a chunk at most. */
+  /** Maximum number of rows per chunk. */
   readonly chunkRows: number;
   /**
    * Streams the rows of a query.
-   * @param columns receive the values of each chunk; each has a fixed width and space for `chunkRows`
-   * @param onRows called for each chunk, with its rows
+   * @param columns receive the values of each chunk; each column has a fixed width and space for `chunkRows`
+   * @param onRows called for each chunk with its number of rows
    * @throws Error with the message of DuckDB
    */
   stream(sql: string, columns: readonly DirectColumn[], onRows: (rows: number) => void): void;
@@ -22,13 +22,14 @@ export interface DirectDuckDb {
 
 export interface DirectColumn {
   readonly into: Uint8Array;
-  /** Bytes of a value. */
+  /** Bytes per value. */
   readonly width: number;
 }
 
 /**
- * @param settings statements that are run first
- * @throws Error if this platform has no DuckDB, or no package to call it
+ * Opens the database.
+ * @param settings statements that are executed first
+ * @throws Error if DuckDB or the package for native calls is unavailable on this platform
  */
 export function openDirectDuckDb(settings: string): DirectDuckDb {
   const calls = openCalls();
@@ -98,10 +99,10 @@ function drain(calls: Calls, result: object, columns: readonly DirectColumn[], o
 /** Allocates memory for an address that a call writes. */
 const pointer = () => new BigUint64Array(1);
 
-/** `duckdb_result`: three counts and three addresses. */
+/** Size of `duckdb_result`, which consists of three counts and three addresses. */
 const RESULT_BYTES = 48;
 
-/** Address in memory; 0 means none. */
+/** Memory address; 0 is a null pointer. */
 type Address = number;
 
 interface Calls {
@@ -112,7 +113,7 @@ interface Calls {
   readonly prepareError: (statement: bigint) => string | null;
   readonly executeStreaming: (statement: bigint, result: Uint8Array) => number;
   readonly resultError: (result: Uint8Array) => string | null;
-  /** The result as it is passed by value. */
+  /** Returns the result in the form that is passed by value. */
   readonly resultOf: (result: Uint8Array) => object;
   readonly fetch: (result: object) => Address;
   readonly size: (chunk: Address) => number;
@@ -138,7 +139,7 @@ function openCalls(): Calls {
     message: 'uintptr_t',
     inside: 'uintptr_t',
   });
-  // The C prototypes match the types above.
+  // the C prototypes match the types above
   const call = <C extends keyof Calls>(prototype: string): Calls[C] => duck.func(prototype) as unknown as Calls[C];
   return {
     open: call<'open'>('int duckdb_open(const char *, void *)'),
@@ -163,7 +164,7 @@ function openCalls(): Calls {
   };
 }
 
-/** Returns the path of the library that the Node package contains. @throws Error if it contains none with that name */
+/** Returns the path of the library in the Node package. @throws Error if the package does not contain it */
 function libraryPath(): string {
   const name = `@duckdb/node-bindings-${process.platform}-${process.arch}`;
   const bindings = createRequire(require.resolve('@duckdb/node-bindings'));

@@ -24,14 +24,14 @@ const TYPES: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = {
   text: [DuckDBTypeId.VARCHAR],
 };
 
-/** Memory limit of DuckDB itself, in addition to panels. */
+/** Memory limit of DuckDB, in addition to panels. */
 const MEMORY_LIMIT = '1GiB';
 
-/** DuckDB with one connection, and more connections for concurrent statements. */
+/** DuckDB with one connection, and further connections for concurrent statements. */
 export interface DuckDb {
   readonly connection: DuckDBConnection;
   connect(): Promise<DuckDBConnection>;
-  /** Closes every connection, and the DuckDB. */
+  /** Closes every connection and the database. */
   close(): void;
 }
 
@@ -43,7 +43,7 @@ let prepared: Promise<Instance> | undefined;
  */
 export function prepareDuckDb(): void {
   prepared ??= DuckDBInstance.create(':memory:');
-  prepared.catch(() => {}); // thrown to whoever opens it
+  prepared.catch(() => {}); // thrown by the next `openDuckDb`
 }
 
 /**
@@ -72,7 +72,10 @@ export async function openDuckDb(readable: Readable): Promise<DuckDb> {
   return { connection, connect, close };
 }
 
-/** Error for a database file that another process has open for writing. DuckDB's message names paths and a web page. */
+/**
+ * Returns a simpler error for a database file that another process has open for writing, because the message of DuckDB
+ * contains paths and a web address; undefined for other errors.
+ */
 function lockFault(error: unknown): Error | undefined {
   const message = error instanceof Error ? error.message : '';
   if (!message.includes('Could not set lock on file')) return undefined;
@@ -81,17 +84,17 @@ function lockFault(error: unknown): Error | undefined {
   return new Error(`${holder} has the file open for writing; close the file there and try again.`, { cause: error });
 }
 
-/** Files and database that a DuckDB may read. */
+/** Files and databases that a DuckDB may read. */
 interface Readable {
   readonly files?: readonly string[];
   readonly attach?: { readonly path: string; readonly name: string };
-  /** Further settings. Default: none. */
+  /** Further settings, as SQL statements. Default: none. */
   readonly settings?: string;
 }
 
 /**
- * Returns the statements that restrict a DuckDB to permitted files. Its file cache is disabled: the system caches files
- * already, and touching new memory costs more than reading again.
+ * Returns the statements that restrict a DuckDB to permitted files. Its file cache is disabled: the operating system
+ * caches files already, and touching new memory costs more than reading again.
  */
 export function settingsFor({ files = [], attach, settings = '' }: Readable): string {
   return `
@@ -112,7 +115,7 @@ export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
 /** Returns a name as a SQL identifier. */
 export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** Types with a bounded size of values. */
+/** Matches types with a bounded size of values. */
 const BOUNDED_TYPE =
   /^(?:BOOLEAN|U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL|DATE|TIME|TIMESTAMP|INTERVAL|UUID)\b(?!.*\[)/;
 
@@ -134,11 +137,11 @@ const CHUNKS_BETWEEN_COLLECTIONS = 64;
 
 let chunksSince = 0;
 
-/** Type of a column whose values are read in place. */
+/** Type of a column with values that are read in place. */
 type Kind = 'integer' | 'double' | 'text';
 
 /**
- * Yields the rows of a query as they arrive, without holding the whole result: the next chunk is fetched while the
+ * Yields the rows of a query as they arrive, without storing the whole result: the next chunk is fetched while the
  * previous one is processed.
  * @param kinds of the columns that `integersOf`, `doublesOf` and `textsOf` will read; null for other columns.
  */
@@ -159,17 +162,17 @@ export async function* chunksOf(
       if (chunk === null || chunk.rowCount === 0) return;
       collectChunks();
       coming = result.fetchChunk();
-      coming.catch(() => {}); // thrown when its turn comes
+      coming.catch(() => {}); // thrown when the chunk is awaited
       yield chunk;
     }
   } finally {
-    await coming.catch(() => {}); // the connection must not close under it; its error was thrown above, or has no reader
+    await coming.catch(() => {}); // the connection must not close during a fetch; its error was thrown above, or no reader needs it
   }
 }
 
 /**
- * Collects unused chunks, where the process may request a collection: the engine does not know that each of them holds
- * memory outside its heap, which the system then supplies page by page instead of being reused.
+ * Collects unused chunks, if the process may request a collection. The engine does not count the memory of chunks
+ * outside its heap, so without collections the operating system would supply new pages instead of reusing that memory.
  */
 function collectChunks(): void {
   chunksSince = (chunksSince + 1) % CHUNKS_BETWEEN_COLLECTIONS;
@@ -188,20 +191,20 @@ export function integersOf(chunk: DuckDBDataChunk, column: number): Int32Array {
   return new Int32Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/** Returns the texts of a column in place, in the form that `createShortNames` reads. */
+/** Returns the texts of a column in place, in the form of `createShortNames`. */
 export function textsOf(chunk: DuckDBDataChunk, column: number): Int32Array {
   const { buffer, byteOffset } = dataOf(chunk, column, TEXT_BYTES);
   return new Int32Array(buffer, byteOffset, (chunk.rowCount * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT);
 }
 
 /**
- * Returns the bytes of a column without a copy. The vectors of the interface above would create four objects each.
+ * Returns the bytes of a column without a copy. The vectors of the Node package would create four objects per column.
  */
 function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, width: number): Uint8Array {
   return bindings.vector_get_data(bindings.data_chunk_get_vector(chunk, column), rowCount * width);
 }
 
-/** Converts a value to a cell: special types of DuckDB become a number, a date or text. */
+/** Converts a value to a cell: values of special DuckDB types become a number, a date or text. */
 export function cellOf(value: DuckDBValue): Cell {
   if (
     value === null ||

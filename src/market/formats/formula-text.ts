@@ -1,5 +1,5 @@
 /**
- * Characters at which a spreadsheet starts a formula, including full-width forms.
+ * Characters that start a formula in a spreadsheet, including full-width forms.
  * @source OWASP ASVS 1.2.10
  */
 const STARTERS: ReadonlySet<string> = new Set([
@@ -16,12 +16,12 @@ const STARTERS: ReadonlySet<string> = new Set([
   '\uff20',
 ]);
 
-/** Returns a text for a sheet. A text that a spreadsheet would read as a formula gets a leading apostrophe. */
+/** Returns a text for a sheet, with a leading apostrophe if a spreadsheet would read it as a formula. */
 export function protectText(text: string): string {
   return STARTERS.has(text[0] ?? '') ? `'${text}` : text;
 }
 
-/** Returns the text that `protectText` was given. */
+/** Returns the original text of `protectText`. */
 export function removeProtection(text: string): string {
   return text[0] === "'" && STARTERS.has(text[1] ?? '') ? text.slice(1) : text;
 }

@@ -1,6 +1,6 @@
 import type { Cell } from './cells.js';
 
-/** Longest line: as of a CSV record. */
+/** Maximum length of a line in bytes, equal to that of a CSV record. */
 const LINE_BYTES_MAX = 1 << 20;
 
 /**
@@ -13,7 +13,7 @@ const LF = 0x0a;
 
 export class JsonLinesFault extends Error {
   override readonly name = 'JsonLinesFault';
-  /** Line counted from 1. */
+  /** Number of the line, counted from 1. */
   readonly line: number;
   constructor(line: number, message: string) {
     super(message);
@@ -22,14 +22,17 @@ export class JsonLinesFault extends Error {
 }
 
 export interface JsonLinesReader {
-  /** Same as in `readCsv`. An invalid line is passed as null. */
+  /**
+   * Called with the columns of the file; returns the receiver of its rows, or undefined to stop. An invalid line is
+   * passed as null.
+   */
   readonly onHeader: (columns: string[]) => ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
-  /** Called for each line that is not a JSON object of single values. */
+  /** Called for each line that is not a JSON object of scalar values. */
   readonly onFault: (fault: JsonLinesFault) => void;
 }
 
 /**
- * Reads lines of JSON objects. The columns are all members of the first lines; nested values are refused. Empty lines
+ * Reads lines of JSON objects. The columns are all members of the first lines; nested values are rejected. Empty lines
  * are skipped and not counted. Reading ends if none of the first lines is an object.
  * @throws JsonLinesFault for an unterminated line.
  * @cost one JSON.parse a line, about 1 µs for ten members.
@@ -58,7 +61,7 @@ export async function readJsonLines(
 
   const cellsOf = (row: Record<string, unknown> | null) => row && columns.map((name) => row[name] as Cell | undefined); // checked by `objectOf`
 
-  /** Returns the row of a line; null, with a finding, when it is none. */
+  /** Returns the row of a line; undefined for an empty line; null, with a finding, for an invalid line. */
   function rowOf(bytes: Uint8Array): Record<string, unknown> | null | undefined {
     try {
       const text = decode(bytes);
@@ -124,7 +127,7 @@ export async function readJsonLines(
   try {
     await readLines();
   } catch (fault) {
-    if (fault instanceof JsonLinesFault && held !== undefined && held.length > 0) begin(); // problems of the lines before a bad one are reported, too
+    if (fault instanceof JsonLinesFault && held !== undefined && held.length > 0) begin(); // problems of the lines before an invalid one are reported too
     throw fault;
   }
 }
@@ -138,7 +141,7 @@ function objectOf(text: string, line: number): Record<string, unknown> {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new JsonLinesFault(line, 'The line is not a JSON object.');
-  const row = value as Record<string, unknown>; // an object that is no array
+  const row = value as Record<string, unknown>; // an object that is not an array
   for (const name in row) {
     const member = row[name];
     if (typeof member === 'object' && member !== null)

@@ -1,23 +1,23 @@
 const MAGIC = 0x184d2204;
 
-/** Blocks of a frame, by the code of its descriptor: 64 KiB, 256 KiB, 1 MiB, 4 MiB. */
+/** Maximum block sizes of a frame by the code in its descriptor: 64 KiB, 256 KiB, 1 MiB, 4 MiB. */
 const BLOCK_BYTES: Readonly<Record<number, number>> = { 4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22 };
 
 const MATCH_MIN = 4;
 
-/** A frame that is damaged, or larger than is read. */
+/** Thrown if a frame is damaged or exceeds the maximum decoded size. */
 export class Lz4Fault extends Error {
   override readonly name = 'Lz4Fault';
 }
 
-/** Decoded bytes, with space for another block. */
+/** Decoded bytes, with free space for another block. */
 interface Output {
   bytes: Uint8Array<ArrayBuffer>;
   length: number;
 }
 
 /**
- * Decodes an LZ4 frame. Checksums are not verified, because the enclosing format has its own.
+ * Decodes an LZ4 frame. Checksums are not verified, because the enclosing format has separate checksums.
  * @param bytesMax maximum decoded size
  * @throws Lz4Fault
  * @source LZ4 Frame Format 1.6.4, LZ4 Block Format
@@ -63,7 +63,9 @@ function makeRoom(output: Output, blockMax: number): void {
   output.bytes = bytes;
 }
 
-/** Decodes a block after the existing output, to which its matches may refer. @param end of the available space */
+/**
+ * Decodes a block after the existing output, to which matches in the block may refer. @param end of the available space
+ */
 function decodeBlock(block: Uint8Array, output: Output, end: number): void {
   const { bytes } = output;
   let from = 0;
@@ -90,7 +92,7 @@ function decodeBlock(block: Uint8Array, output: Output, end: number): void {
     from += 2;
     const length = lengthOf(token & 15) + MATCH_MIN;
     if (offset === 0 || offset > to || to + length > end) throw new Lz4Fault('a block of the LZ4 frame is damaged');
-    for (let i = 0; i < length; i++, to++) bytes[to] = bytes[to - offset]!; // a match may overlap what it writes
+    for (let i = 0; i < length; i++, to++) bytes[to] = bytes[to - offset]!; // a match may overlap its output
   }
   output.length = to;
 }

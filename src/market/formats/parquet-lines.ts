@@ -4,22 +4,22 @@ import { pipeline } from 'node:stream/promises';
 import { ENTRY } from '#domain/personal/account-columns.js';
 import { boundColumnSql, chunksOf, openDuckDb, sqlName, sqlText } from './duckdb.js';
 
-/** Rows of a Parquet file as lines of JSON. */
+/** Shape of the JSON lines that represent the rows of a Parquet file. */
 export interface ParquetLines {
   readonly header: readonly string[];
-  /** True if a row is an account with its lots as a list: it is then an object, else an array of texts. */
+  /** True if a row is an account with a list of its lots; such a row is an object, any other row an array of texts. */
   readonly isNested: boolean;
 }
 
-/** Lists of texts, whose entries become one text. */
+/** Matches list types; the entries of a list are joined to one text. */
 const LIST = /\[\d*\]$/;
 /** Column with the lots of an account. */
 const LOTS = 'lots';
 const MOMENT = /^TIMESTAMP/;
-/** Dates with a time of midnight inside of lists. */
+/** Matches dates with a time of midnight inside lists. */
 const MIDNIGHT = /"(\d{4}-\d\d-\d\d) 00:00:00(?:\+00)?"/g;
 
-/** Writes the rows of a Parquet file as lines of JSON, in their order. Moments become days. @cost 2 µs a value */
+/** Writes the rows of a Parquet file as lines of JSON, in their order. Timestamps become days. @cost 2 µs a value */
 export async function writeParquetLines(from: string, to: string): Promise<ParquetLines> {
   const { connection, close } = await openDuckDb({ files: [from] });
   try {

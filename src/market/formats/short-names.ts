@@ -1,22 +1,25 @@
-/** Bytes that DuckDB keeps a text within: four of its length, then up to twelve of UTF-8 with zeros behind them. */
+/**
+ * Size of a text in the memory of DuckDB, in bytes: four bytes of length, then up to twelve bytes of UTF-8 padded with
+ * zeros.
+ */
 export const TEXT_BYTES = 16;
 const WORDS = TEXT_BYTES / Int32Array.BYTES_PER_ELEMENT;
 
-/** UTF-8 bytes of a text that has no pointer to others. */
+/** Maximum UTF-8 length of a text that DuckDB stores without a pointer. */
 const SHORT_BYTES_MAX = 12;
 
 /**
- * Returns the positions of the identifiers in a column of such texts, -1 for an unknown text. Valid until the next
- * column.
+ * Function that returns the positions of the identifiers in a column of texts, -1 for an unknown text. The result is
+ * valid until the next call.
  */
 export type PositionsOf = (texts: Int32Array) => Int32Array;
 
 /**
- * Finds identifiers by their bytes in DuckDB's memory instead of a join. Rows usually repeat an order: an identifier
- * follows the same identifier, or the one that it followed on the day before. Texts are therefore compared with the
- * expected one, and few are looked up.
+ * Finds identifiers by their bytes in the memory of DuckDB instead of a join. Rows usually repeat an order: an
+ * identifier follows the same identifier, or the identifier that it followed on the day before. Texts are therefore
+ * compared with the expected identifier, and few are looked up.
  * @param positions of each spelling of an identifier
- * @returns creates a lookup for one stream of rows; undefined if a spelling is too long
+ * @returns a function that creates a lookup for one stream of rows; undefined if a spelling is too long
  * @cost 3 ns a row
  */
 export function createShortNames(positions: ReadonlyMap<string, number>): (() => PositionsOf) | undefined {
@@ -36,7 +39,7 @@ export function createShortNames(positions: ReadonlyMap<string, number>): (() =>
 }
 
 function reader(table: Int32Array, slots: Int32Array, columns: Int32Array): PositionsOf {
-  /** Spelling that last followed each spelling; initially the next one. */
+  /** Most recent successor of each spelling; initially the next spelling of the table. */
   const after = columns.map((_, s) => (s + 1) % columns.length);
   let result = new Int32Array(0);
   let last = 0;
@@ -64,7 +67,7 @@ function isSame(a: Int32Array, i: number, b: Int32Array, j: number): boolean {
   return a[i + 1] === b[j + 1] && a[i + 2] === b[j + 2] && a[i + 3] === b[j + 3] && a[i] === b[j];
 }
 
-/** Hash table of spellings: a power of two of slots, at most half of them used; -1 for an empty slot. */
+/** Returns a hash table of spellings: a power of two of slots, at most half of them used; -1 for an empty slot. */
 function slotsOf(table: Int32Array): Int32Array {
   const count = table.length / WORDS;
   const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * count + 1))).fill(-1);
@@ -83,7 +86,7 @@ function findSlot(table: Int32Array, slots: Int32Array, texts: Int32Array, at: n
   }
 }
 
-/** Mixes the words of a text as FNV does. */
+/** Hashes the words of a text by FNV and returns its slot. */
 function slotOf(texts: Int32Array, at: number, slots: number): number {
   let mixed = texts[at]!;
   for (let w = 1; w < WORDS; w++) {

@@ -3,9 +3,9 @@ import type { ENCODINGS } from '#domain/documents/mapping.js';
 export type TextEncoding = (typeof ENCODINGS)[number];
 
 /**
- * Returns the bytes of a text as UTF-8. A byte order mark overrides the given encoding; without either, the bytes are
- * passed on unchanged.
- * @cost none if they are UTF-8
+ * Yields the bytes of a text as UTF-8. A byte order mark overrides the given encoding; without either, the bytes are
+ * passed through unchanged.
+ * @cost none if the bytes are UTF-8
  */
 export async function* convertToUtf8(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -28,10 +28,10 @@ export async function* convertToUtf8(
   yield decode(undefined);
 }
 
-/** Decodes the next bytes to UTF-8; for `undefined`, returns the rest at the end. */
+/** Function that decodes the next bytes to UTF-8; for `undefined`, it returns the remaining bytes at the end. */
 type Decode = (bytes: Uint8Array | undefined) => Uint8Array;
 
-/** Bytes of the longest mark. */
+/** Length of the longest byte order mark. */
 const MARK_BYTES = 3;
 
 const NOTHING = new Uint8Array(0);
@@ -52,7 +52,7 @@ function decoder(encoding: TextEncoding): Decode {
 /** Characters of windows-1252 from 0x80, where Latin-1 has control characters; unassigned codes are unchanged. */
 const WESTERN = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
 
-/** Returns the text of bytes in windows-1252. Decoders of some versions of Node take it for Latin-1. */
+/** Decodes windows-1252. The decoders of some versions of Node treat it as Latin-1. */
 const westernText = (bytes: Uint8Array) =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     .toString('latin1')

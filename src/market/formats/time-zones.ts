@@ -4,7 +4,7 @@ import { isTimeZone } from '#domain/time/local-time.js';
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Maximum number of timestamps whose day is cached, by zone. A history has few distinct timestamps. */
+/** Maximum number of timestamps per time zone with a cached day. A history has few distinct timestamps. */
 const REMEMBERED_MAX = 100_000;
 
 const OFFSET = /^([+-])(\d\d):?(\d\d)$/;
@@ -15,13 +15,16 @@ export function offsetMinutes(zone: string): number | undefined {
   return sign === undefined ? undefined : (sign === '-' ? -1 : 1) * (60 * Number(hours) + Number(minutes));
 }
 
-/** @throws Error of a zone that is not known */
+/** Checks that a time zone exists. @throws Error for an unknown time zone */
 export function assertTimeZone(zone: string, column: string): void {
   if (offsetMinutes(zone) !== undefined || isTimeZone(zone)) return;
   throw new Error(`The time zone ${zone.slice(0, 40)} of the column ${column.slice(0, 80)} is not known`);
 }
 
-/** Days of moments in milliseconds since 1970 as a clock of the zone has them. @throws Error of a zone that is not known */
+/**
+ * Returns a function that converts timestamps in milliseconds since 1970 to local days of a time zone.
+ * @throws Error for an unknown time zone
+ */
 export function daysIn(zone: string): (ms: number) => Day {
   const minutes = zone === 'UTC' ? 0 : offsetMinutes(zone);
   if (minutes !== undefined) return (ms) => Math.floor((ms + minutes * MINUTE_MS) / DAY_MS);

@@ -4,7 +4,7 @@ import { removeProtection } from './formula-text.js';
 import { attribute, xmlTokens } from './xml-tokens.js';
 import { openZip, type ZipMember } from './zip-reader.js';
 
-/** A workbook that cannot be read, with the sheet where that is known. */
+/** Thrown if a workbook cannot be read, with the name of the sheet if it is known. */
 export class WorkbookFault extends Error {
   override readonly name = 'WorkbookFault';
   readonly sheet: string;
@@ -14,19 +14,22 @@ export class WorkbookFault extends Error {
   }
 }
 
-/** Maximum number of columns and rows read from a sheet. A cell outside them is an attack or a mistake. */
+/** Maximum number of columns and rows read from a sheet. A cell outside is an attack or a mistake. */
 const COLUMNS_MAX = 1024;
 const ROWS_MAX = 1_048_576;
-/** Texts that cells share. */
+/** Maximum number of shared texts. */
 const SHARED_TEXTS_MAX = 2_000_000;
 
-/** Formats of numbers that Excel itself shows as dates. */
+/** Built-in number formats that Excel displays as dates. */
 const BUILT_IN_DATES: ReadonlySet<number> = new Set([
   14, 15, 16, 17, 18, 19, 20, 21, 22, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 45, 46, 47, 50, 51, 52, 53, 54, 55, 56,
   57, 58,
 ]);
 
-/** Days between the two zeros: 30 December 1899 is 0, because Excel counts a 29 February 1900. */
+/**
+ * Days with serial number 0 in the two date systems. In the 1900 system, this is 30 December 1899, because Excel counts
+ * a 29 February 1900.
+ */
 const EPOCH_1900 = toDay({ year: 1899, month: 12, day: 30 });
 const EPOCH_1904 = toDay({ year: 1904, month: 1, day: 1 });
 const MS_PER_DAY = 86_400_000;
@@ -34,7 +37,7 @@ const MS_PER_DAY = 86_400_000;
 /** Represents a cell with a formula, which is reported and never computed. */
 export const FORMULA = Symbol('formula');
 
-/** A cell of a sheet. */
+/** Cell of a sheet. */
 export type SheetCell = Cell | typeof FORMULA | undefined;
 
 /**
@@ -44,9 +47,9 @@ export type SheetCell = Cell | typeof FORMULA | undefined;
 export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | undefined;
 
 /**
- * Reads an Excel workbook (.xlsx) sheet by sheet, in a stream. Numbers with a date format become dates, texts lose a
+ * Reads an Excel workbook (.xlsx) sheet by sheet, as a stream. Numbers with a date format become dates, texts lose a
  * leading apostrophe that prevents formulas, and formulas are reported and never computed.
- * @param onSheet receives a sheet's name, the texts of its header, and those of the rows above it.
+ * @param onSheet receives the name of a sheet, the texts of its header, and the rows above the header.
  * @param skipOf number of rows of a sheet before its header, not counting empty rows
  * @throws WorkbookFault, ZipFault, XmlFault
  */
@@ -129,7 +132,7 @@ async function listSharedTexts(member: ZipMember | undefined): Promise<readonly 
   return texts;
 }
 
-/** Returns, for each cell style, whether it displays a date. */
+/** Returns true for each cell style that displays a date. */
 async function readDateStyles(member: ZipMember | undefined): Promise<readonly boolean[]> {
   const styles: boolean[] = [];
   if (member === undefined) return styles;
@@ -225,7 +228,7 @@ async function readSheet(
   if (header === undefined) onSheet(sheet, [], heading);
 }
 
-/** Texts of a row up to its last value. */
+/** Returns the texts of a row up to its last value. */
 function textsOf(cells: readonly SheetCell[]): string[] {
   const texts = cells.map((value) =>
     value === undefined || value === null ? '' : value === FORMULA ? String(value) : formatWrittenCell(value),
@@ -265,7 +268,7 @@ function valueOf(
     case 'd':
       return text;
     case 'e':
-      return text; // an error of Excel, like #N/A: no column takes it
+      return text; // an Excel error such as #N/A, which no column accepts
     default: {
       if (text.trim() === '') return null;
       const value = Number(text);
@@ -275,7 +278,7 @@ function valueOf(
   }
 }
 
-/** Removes the apostrophe before a text that would be read as a formula. */
+/** Removes the apostrophe before a text that otherwise would be read as a formula. */
 function unprotected(text: string): Cell {
   return text === '' ? null : removeProtection(text);
 }

@@ -1,7 +1,7 @@
 import { protectText } from './formula-text.js';
 import { writeZip } from './zip-writer.js';
 
-/** A sheet of texts and numbers. */
+/** Sheet of texts and numbers. */
 export interface Sheet {
   readonly name: string;
   readonly rows: readonly (readonly (string | number | null)[])[];
@@ -12,7 +12,7 @@ const MAIN = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
 const RELATIONS = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
 const PACKAGE = 'http://schemas.openxmlformats.org/package/2006';
 
-/** An Excel workbook (.xlsx). @source ECMA-376 part 1, the few parts that every reader needs */
+/** Creates an Excel workbook (.xlsx). @source ECMA-376 part 1, only the parts that every reader needs */
 export function writeWorkbook(sheets: readonly Sheet[]): Uint8Array<ArrayBuffer> {
   const parts = sheets.map((_, i) => `xl/worksheets/sheet${i + 1}.xml`);
   const override = (part: string, kind: string) =>

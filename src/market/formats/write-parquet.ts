@@ -4,15 +4,15 @@ import type { ParquetColumn } from '#base/parquet/columns.js';
 import { encodeChunk, encodeFooter, groupEntry, MAGIC, type EncodedChunk } from '#base/parquet/file.js';
 import type { ThriftStruct } from '#base/parquet/thrift-compact.js';
 
-/** Rows that a reader can skip or read separately. */
+/** Group of rows that a reader can skip or read separately. */
 export interface RowGroup {
   readonly rows: number;
   readonly columns: readonly ParquetColumn[];
 }
 
 /**
- * Writes a Parquet file: uncompressed, so that the same rows are the same bytes on every platform and version, with the
- * keys and slowly changing columns dictionary-coded. The file is flushed to disk.
+ * Writes a Parquet file. It is uncompressed, so that equal rows give equal bytes on every platform and version, and
+ * keys and slowly changing columns are dictionary-encoded. The file is flushed to disk.
  * @returns its size and SHA-256 (hex).
  * @cost 0.7 GB/s.
  */

@@ -1,4 +1,4 @@
-/** A piece of an XML text: the beginning or the end of an element, or the text between. */
+/** Token of an XML text: the start or the end of an element, or text in between. */
 export type XmlToken =
   | { readonly kind: 'open'; readonly name: string; readonly attributes: string; readonly isEmpty: boolean }
   | { readonly kind: 'close'; readonly name: string }
@@ -8,12 +8,12 @@ export class XmlFault extends Error {
   override readonly name = 'XmlFault';
 }
 
-/** Longest tag or text between two tags: a cell of Excel holds 32,767 characters. */
+/** Maximum length of a tag or of a text between two tags: an Excel cell may contain 32,767 characters. */
 const PIECE_MAX = 1 << 20;
 
 /**
- * Splits XML text into tokens as its bytes arrive. Prefixes of names are removed. Document type declarations are
- * refused, so that only the five predefined entities exist.
+ * Splits XML text into tokens as its bytes arrive. Namespace prefixes are removed. Document type declarations are
+ * rejected, so that only the five predefined entities exist.
  * @throws XmlFault
  */
 export async function* xmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<XmlToken> {
@@ -55,7 +55,7 @@ function endOfMarkup(text: string, open: number): number {
   if (text.startsWith('<!--', open)) return findEndAfter('-->');
   if (text.startsWith('<![CDATA[', open)) return findEndAfter(']]>');
   if (text.length - open < 9) {
-    // Too short to distinguish a comment from a declaration.
+    // too short to distinguish a comment from a declaration
     if (text[open + 1] === '!') return -1;
   } else if (text[open + 1] === '!') throw new XmlFault('The text has a document type declaration.');
   let quote = '';

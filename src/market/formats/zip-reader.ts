@@ -2,30 +2,31 @@ import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { fromBuffer, type Entry, type ZipFile } from 'yauzl';
 
-/** Members of a workbook: one of four sheets has about twenty. */
+/** Maximum number of members of a workbook: a workbook with four sheets has about twenty. */
 const PARTS_MAX = 64;
-/** Maximum number of members of an archive. With one file per security, this exceeds the widest index. */
+/** Maximum number of members of an archive: with one file per security, more than the widest index needs. */
 export const FILES_MAX = 5000;
-/** Bytes of all members together after decompression: four times the largest upload, decoded. */
+/** Maximum decompressed size of all members together: four times the decoded size of the largest upload. */
 export const INFLATED_BYTES_MAX = 200 << 20;
-/** Bytes after decompression per byte before, of a member that is not tiny: tables compress by ten or twenty. */
+/** Maximum compression ratio of a member above the tiny size: tables compress by a factor of ten or twenty. */
 const RATIO_MAX = 100;
 const TINY_BYTES = 1 << 20;
 
-/** An archive that cannot be read, or that would be dangerous to read. */
+/** Thrown for an archive that is unreadable or unsafe to read. */
 export class ZipFault extends Error {
   override readonly name = 'ZipFault';
 }
 
 export interface ZipMember {
   readonly name: string;
-  /** Size after decompression as stated in the archive. Reading fails if there are more bytes. */
+  /** Decompressed size as stated in the archive. Reading fails if the actual size exceeds it. */
   readonly bytes: number;
   open(): AsyncIterable<Uint8Array>;
 }
 
 /**
- * Returns the members of a zip archive in memory, without folders. Checks sizes, ratios and names before inflating.
+ * Returns the members of a zip archive in memory, without folders. Sizes, ratios and names are checked before
+ * decompression.
  * @throws ZipFault
  */
 export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Promise<readonly ZipMember[]> {
@@ -80,10 +81,10 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
     file.openReadStream(entry, (error, opened) => (error ? reject(new ZipFault(sentence(error))) : resolve(opened)));
   });
   try {
-    // The stream fails if it is longer than the archive declares; only this code verifies the checksum.
+    // The stream fails if it is longer than the archive declares; the checksum is verified only here.
     let checksum = 0;
     for await (const chunk of stream) {
-      const bytes = chunk as Buffer; // no encoding is set
+      const bytes = chunk as Buffer; // chunks are buffers because no encoding is set
       checksum = crc32(bytes, checksum);
       yield bytes;
     }
@@ -93,10 +94,10 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
   }
 }
 
-/** Message of yauzl for bytes that are not an archive, or for an archive without its end. */
+/** Matches the message of yauzl for bytes that are not an archive, or for a truncated archive. */
 const NO_ARCHIVE = /^end of central directory record signature not found/i;
 
-/** Message of yauzl for a member name outside the archive. */
+/** Matches the message of yauzl for a member name outside the archive. */
 const OUTSIDE = /^(?:invalid relative path|absolute path|invalid characters in fileName)/;
 
 function sentence(error: unknown): string {

@@ -5,12 +5,12 @@ export interface ZipSource {
   readonly text: string;
 }
 
-/** 1 January 1980, the first day the format knows: equal texts are equal archives. */
+/** 1 January 1980, the first day of the format; a fixed date gives equal archives for equal texts. */
 const DOS_DATE = (1 << 5) | 1;
 const UTF8_NAMES = 0x0800;
 const DEFLATED = 8;
 
-/** A zip archive of a few texts. @source APPNOTE.TXT 6.3, without zip64 */
+/** Creates a zip archive of a few texts. @source APPNOTE.TXT 6.3, without zip64 */
 export function writeZip(sources: readonly ZipSource[]): Uint8Array<ArrayBuffer> {
   const locals: Buffer[] = [];
   const directory: Buffer[] = [];

@@ -6,22 +6,22 @@ import { WorkbookFault } from '../formats/workbook-reader.js';
 import { XmlFault } from '../formats/xml-tokens.js';
 import { FILES_MAX, INFLATED_BYTES_MAX, openZip, ZipFault, type ZipMember } from '../formats/zip-reader.js';
 
-/** Readable files of an archive, in the form of files of a folder. */
+/** Readable files of an archive, treated like files of a folder. */
 export interface ArchivedFiles {
-  /** Members other than those that operating systems add. */
+  /** Members except those added by operating systems. */
   readonly members: readonly ZipMember[];
   /** True if the tables are workbooks, as in a folder without a text file of the market. */
   readonly areWorkbooks: boolean;
 }
 
-/** A member that every Office document has and no other archive. */
+/** Name of a member that every Office document has and other archives lack. */
 const WORKBOOK_MARK = '[Content_Types].xml';
 
-/** The first bytes of an archive, including an empty one. */
+/** First bytes of an archive, including an empty archive. */
 const ZIP_MARK = 'PK';
 
 /**
- * Returns the files of an archive; for a CSV file, which is not an archive, the market as its only file.
+ * Returns the files of an archive. A CSV file that is not an archive is the market as the only file.
  * @throws ZipFault
  */
 export async function readArchivedFiles(
@@ -53,12 +53,12 @@ export const baseOf = (name: string): string => name.split('/').at(-1)!;
 /** Returns true if an operating system added a member to the archive: its name begins with a dot or two underscores. */
 const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
-/** Returns the dataset that a table is called like; with a mapping, others are of the market. */
+/** Returns the dataset that the name of a table states; with a mapping, the market for other mapped names. */
 export function tableKindOf(name: string, mapping: Mapping | null = null): TableKind | undefined {
   return tableNamed(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
 }
 
-/** Returns the dataset of a file of text. */
+/** Returns the dataset of a text file. */
 export function tableKindOfFile(base: string, mapping: Mapping | null): TableKind | undefined {
   if (!/\.csv$/i.test(base))
     return mapping !== null && /\.(txt|tsv)$/i.test(base) ? tableKindOf(base, mapping) : undefined;
@@ -69,18 +69,18 @@ const WORKBOOK = /\.xlsx$/i;
 
 export const isWorkbook = (name: string): boolean => WORKBOOK.test(name);
 
-/** Returns the dataset of a workbook among others. */
+/** Returns the dataset of a workbook by its name. */
 export function tableKindOfWorkbook(base: string, mapping: Mapping | null): TableKind | undefined {
   return isWorkbook(base) ? (tableKindOf(base.replace(WORKBOOK, '')) ?? tableKindOf(base, mapping)) : undefined;
 }
 
-/** Returns true if an error describes a fault of a workbook or an archive. */
+/** Returns true for the error classes of workbooks and archives. */
 export const isWorkbookFault = (error: unknown): error is Error =>
   error instanceof ZipFault || error instanceof XmlFault || error instanceof WorkbookFault;
 
 /**
- * Creates a reader of the workbooks of one archive, each with a single sheet. The limits of one workbook apply to all
- * of them together, because a small archive of archives can expand to any size.
+ * Creates a reader of the workbooks of one archive, each with a single sheet. The size limit of one workbook applies to
+ * all of them together, because a small archive of archives can expand to any size.
  */
 export function createWorkbookReader() {
   let inflated = 0;

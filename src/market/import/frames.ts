@@ -7,14 +7,14 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 
-/** Table in JSON. Of the row labels in `index`, if present, only the number is read. */
+/** Table in JSON. Of the row labels in `index`, if present, only their number is read. */
 export interface Frame {
   readonly index?: readonly unknown[];
   readonly columns: readonly string[];
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Reads inline tables row by row. Reports unknown tables, and rows whose length differs from the number of columns. */
+/** Reads inline tables row by row. Reports unknown tables, and rows with a wrong number of cells. */
 export function readFrames(
   tables: Readonly<Record<string, Frame>>,
   mapping: Mapping | null,
@@ -80,7 +80,9 @@ function addFrameRow(row: readonly unknown[], number: number, { name, columns, a
   addRow(Array.from({ length: columns }, (_, i) => cellFrom(row[i])));
 }
 
-/** Returns a JSON value as a cell; an array or object becomes its text, which the column then reports. */
+/**
+ * Converts a JSON value to a cell; an array or object becomes its text, which the reader of the column then reports.
+ */
 function cellFrom(value: unknown): Cell {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;

@@ -3,27 +3,27 @@ import type { TableFiles } from '../sources/folder.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 
-/** A table that was sent as a file. */
+/** Table sent as a file. */
 export interface UploadedTable {
   readonly path: string;
   readonly dataset: TableKind;
   readonly format: TableFormat;
 }
 
-/** Answer to a process that has sent the header of an import: instructions for the remaining data. */
+/** Answer to a process that has sent the header of an import, with instructions for the remaining data. */
 export interface ImportAnswer {
-  /** Folder to write the store to. */
+  /** Folder into which the store is written. */
   readonly folder: string;
-  /** Files of the store that the import is appended to. */
+  /** Files of the store to which the import is appended. */
   readonly held: TableFiles | null;
-  /** True if the store is served after the import. */
+  /** True if the store will be served after the import. */
   readonly load: boolean;
 }
 
-/** Decides about an import once its header is read. */
+/** Function that decides how to handle an import, given its header. */
 export type OnImport = (header: ImportHeader) => Promise<ImportAnswer>;
 
-/** All inputs of the import of one table. */
+/** Inputs of the import of one table. */
 export interface TableImport {
   readonly table: UploadedTable;
   readonly answer: ImportAnswer;

@@ -10,7 +10,7 @@ import { refuseAppendedAdjustment, type Imported, addRowsRead } from './perform-
 
 /**
  * Reads one table that was sent as a file, as the market of a new store or as an addition to a store. An Arrow stream
- * is first converted to Parquet, so that both are read, and their problems reported, in one way.
+ * is first converted to Parquet, so that both formats are read and their problems reported in the same way.
  * @returns undefined, with a finding, if the table is invalid or contradicts the stored content.
  */
 export async function importTable(

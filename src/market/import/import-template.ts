@@ -8,8 +8,7 @@ import { writeZip } from '../formats/zip-writer.js';
 type Rows = readonly (readonly (string | number | null)[])[];
 
 /**
- * Example row of each dataset, in the order of its known columns. Together they are a market of one security that can
- * be imported.
+ * Example row of each dataset, in the order of its known columns. Together the rows are a valid market of one security.
  */
 const EXAMPLES: Readonly<Record<TableKind, Rows[number]>> = {
   market: ['EXMPL', '2024-01-02', 99.5, 101.25, 98.75, 100, 125000, 5000000, 0.85],
@@ -45,7 +44,7 @@ const EXAMPLES: Readonly<Record<TableKind, Rows[number]>> = {
   series: ['EXMPL-INDEX', '2024-01-02', 4742.83, 'USD', 'Example index'],
 };
 
-/** Returns the blank template of an import, with one example row a sheet: a workbook, or a zip of CSV files. */
+/** Returns the blank template of an import, with one example row per sheet: a workbook, or a zip of CSV files. */
 export function importTemplate(format: ImportFormat): Uint8Array<ArrayBuffer> {
   const sheets: Sheet[] = TABLE_KINDS.map((name) => ({ name, rows: [KNOWN_COLUMNS[name], EXAMPLES[name]] }));
   return format === 'xlsx'

@@ -18,13 +18,13 @@ import type { SourceRead } from '../sources/source-read.js';
 
 export interface Imported {
   readonly content: MarketContent;
-  /** Rows of the content. */
+  /** Numbers of rows of the content. */
   readonly rows: SourceRead['rows'];
-  /** Rows of the request, if it was appended. */
+  /** Numbers of rows of the request, if it was appended. */
   readonly rowsRead?: SourceRead['rows'];
   readonly derived: DerivedActions | null;
   readonly adjustment: Adjustment;
-  /** Folder to write the content to. */
+  /** Folder into which the content is written. */
   readonly folder: string;
   readonly isServed: boolean;
 }
@@ -67,14 +67,14 @@ export async function performImport(
   return merged && { ...read, ...addRowsRead(merged, read.rows), adjustment, folder, isServed };
 }
 
-/** Returns the content of a store after an append. */
+/** Returns the content after an append, with its row counts and those of the request. */
 export const addRowsRead = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
   content,
   rows: rowsOf(content),
   rowsRead,
 });
 
-/** Refuses adjusted closes that are to be appended. */
+/** Rejects adjusted closes in an append. */
 export function refuseAppendedAdjustment({ mapping }: MarketTerms, problems: Problems): void {
   if (mapping?.adjusted_close != null)
     problems.error({

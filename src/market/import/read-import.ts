@@ -24,12 +24,12 @@ import {
   tableKindOfWorkbook,
 } from './archived-files.js';
 
-/** The source of an import: inline tables, or the bytes of a file. */
+/** Source of an import: inline tables, or the bytes of a file. */
 export type ImportSource =
   | { readonly kind: 'tables'; readonly tables: Readonly<Record<string, Frame>> }
   | { readonly kind: ImportFormat; readonly bytes: Uint8Array };
 
-/** Content with the numbers of rows from which it was read. */
+/** Imported content, with the numbers of rows read. */
 export interface ImportRead {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
@@ -75,18 +75,18 @@ const isOfEveryRow = ({ code, path, count = 1 }: Finding) =>
 const MAPPING_HINT =
   'Without a mapping every column of market holds numbers, except the columns named date and identifier. A mapping ({} is enough) excludes each column of text with one finding; it also states the date format and the names of columns. POST /data/inspect proposes a mapping.';
 
-/** Readers of the tables of one import. */
+/** Inputs for the readers of the tables of one import. */
 interface Reading {
   readonly rows: ContentRows;
   readonly mapping: Mapping | null;
   readonly problems: Problems;
 }
 
-/** Returns the name of a table in findings: the dataset, with the table's own name if that differs. */
+/** Returns the name of a table in findings: the dataset, followed by the name of the table if it differs. */
 const labelOf = (table: TableKind, name: string) => (tableKindOf(name) === table ? table : `${table}/${name}`);
 
 /**
- * Returns a receiver of the rows of a sheet with the name of its table; undefined if its columns belong to no table.
+ * Returns a receiver of the rows of a sheet; undefined, with a finding, if its columns do not belong to its dataset.
  */
 function sheetSink(
   { table, label, columns }: { readonly table: TableKind; readonly label: string; readonly columns: readonly string[] },
@@ -122,7 +122,7 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
   reportMissingMarket(read, { rows, mapping, problems }, 'sheet');
 }
 
-/** An archive of files, or one file of CSV. */
+/** Archive of files, or a single CSV file. */
 interface Archive {
   readonly kind: 'csv' | 'csv.zip';
   readonly bytes: Uint8Array;
@@ -160,7 +160,7 @@ async function readArchive({ kind, bytes }: Archive, reading: Reading): Promise<
           terms,
         );
     } catch (error) {
-      // A text of the archive is torn where the archive is.
+      // for a text file, any error other than CsvFault means that the archive itself is damaged
       if (!isOneOfThem && !(error instanceof CsvFault)) throw error;
       reportFault(error, label, problems);
     }
@@ -168,7 +168,7 @@ async function readArchive({ kind, bytes }: Archive, reading: Reading): Promise<
   reportMissingMarket(names, { rows, mapping, problems }, 'file');
 }
 
-/** Reports the fault of a file in an archive. */
+/** Reports an error in a file of an archive. */
 function reportFault(error: unknown, label: string, problems: Problems): void {
   const isText = error instanceof CsvFault;
   if (!isText && !isWorkbookFault(error)) throw error;

@@ -2,7 +2,7 @@ import { textIn, type Cell } from '../formats/cells.js';
 import { ask, type ProposalDraft } from './draft.js';
 
 /**
- * Reports that currencies next to prices are not read, and names the setting that declares the currency. @param where
+ * Reports that currencies next to prices are ignored, and names the setting that declares the currency. @param where
  * column or row
  */
 export function askCurrency(draft: ProposalDraft, where: string, cells: readonly (Cell | undefined)[]): void {

@@ -4,16 +4,19 @@ import { dayReader, USUAL_FORMATS } from '../mapping/date-formats.js';
 /** Format of dates; null for YYYY-MM-DD. */
 export interface DateFormat {
   readonly format: string | null;
-  /** Formats that fit as well. */
+  /** Other formats that also fit. */
   readonly others: readonly string[];
 }
 
-/** Range of days that a market may contain. A text that parses to a day outside it is not a date. */
+/**
+ * Range of days that a market may contain, in days since 1970-01-01. A text that parses to a day outside it is not a
+ * date.
+ */
 const YEARS = { from: -56_000, to: 36_500 } as const;
 
 const EPOCHS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
-/** Returns the format of a column of days; undefined if none fits them all. */
+/** Returns the date format of a column; undefined if no format fits all cells. */
 export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat | undefined {
   const held = cells.filter((cell) => textIn(cell) !== null);
   if (held.length === 0) return undefined;
@@ -28,8 +31,8 @@ export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat |
   const usual = USUAL_FORMATS.filter(fits);
   if (usual.length > 0)
     return { format: usual[0]!, others: usual.slice(1).filter((format) => !isSame(usual[0]!, format)) };
-  // Epoch units from seconds to nanoseconds differ by factors of a thousand: at most one of them gives a day in this
-  // range, and none gives 1970.
+  // Epoch units from seconds to nanoseconds differ by factors of a thousand: at most one of them gives days in this
+  // range. Days of 1970 are excluded.
   const epoch = EPOCHS.find((format) => {
     const read = dayReader(format);
     return held.every((cell) => {
@@ -40,7 +43,7 @@ export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat |
   return epoch && { format: epoch, others: [] };
 }
 
-/** Returns true if two formats that fit the same texts are equivalent and differ only in the width of numbers. */
+/** Returns true if two formats differ only in the width of their numbers and are equivalent for the same texts. */
 const isSame = (a: string, b: string) => order(a) === order(b);
 const order = (format: string) =>
   [...format.replaceAll(/[^YMD]/g, '')].filter((letter, i, all) => letter !== all[i - 1]).join('');

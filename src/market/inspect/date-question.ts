@@ -7,9 +7,10 @@ const hasBadDates = (findings: readonly Finding[]) =>
   findings.some(({ severity, code }) => severity === 'error' && code === 'BAD_DATE');
 
 /**
- * Chooses another format if a reading found days that the current one cannot parse: the first rows fitted several
- * formats, and a later row decides. The question is removed if only one format remains.
+ * Chooses another format if the current one could not parse every date: the first rows fitted several formats, and a
+ * later row decides. The question is removed if only one format remains.
  * @param questions changed in place
+ * @returns the chosen format; undefined if the current one is kept
  */
 export function chooseAfterReading(questions: Question[], findings: readonly Finding[]): string | undefined {
   const at = questions.findIndex(ofDates);
@@ -20,10 +21,10 @@ export function chooseAfterReading(questions: Question[], findings: readonly Fin
 }
 
 /**
- * Removes from a question about dates the formats that cannot parse every row, and removes the question if only the
+ * Removes formats that cannot parse every row from a question about dates, and removes the question if only the
  * proposed format remains.
  * @param questions changed in place
- * @param readBy findings of a reading with another format
+ * @param readBy reads the data with another format and returns the findings
  */
 export async function datesLeft(
   questions: Question[],

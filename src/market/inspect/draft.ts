@@ -9,22 +9,22 @@ import type { Role } from './roles.js';
 import type { Sample } from './sample.js';
 import { vendorOf } from './vendors.js';
 
-/** Rows before the header that may be a preamble. */
+/** Maximum number of preamble rows before the header. */
 export const PREAMBLE_MAX = 20;
 
-/** Minimum share of the cells of a row that must be fields, identifiers or numbers for it to count as a row of them. */
+/** Minimum share of cells in a row that must be fields, identifiers or numbers for the row to count as such. */
 export const MOST = 0.6;
 
-/** Returns true if a cell is a number in any notation. A text for a missing number does not count. */
+/** Returns true if a cell is a number in any notation, except a text for a missing number. */
 export const isNumber = (written: Cell | undefined) => isPlainNumber(unitsIn(written)?.number ?? written);
 
-/** Returns true for a number without signs and units, because 3M is also a company. */
+/** Returns true for a number without signs and units. A text such as 3M, which has a unit, may be a company. */
 export const isPlainNumber = (cell: Cell | undefined) => {
   const value = parseAnyThousands(cell) ?? commaNumberIn(cell);
   return value !== undefined && !Number.isNaN(value);
 };
 
-/** Collects the parts of a proposal. */
+/** Proposal under construction. */
 export interface ProposalDraft {
   readonly answers: Answers;
   mapping: Partial<Mapping>;
@@ -42,7 +42,7 @@ export const isAnswered = (answers: Answers, field: Question['field']) =>
 export const isDay = ({ date_format: format }: Answers, cell: Cell | undefined) =>
   typeof format === 'string' ? typeof dayReader(format)(cell) === 'number' : dateFormatOf([cell]) !== undefined;
 
-/** Returns true if a table contains any day. */
+/** Returns true if a table contains a day. */
 export const hasDays = (answers: Answers, { rows }: Sample) =>
   rows.some((row) => row.some((cell) => isDay(answers, cell)));
 
@@ -107,7 +107,10 @@ export function days(draft: ProposalDraft, written: readonly (Cell | undefined)[
   if (others.length > 0) ask(draft, { field: 'date_format', question, taken: format, others });
 }
 
-/** Returns the cells of days, without cells below them that are words or empty: a source, a note, totals. */
+/**
+ * Returns the cells with days, without the words and empty cells of a footer below them, such as a source, a note or
+ * totals.
+ */
 function aboveFooter(cells: readonly (Cell | undefined)[]): readonly (Cell | undefined)[] {
   const last = cells.findLastIndex((cell) => !isFooterText(textIn(cell) ?? ''));
   return last < 0 ? cells : cells.slice(0, last + 1);

@@ -2,7 +2,7 @@ import type { ProposalDraft } from './draft.js';
 import { FIELD_ROLES, roleOf } from './roles.js';
 import type { Sample } from './sample.js';
 
-/** Returns the field in the name of a file: `close_split_adjusted.csv` contains closes. */
+/** Returns the field named in a file name: `close_split_adjusted.csv` contains closes. */
 export function roleFromFile(name: string): string | undefined {
   const words = name.replace(/\.[a-z]+(\.gz)?$/i, '').split(/[^A-Za-z]+/);
   return words
@@ -10,7 +10,7 @@ export function roleFromFile(name: string): string | undefined {
     .find((role) => role !== undefined && role !== 'adjusted' && FIELD_ROLES.includes(role as never));
 }
 
-/** Returns the price basis if file names state it: `adj_close_2005.csv`, `close_split_adjusted.csv`. */
+/** Sets the price basis if file names state it: `adj_close_2005.csv`, `close_split_adjusted.csv`. */
 export function basisFromFiles(draft: ProposalDraft, samples: readonly Sample[]): void {
   const says = ({ name }: Sample, words: RegExp) => roleFromFile(name) === 'CLOSE' && words.test(name);
   const [splits, adjusted] = [/splits?[^a-z]*adj/i, /adj(usted)?[^a-z]*(close|price)|(close|price)s?[^a-z]*adj/i];

@@ -27,7 +27,7 @@ import { proposeMapping, stateAdjustment, applyAnswers, type Confidence, type Pr
 import { listOtherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type NamedBy, type Sample } from './sample.js';
 
-/** The data to inspect. */
+/** Data to inspect. */
 export type Inspected =
   | {
       readonly kind: 'files';
@@ -39,10 +39,10 @@ export type Inspected =
   | { readonly kind: 'xlsx' | 'csv' | 'csv.zip'; readonly content: string }
   | { readonly kind: 'parquet'; readonly content: string };
 
-/** Data that is opened in place. */
+/** Data that is read in place. */
 type Opened = Exclude<Inspected, { readonly kind: 'parquet' }>;
 
-/** Proposal for reading data, with its result. */
+/** Result of an inspection: the proposal for reading the data, and its effect. */
 export interface Inspection {
   /** Files, sheets or tables of the market. */
   readonly files: number;
@@ -63,7 +63,7 @@ export interface Inspection {
   readonly findings: readonly Finding[];
 }
 
-/** Facts about the reading that are known beforehand. */
+/** Settings of an inspection that are known in advance. */
 export interface Said {
   /** Mapping to use instead of a proposal. Its findings are reported, and nothing is corrected. */
   readonly mapping?: Mapping | null;
@@ -71,13 +71,13 @@ export interface Said {
   readonly answers?: Answers;
 }
 
-/** Bars that are shown. */
+/** Maximum number of bars in a preview. */
 const PREVIEW_ROWS = 10;
 
 /** Maximum number of further readings after corrections: duplicates twice, zeros, text columns. */
 const TRIALS_MAX = 6;
 
-/** The parts of a reading that are evaluated. */
+/** Parts of a reading that are evaluated. */
 interface TrialRead {
   readonly content: MarketContent;
   readonly rows: RowsByTable;
@@ -94,7 +94,7 @@ interface Source {
 }
 
 /**
- * Inspects data, proposes a mapping, then reads the data with it; findings are corrected where the data implies the
+ * Inspects data, proposes a mapping, then reads the data with it. Findings are corrected if the data implies the
  * correction. Nothing is stored.
  * @cost one to six readings of the source, and one more for each further date format
  */
@@ -117,8 +117,8 @@ async function inspectSource(inspected: Opened, said: Said): Promise<Inspection>
 }
 
 /**
- * Adds findings about unreadable files. They do not prevent the inspection of other files; a question asks whether to
- * ignore them.
+ * Adds findings about unreadable files. Other files are inspected nevertheless; a question asks whether to ignore the
+ * unreadable ones.
  */
 function addUnread(inspection: Inspection, unread: readonly Finding[]): Inspection {
   const names = unread.map(({ file, path }) => file ?? path);
@@ -144,7 +144,9 @@ async function lookedAt(inspected: Opened, { mapping: given = null, answers = {}
     : inspectAgain(source, proposal, { answers, trialsMax: TRIALS_MAX });
 }
 
-/** Returns true if only answers describe how to read a table that does not look like a price table. */
+/**
+ * Returns true if the answers state columns or fields, so that a table is read although no market was recognised in it.
+ */
 const saysColumns = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
 
 const toGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
@@ -252,11 +254,11 @@ async function openFiles(files: TableFiles, problems: Problems, { encoding = nul
 
 interface Trial {
   readonly answers: Answers;
-  /** Readings of the source. */
+  /** Maximum number of readings of the source. */
   readonly trialsMax: number;
 }
 
-/** Reads a source as proposed, and again with the corrections from each reading. */
+/** Reads a source as proposed, and repeats the reading with corrections that the findings imply. */
 async function inspectAgain(source: Source, proposal: Proposal, { answers, trialsMax }: Trial): Promise<Inspection> {
   let terms: MarketTerms = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
   const questions = [...proposal.questions];
@@ -273,7 +275,7 @@ async function inspectAgain(source: Source, proposal: Proposal, { answers, trial
     const mended = trial < trialsMax ? mend(terms.mapping!, problems, answers) : undefined;
     if (mended !== undefined) {
       terms = { ...terms, mapping: mended.mapping };
-      // Of several questions about a field, the last counts: rows that differ are not duplicates.
+      // The last of several questions about a field is kept: rows with different values are not duplicates.
       const at = questions.findIndex(({ field }) => field === mended.question?.field);
       if (at >= 0) questions.splice(at, 1);
       if (mended.question !== undefined) questions.push(mended.question);
@@ -308,9 +310,7 @@ const basis = (adjustment: Adjustment, reason: string): Basis => ({
   others: listOtherBases(adjustment),
 });
 
-/**
- * Returns the price basis, where adjusted closes show it: without a split between them, closes are adjusted for splits.
- */
+/** Returns the price basis. Adjusted closes can show it: if they imply no split, closes are adjusted for splits. */
 function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): Basis {
   if (proposal.adjustment !== null) return basis(proposal.adjustment, proposal.reason ?? '');
   const splits = read?.derived?.splits;
@@ -328,7 +328,7 @@ function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Que
   return basis(taken, reason);
 }
 
-/** Returns the first bars of the first name. */
+/** Returns the first bars of the first security. */
 function previewOf(content: MarketContent | undefined): Inspection['preview'] {
   if (content === undefined) return { index: [], columns: [], data: [] };
   const { identifiers, dates, fields } = content;

@@ -46,7 +46,7 @@ export function mend(
   if (encoded !== undefined && isFree('encoding') && mapping.encoding === null) return addEncoding(mapping, encoded);
   const written = mendNumbers(mapping, findings, isFree);
   if (written !== undefined) return written;
-  // Several tables of one security are reported separately: choosing between their rows is not a question of
+  // Several tables of one security give a separate finding; choosing between their rows is not a question of
   // duplicates.
   const repeated =
     isFree('on_duplicate') && of('DUPLICATE_ID').length === 0
@@ -60,7 +60,9 @@ export function mend(
   return wordy.length === 0 ? undefined : removeColumns(mapping, wordy, answers);
 }
 
-/** Accepts repeated rows of one security and date once if they are equal, otherwise the last one. */
+/**
+ * Sets the treatment of repeated rows of a security and date: equal rows are read once, otherwise the last row is read.
+ */
 function mendRepeated(
   mapping: Mapping,
   repeated: Finding,
@@ -96,7 +98,7 @@ function mendRepeated(
 /** Maximum number of securities with conflicts that a question names. */
 const CONFLICTS_NAMED_MAX = 50;
 
-/** Returns the conflicting values of each security, in words. */
+/** Describes the conflicting values of each security. */
 function conflictsIn(conflicts: readonly RowConflict[]): string {
   if (conflicts.length === 0) return '';
   const named = conflicts.slice(0, CONFLICTS_NAMED_MAX).map(({ identifier, rows, date, column, first, other }) => {
@@ -117,7 +119,7 @@ function addEncoding(mapping: Mapping, { file, path }: Finding): Mended {
   };
 }
 
-/** Reads numbers as they turn out to be written. */
+/** Adapts the number format of a mapping to the rejected texts. */
 function mendNumbers(
   mapping: Mapping,
   findings: readonly Finding[],
@@ -140,21 +142,21 @@ function mendNumbers(
     : { mapping: { ...mapping, thousands: ',' }, question: countsQuestion(',', counts) };
 }
 
-/** Returns the column of a finding: the text after its row number, which may contain points (Vol.). */
+/** Returns the column of a finding: the text after its row number. Column names may contain points (Vol.). */
 const columnIn = ({ path }: Finding) => /\[row \d+\]\.(.*)$/.exec(path)?.[1] ?? path.slice(path.indexOf('.') + 1);
 
-/** Explains several rows per day without an identifier column: that column was not recognised. */
+/** Explains several rows per day of a source without an identifier column, which was then not recognised. */
 const ofOneName = (mapping: Mapping) =>
   isNamedWhole(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
 
-/** Counts the problems of some findings, in words. */
+/** Formats the total count of some findings with its noun. */
 function countText(findings: readonly Finding[], one: string, many: string): string {
   const total = findings.reduce((sum, { count = 1 }) => sum + count, 0);
   return `${total} ${total === 1 ? one : many}`;
 }
 
 function addThousands(mapping: Mapping, apart: readonly string[]): Mended {
-  const mark = thousandsIn(apart[0])!; // each has one
+  const mark = thousandsIn(apart[0])!; // each text has a thousands mark
   const name = { ',': 'commas', "'": 'apostrophes', ' ': 'spaces' }[mark];
   return {
     mapping: { ...mapping, thousands: mark },
@@ -168,13 +170,13 @@ function addThousands(mapping: Mapping, apart: readonly string[]): Mended {
   };
 }
 
-/** Excludes columns that contain values other than numbers. Without adjusted closes, nothing is derived from them. */
+/** Ignores columns that contain values other than numbers. If adjusted closes are ignored, no dividends are derived. */
 function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Answers): Mended | undefined {
   const columns = [...new Set(wordy.map(columnIn))];
   const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
-    const at = wordy.find((finding) => columnIn(finding) === adjusted)!; // it is one of the columns
+    const at = wordy.find((finding) => columnIn(finding) === adjusted)!; // `adjusted` is one of these columns
     const question = `Some of ${adjusted} are no finite numbers (${placeOf(at)}): left out, and no dividends are derived.${removeFiles(mapping, wordy)}`;
     if (isAnswered(answers, 'adjusted_close')) return undefined;
     return {
@@ -187,13 +189,13 @@ function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Ans
   return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
 }
 
-/** Describes the location of a finding and its text. */
+/** Formats the location of a finding and its text. */
 function placeOf({ file, path, value }: Finding): string {
   const text = value === undefined ? '' : `, as ${JSON.stringify(String(value).slice(0, 40))}`;
   return `${[file, path].filter((place) => place !== undefined).join(' ')}${text}`;
 }
 
-/** Returns the way out where some files of many are damaged. */
+/** Returns a hint to ignore damaged files if only some of many are damaged. */
 function removeFiles({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
   const files = [...new Set(findings.flatMap(({ file }) => file ?? []))].toSorted();
   if (files.length === 0 || from?.startsWith('file:') !== true) return '';

@@ -4,10 +4,10 @@ import { ask, type ProposalDraft } from './draft.js';
 import type { Question } from './question.js';
 import type { Sample } from './sample.js';
 
-/** A mark before three digits is ambiguous: 1,234 and 1.234 have thousands or decimals. */
+/** Ambiguous numbers with a mark before three digits: in 1,234 and 1.234 the mark separates thousands or decimals. */
 const EITHER = { ',': /^[+-]?[1-9]\d{0,2},\d{3}$/, '.': /^[+-]?[1-9]\d{0,2}\.\d{3}$/ } as const;
 
-/** Minimum share of the texts with a decimal comma for it to be the decimal mark. A note may contain a comma. */
+/** Minimum share of texts with a decimal comma from which the comma is the decimal mark; a note may contain a comma. */
 const COMMAS_MIN = 0.1;
 
 /**
@@ -36,7 +36,7 @@ export function numberMarks(
     draft.mapping.decimal = ',';
     return;
   }
-  const isNumeric = delimiter === undefined && commas.length === 0; // of a database, Parquet or a workbook
+  const isNumeric = delimiter === undefined && commas.length === 0; // numeric cells of a database, Parquet or a workbook
   const isPoint = decimal === '.' || withPoint.length > 0 || delimiter === ',' || isNumeric;
   if (isPoint) {
     const mark = texts.map(thousandsIn).find((each) => each !== undefined);
@@ -59,7 +59,7 @@ export function numberMarks(
 const numbersIn = (cells: readonly (Cell | undefined)[]) =>
   cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
 
-/** Reads currency signs and units and reports it: the currency of a sign must be declared elsewhere. */
+/** Reads currency signs and units and reports this in a question; the currency itself must be declared elsewhere. */
 function readUnits(draft: ProposalDraft, texts: readonly string[]): void {
   const first = texts.find((text) => unitsIn(text) !== undefined);
   if (first === undefined) return;
@@ -69,7 +69,7 @@ function readUnits(draft: ProposalDraft, texts: readonly string[]): void {
 
 /** Returns the question about numbers such as $14.82 and 59.83M. */
 export function unitsQuestion(text: string): Question {
-  const { exponent, money } = unitsIn(text)!; // asked of such alone
+  const { exponent, money } = unitsIn(text)!; // asked only about numbers with signs or units
   const sign = money === '' ? '' : ` The sign ${money} declares no currency: that is the store's.`;
   const unit =
     exponent === '' ? '' : ` K, M, B and T are thousands to trillions (10${exponent.replace('e', '^')} here).`;
@@ -83,8 +83,8 @@ export function unitsQuestion(text: string): Question {
 }
 
 /**
- * Recognises share counts whose points separate thousands, such as 58.490 next to 14.82: every point separates
- * thousands, and no number without a point is larger.
+ * Recognises share counts with points between thousands, such as 58.490 next to 14.82: every point separates thousands,
+ * and no number without a point is larger.
  */
 export function countMarks(draft: ProposalDraft, cells: readonly (Cell | undefined)[]): void {
   if (draft.mapping.decimal === ',' || (draft.mapping.thousands ?? null) !== null) return;
@@ -96,7 +96,7 @@ export function countMarks(draft: ProposalDraft, cells: readonly (Cell | undefin
   ask(draft, countsQuestion('.', grouped));
 }
 
-/** Returns the question about shares written as 58,490 or 58.490. A number with two marks answers it. */
+/** Returns the question about share counts written as 58,490 or 58.490. A number with two marks answers it. */
 export function countsQuestion(mark: ',' | '.', texts: readonly string[]): Question {
   const name = mark === ',' ? 'comma' : 'point';
   return {

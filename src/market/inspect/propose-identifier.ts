@@ -5,10 +5,10 @@ import { ask, isPlainNumber, textsOf, type ProposalDraft } from './draft.js';
 import { roleOf } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
 
-/** A long table and the other tables. */
+/** A long table with its header, and the other tables. */
 interface Tables {
   readonly header: readonly string[];
-  /** Column of the days. */
+  /** Name of the date column. */
   readonly date: string;
   readonly column: (name: string) => readonly (Cell | undefined)[];
   readonly samples: readonly Sample[];
@@ -16,8 +16,8 @@ interface Tables {
 }
 
 /**
- * Proposes the source of the identifier: a column, a cell above the header, or the file names. Returns false if there
- * is none.
+ * Proposes the source of the identifier: a column, a cell above the header, or the file names. Returns false if no
+ * source is found.
  */
 export function proposeIdentifier(draft: ProposalDraft, named: string | undefined, tables: Tables): boolean {
   if (/^(file|heading):/.test(draft.answers.identifier_from ?? '')) return true;
@@ -27,15 +27,15 @@ export function proposeIdentifier(draft: ProposalDraft, named: string | undefine
     );
   if (draft.answers.identifier_from !== undefined || !isKeptByFile(named, tables.column(named), tables.samples))
     return true;
-  const { identifier: _written, ...others } = draft.mapping.columns!; // set with the roles
+  const { identifier: _written, ...others } = draft.mapping.columns!; // set together with the roles
   if (identifierFromFiles(draft, tables)) draft.mapping.columns = others;
   return true;
 }
 
-/** Columns of texts that are not identifiers: currency, exchange, or attributes of a security. */
+/** Matches headings of text columns that are not identifiers: currency, exchange, or attributes of a security. */
 const NO_NAMES = /curr|w(ä|ae)hrung|devise|exchange|b(ö|oe)rse|sector|industry|country|type|status|exdiv/i;
 
-/** Change in percent, which is not an identifier. */
+/** Matches a change in percent, which is not an identifier. */
 const PERCENT = /^[+-]?[\d.,]+ ?%$/;
 
 /**
@@ -52,7 +52,7 @@ function identifierFromTexts(draft: ProposalDraft, { header, date, column, sampl
       (each) =>
         each !== '' &&
         roleOf(each) === undefined &&
-        !Object.values(draft.mapping.columns!).includes(each) && // set with the roles
+        !Object.values(draft.mapping.columns!).includes(each) && // set together with the roles
         !NO_NAMES.test(each) &&
         isWorded(column(each)) &&
         !texts(each).some((text) => PERCENT.test(text)) &&
@@ -76,13 +76,13 @@ export const isWorded = (cells: readonly (Cell | undefined)[]) =>
   cells.some((cell) => textIn(cell) !== null) && !cells.some(isPlainNumber);
 
 /**
- * Returns true if a column with an identifier heading contains no identifiers: each file is one security, and the
- * column has its company name.
+ * Returns true if a column with an identifier heading contains no valid identifiers: each file contains one security,
+ * and the column its company name.
  */
 const isKeptByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
   samples.length > 1 && roleOf(name) === 'identifier' && cells.every((cell) => !isAssetIdentifier(textIn(cell) ?? ''));
 
-/** Proposes the rows above the header if they state the identifier in every table: `Security | AAPL US Equity`. */
+/** Proposes a label above the header if it states the identifier in every table: `Security | AAPL US Equity`. */
 function identifierFromHeading(draft: ProposalDraft, { samples }: Tables): boolean {
   const { skip_rows: above = 0 } = draft.mapping;
   const headings = samples.map(({ rows }) => rows.slice(0, above).map(textsOf));
@@ -98,15 +98,17 @@ function removeColon(label: string): string {
   return text.endsWith(':') ? text.slice(0, -1).trimEnd() : text;
 }
 
-/** Default names of sheets in Excel, in several languages. */
+/** Matches default sheet names of Excel in several languages. */
 const UNNAMED_SHEET = /^(sheet|tabelle|blatt|feuil|hoja|foglio|blad|ark|planilha|arkusz) ?\d+$/i;
 
-/** Returns true if a file name looks like a ticker: AAPL, BRK-B, ^GSPC; not data, prices or EXPORT. */
+/**
+ * Returns true if a file name looks like a ticker, such as AAPL, BRK-B or ^GSPC, and not like data, prices or EXPORT.
+ */
 const isLikeTicker = (name: string) =>
   /^[A-Z0-9^][A-Z0-9.^=-]{0,11}$/.test(name) &&
   !/^(DATA|PRICES?|EXPORT|TABLE|MARKET|HISTORY|DOWNLOAD|CLOSES?)/.test(name);
 
-/** Proposes the file names if no column contains the identifier. Parts common to all names are omitted. */
+/** Proposes the file names if no column contains the identifier. Parts common to all names are removed. */
 function identifierFromFiles(draft: ProposalDraft, { date, column, samples, namedBy }: Tables): boolean {
   if (namedBy === null) return false;
   const names = samples.map(({ name }) => name);
@@ -136,7 +138,7 @@ function identifierFromFiles(draft: ProposalDraft, { date, column, samples, name
   return true;
 }
 
-/** Suffixes that vendors add to the name of an instrument: Stooq, Investing.com. */
+/** Matches suffixes that vendors add to the name of an instrument: Stooq, Investing.com. */
 const ENDINGS_OF_ONE = /(_[a-z]{2}_d| (?:Historical Data|Stock Price History)(?: \(\d+\))?)\.csv$/;
 
 function commonPattern(names: readonly string[], namedBy: NamedBy): string {
@@ -151,7 +153,7 @@ function commonPattern(names: readonly string[], namedBy: NamedBy): string {
   const reverse = (text: string) => [...text].toReversed().join('');
   const before = names.reduce(shared);
   const after = reverse(names.map(reverse).reduce(shared));
-  // Letters that all identifiers share belong to them, so a pattern begins and ends at a separator.
+  // Letters common to all identifiers belong to the identifiers, so a pattern begins and ends at a separator.
   const prefix = /^.*[_\-. ]/.exec(before)?.[0] ?? '';
   const suffix = /[_\-. ].*$/.exec(after)?.[0] ?? '';
   return `${prefix}{identifier}${suffix}`;

@@ -16,7 +16,10 @@ import { numberMarks } from './number-marks.js';
 import { FIELD_ROLES, roleOf, rolesOf } from './roles.js';
 import type { Sample } from './sample.js';
 
-/** Returns a table of two levels: two header rows, or columns that are pairs. */
+/**
+ * Proposes a mapping for a table with two header levels: two header rows, or columns named by pairs. Returns false if
+ * the table has another form.
+ */
 export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
   const pairs = fieldLevelsOf(textsOf(sample.rows[0]!));
   if (pairs !== undefined) {
@@ -47,8 +50,8 @@ export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
 }
 
 /**
- * Returns true if a row above the fields is the last of a heading, a label and its value such as `Currency | USD`, and
- * not a row of identifiers.
+ * Returns true if the row above the fields is the last row of a preamble, a label with its value such as `Currency |
+ * USD`, instead of a row of identifiers.
  */
 const isHeading = ([label = '', ...values]: readonly string[], [date = '', ...fields]: readonly string[]) =>
   label !== '' &&
@@ -63,7 +66,7 @@ interface Levels {
   readonly date: string | undefined;
   readonly skip: number;
   readonly body: Sample['rows'];
-  /** Position of the days. */
+  /** Position of the date column. */
   readonly at: number;
 }
 
@@ -102,7 +105,10 @@ function levels(draft: ProposalDraft, { fields, sample, date, skip, body, at }: 
   return true;
 }
 
-/** Returns the cells after the first, except columns with the same heading, which are days next to each security. */
+/**
+ * Returns the cells after the first, without cells equal to it, which are the headings of day columns next to each
+ * security.
+ */
 const behindDate = ([date, ...row]: readonly string[]) => row.filter((text) => text !== date);
 
 const shareOfFields = (row: readonly string[]) => {

@@ -19,7 +19,7 @@ import { isWorded, proposeIdentifier } from './propose-identifier.js';
 import { findNearRole, roleOf, rolesOf, type Role } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
 
-/** Returns a row a name and date. */
+/** Proposes a mapping for a table with one row per security and date. Returns false if the table has another form. */
 export function proposeLong(
   draft: ProposalDraft,
   sample: Sample,
@@ -81,17 +81,17 @@ export function proposeLong(
   );
   const counts = header.filter((name) =>
     Object.entries(draft.mapping.columns!).some(([field, from]) => COUNTS.has(field) && from === name),
-  ); // as above
+  ); // set above
   countMarks(draft, counts.flatMap(column));
   if (draft.recognisedAs === null) draft.confidence = 'likely';
   return true;
 }
 
-/** Returns true if a mapping reads a field of bars from a column. */
+/** Returns true if the mapping reads a bar field from a column. */
 const isOfBar = ({ columns = {}, adjusted_close: adjusted }: ProposalDraft['mapping'], name: string) =>
   name === adjusted || Object.values(columns).includes(name);
 
-/** Uses adjusted closes for dividends, and reports a separate dividend column of the vendor. */
+/** Derives dividends from adjusted closes, and reports a separate dividend column of the vendor. */
 function adjustedBeside(draft: ProposalDraft, adjusted: string, own: string | undefined): void {
   draft.mapping.adjusted_close = adjusted;
   if (own === undefined) return;

@@ -8,13 +8,13 @@ import { numberMarks } from './number-marks.js';
 import { FIELD_ROLES, roleOf } from './roles.js';
 import type { Sample } from './sample.js';
 
-/** Headings of a column of days: Parquet stores the index of a frame last. */
+/** Matches headings of a date column. Parquet stores the index of a data frame last. */
 const INDEX = /^(__index_level_\d+__|date|dates|datetime|datum|index)$/i;
 
-/** Headings that pandas gives to a row counter after writing or resetting twice. */
+/** Matches headings that pandas gives to a row counter after repeated writing or resetting of the index. */
 const COUNTER = /^(|unnamed: \d+|index|level_\d+)$/i;
 
-/** Returns true if a column counts rows: 0, 1, 2, under a heading that is not an identifier. */
+/** Returns true if a column counts rows (0, 1, 2) under a heading that is not an identifier. */
 function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: number): boolean {
   if (!COUNTER.test(textIn(header[i])?.trim() ?? '')) return false;
   const counts = body.map((row) => (textIn(row[i]) === null ? Number.NaN : Number(row[i])));
@@ -23,11 +23,11 @@ function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: numb
 }
 
 /**
- * Returns the position of the day column: before the identifiers, possibly after a row counter, or after them;
+ * Returns the position of the date column: before the identifiers, possibly after a row counter, or after them;
  * undefined if there is none.
  */
 function dayColumn(draft: ProposalDraft, header: Sample['rows'][number], body: Sample['rows']): number | undefined {
-  const row = body[0]!; // a header has a row below
+  const row = body[0]!; // the caller checks that there is a row
   const last = row.length - 1;
   if (isDay(draft.answers, row[0])) return 0;
   const first = header.findIndex((_, i) => !isCounter(header, body, i));
@@ -35,7 +35,10 @@ function dayColumn(draft: ProposalDraft, header: Sample['rows'][number], body: S
   return last > 0 && isDay(draft.answers, row[last]) && INDEX.test(textIn(header[last]) ?? '') ? last : undefined;
 }
 
-/** Dates down, names across. */
+/**
+ * Proposes a mapping for a table with one row per day and one column per security. Returns false if the table has
+ * another form.
+ */
 export function proposeWide(draft: ProposalDraft, sample: Sample, samples: readonly Sample[]): boolean {
   if (draft.answers.layout === 'long') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
@@ -87,12 +90,15 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
   return true;
 }
 
-/** Rows between the names and the first day: their codes, currencies, types of data. */
+/**
+ * Maximum number of attribute rows between the identifiers and the first day, such as codes, currencies and types of
+ * data.
+ */
 const TERMS_MAX = 4;
 
 /**
- * Returns the row with the identifiers. If rows of attributes are below it, as in Datastream files, this is the last
- * row with an identifier label.
+ * Returns the row with the identifiers. If attribute rows are below it, as in Datastream files, this is the last row
+ * with an identifier label.
  */
 function namesAbove(rows: Sample['rows'], at: number): number {
   const label = (i: number) => textIn(rows[i]?.[0]) ?? '';
@@ -103,16 +109,18 @@ function namesAbove(rows: Sample['rows'], at: number): number {
   return at;
 }
 
-/** Minimum number of bar fields in a header for its columns to be fields. OPEN and LOW alone are two companies. */
+/**
+ * Minimum number of bar fields in a header for its columns to count as fields. OPEN and LOW alone may be two companies.
+ */
 const BAR_FIELDS_MIN = 3;
 
-/** Returns true if columns are the bar fields of one security. */
+/** Returns true if the columns are bar fields of one security. */
 function isOfBars(names: readonly string[]): boolean {
   const fields = new Set(names.map(roleOf).filter((role) => FIELD_ROLES.includes(role as never)));
   return fields.size >= BAR_FIELDS_MIN || (names.length <= COLUMNS_OF_BARS_MAX && names.some(isVolume));
 }
 
-/** Columns of a table of bars, more or less. */
+/** Maximum number of columns of a table that counts as bars of one security because it has a volume column. */
 const COLUMNS_OF_BARS_MAX = 12;
 
 const isVolume = (name: string) => roleOf(name) === 'VOLUME' && name.length > 5;
@@ -124,7 +132,7 @@ function leaveCounters(draft: ProposalDraft, names: readonly string[]): void {
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 
-/** Asks for the field of wide tables if file names do not state it. */
+/** Asks for the field of wide tables whose file names do not state it. */
 function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>>, samples: readonly Sample[]): void {
   if (draft.answers.fields !== undefined) return;
   const unknown = samples.filter(({ name }) => !Object.hasOwn(fields, name));
@@ -143,7 +151,8 @@ function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>
       field: 'field',
       question: 'The table does not name the field of its numbers; CLOSE is assumed.',
       taken: 'CLOSE',
-      // A store must have closes, so a single table without a field name can only be closes.
+      // Returns the fields of tables by name. A store must have closes, so a single table without a field name can only
+      // contain closes.
       required: samples.length > 1 || report !== undefined,
       others: FIELD_ROLES.filter((role) => role !== 'CLOSE' && role !== 'adjusted'),
     });

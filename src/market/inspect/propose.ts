@@ -12,17 +12,17 @@ export type Confidence = 'sure' | 'likely' | 'unsure';
 export interface Proposal {
   readonly mapping: Mapping;
   readonly adjustment: Adjustment | null;
-  /** Reason for the adjustment; null if there is none. */
+  /** Reason for the adjustment; null without an adjustment. */
   readonly reason: string | null;
   readonly recognisedAs: string | null;
-  /** Confidence, assuming that no question is open. */
+  /** Confidence, assuming that every question is answered. */
   readonly confidence: Exclude<Confidence, 'unsure'>;
   readonly questions: readonly Question[];
 }
 
 /**
  * Proposes a mapping for tables; undefined if they contain no recognisable market.
- * @param answers the questions already answered
+ * @param answers to questions that are already answered
  */
 export function proposeMapping(
   samples: readonly Sample[],
@@ -37,8 +37,8 @@ export function proposeMapping(
   const tables = { read, filled, dated, namedBy };
   const own = proposalFrom(first, tables, answers);
   if (own !== undefined && (own.mapping.layout === 'long' || Object.keys(own.mapping.fields).length > 0)) return own;
-  // A table of many securities may come with other tables by day, such as an index: the table with identifiers is the
-  // market.
+  // A table of many securities may be accompanied by other tables with days, such as an index; the market is the table
+  // with identifiers.
   const long = later
     .map((sample) => proposalFrom(sample, tables, answers))
     .find((each) => each?.mapping.layout === 'long' && each.mapping.columns.identifier !== undefined);
@@ -54,7 +54,7 @@ interface Tables {
   readonly namedBy: NamedBy;
 }
 
-/** Returns a proposal from one table for all. */
+/** Proposes a mapping for all tables from one of them; undefined if its form is unknown. */
 function proposalFrom(
   sample: Sample,
   { read: samples, filled, dated, namedBy }: Tables,
@@ -99,7 +99,7 @@ function foreignTo(
   return samples.filter(isForeign).map(({ name }) => name);
 }
 
-/** Excludes tables without days, or with days but without identifiers: notes, lists of securities. */
+/** Ignores tables without days, or with days but without identifiers, such as notes and lists of securities. */
 function leaveOut(draft: ProposalDraft, names: readonly string[], lacking: string): void {
   draft.mapping.ignore = [...(draft.mapping.ignore ?? []), ...names];
   const question = `${lacking} in ${names.join(', ')}: ignored.`;
@@ -109,7 +109,7 @@ function leaveOut(draft: ProposalDraft, names: readonly string[], lacking: strin
 /** Returns a mapping in which answers replace recognised values. */
 export function applyAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...answers }: Answers): Mapping {
   const said = Object.fromEntries(Object.entries(answers).filter(([, value]) => value !== undefined));
-  // Excluded columns are added to the ignored columns of a vendor's tables.
+  // Answers add to the ignored columns of the vendor and do not replace them.
   const ignore = [...new Set([...(mapping.ignore ?? []), ...(answers.ignore ?? [])])];
   return Mapping.parse({ ...mapping, ...said, ignore, columns: { ...mapping.columns, ...answers.columns } });
 }
@@ -118,5 +118,5 @@ function adjustmentOf({ answers, adjustment, reason }: ProposalDraft): Pick<Prop
   return answers.adjustment === undefined ? { adjustment, reason } : stateAdjustment(answers.adjustment);
 }
 
-/** Returns the adjustment that the client states. */
+/** Returns the adjustment stated by the client, with its reason. */
 export const stateAdjustment = (adjustment: Adjustment) => ({ adjustment, reason: 'It is given.' });

@@ -10,11 +10,11 @@ export interface Question {
   readonly question: string;
   /** Assumption until the question is answered; null if there is none. */
   readonly taken: string | null;
-  /** The known alternatives. */
+  /** Known alternatives. */
   readonly others: readonly string[];
   /** True if the data must not be read before the question is answered. */
   readonly required: boolean;
-  /** Securities whose rows of one date differ, if the question is about them. */
+  /** Securities with different rows for one date, if the question is about duplicates. */
   readonly conflicts?: readonly RowConflict[];
 }
 
@@ -27,7 +27,7 @@ export type Answers = { readonly [Field in keyof Mapping]?: Mapping[Field] | und
 export interface Basis {
   readonly adjustment: Adjustment;
   readonly reason: string;
-  /** The meaning of each alternative. */
+  /** Alternatives with their meanings. */
   readonly others: readonly { readonly adjustment: Adjustment; readonly meaning: string }[];
 }
 
@@ -37,7 +37,7 @@ const MEANINGS: Readonly<Record<Adjustment, string>> = {
   total: 'closes are adjusted for splits and dividends',
 };
 
-export const ADJUSTMENTS = Object.keys(MEANINGS) as readonly Adjustment[]; // its own keys
+export const ADJUSTMENTS = Object.keys(MEANINGS) as readonly Adjustment[]; // the keys of the object are adjustments
 
 /** Returns the other price bases. */
 export const listOtherBases = (adjustment: Adjustment): Basis['others'] =>

@@ -12,7 +12,7 @@ export type Role =
   | 'SHARES_OUTSTANDING'
   | 'adjusted';
 
-/** Names that vendors give to columns, letters and digits only. If several are present, the first is used. */
+/** Names that vendors use for columns, reduced to letters and digits. If several are present, the first is used. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {
   date: [
     'date',
@@ -149,7 +149,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     'laag',
     'tradelow',
   ],
-  // German tables with a column of pieces use Volumen for the turnover in money.
+  // German tables with a column Stück use Volumen for the turnover in money
   VOLUME: [
     'volume',
     'vol',
@@ -172,7 +172,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
   adjusted: ['adjclose', 'adjustedclose', 'closeadj', 'adjustedcloseprice', 'adjprice', 'priceadjusted'],
 };
 
-/** Fields of a bar, in which two header rows are recognised. */
+/** Roles of bar fields, by which two header rows are recognised. */
 export const FIELD_ROLES = [
   'CLOSE',
   'OPEN',
@@ -188,10 +188,10 @@ const simplify = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/
 /** Returns the role of a column name; undefined if it is unknown. */
 export function roleOf(name: string): Role | undefined {
   const text = simplify(name);
-  return (Object.keys(NAMES) as Role[]).find((role) => NAMES[role].includes(text)); // its own keys
+  return (Object.keys(NAMES) as Role[]).find((role) => NAMES[role].includes(text)); // the keys of the object are roles
 }
 
-/** Returns the column of each role that a header has. */
+/** Returns the column of each role in a header. */
 export function rolesOf(header: readonly string[]): Partial<Record<Role, string>> {
   const result: Partial<Record<Role, string>> = {};
   for (const role of Object.keys(NAMES) as Role[]) {
@@ -201,7 +201,7 @@ export function rolesOf(header: readonly string[]): Partial<Record<Role, string>
   return result;
 }
 
-/** Returns a column that is called nearly like one of a role. */
+/** Returns a column with a name similar to a name of a role. */
 export function findNearRole(role: Role, header: readonly string[]): string | undefined {
   const free = header.filter((column) => simplify(column).length > 2 && roleOf(column) === undefined);
   for (const name of NAMES[role].slice(0, 2)) {

@@ -15,12 +15,12 @@ import type { SourceFile } from '../formats/source-file.js';
 import { describeUnreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
 
-/** The first rows of a table, the header among them. */
+/** First rows of a table, including its header. */
 export interface Sample {
   /** Name of the file, sheet or table. */
   readonly name: string;
   readonly rows: readonly (readonly (Cell | undefined)[])[];
-  /** Delimiter between the cells of a text file. */
+  /** Delimiter of a text file. */
   readonly delimiter?: string | undefined;
   /** Columns that were the index of a pandas frame. */
   readonly index?: readonly string[] | undefined;
@@ -29,30 +29,30 @@ export interface Sample {
 /** Most frequent encoding of text that is not UTF-8. */
 export const USUAL_ENCODING: TextEncoding = 'windows-1252';
 
-/** Returns true if a finding reports another text encoding. */
+/** Returns true if a finding suggests a different text encoding. */
 export const isOfEncoding = ({ code, accepted }: Finding): boolean =>
   code === 'UNREADABLE_FILE' && accepted?.includes(USUAL_ENCODING) === true;
 
-/** Origin of table names: files or sheets; null if names cannot state an identifier. */
+/** Origin of table names: files or sheets; null if names cannot contain an identifier. */
 export type NamedBy = 'file' | 'sheet' | null;
 
-/** Number of rows of a table in a sample: more than a preamble, a header and a month of days. */
+/** Number of sampled rows of a table: more than a preamble, a header and a month of days. */
 export const SAMPLE_ROWS = 60;
 
-/** Number of tables in a sample, because the tables of one vendor are similar. */
+/** Number of sampled tables; the tables of one vendor are similar. */
 export const SAMPLE_TABLES = 8;
 
-/** Thrown when enough rows were read. */
+/** Thrown to stop reading when enough rows have been read. */
 class Enough extends Error {}
 
-/** Facts about files that are known beforehand. */
+/** Properties of files that are known in advance. */
 interface SampleTerms {
   readonly encoding: TextEncoding | null;
-  /** Sheets that are ignored. */
+  /** Names of ignored sheets. */
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** Reads the first rows of files, all of one kind. Problems of a file are reported. */
+/** Reads the first rows of files of one format. Problems of a file are reported. */
 export async function sampleFiles(
   files: readonly SourceFile[],
   problems: Problems,
@@ -69,7 +69,7 @@ export async function sampleFiles(
   return samples;
 }
 
-/** Selects some of the files, from the first to the last. */
+/** Selects files at even distances, including the first and the last. */
 function spread<T>(files: readonly T[]): readonly T[] {
   if (files.length <= SAMPLE_TABLES) return files;
   return Array.from(
@@ -80,7 +80,7 @@ function spread<T>(files: readonly T[]): readonly T[] {
 
 type Rows = Omit<Sample, 'name'>;
 
-/** Reads rows of a text file. A file that is not UTF-8 is read as windows-1252 if no encoding is specified. */
+/** Reads rows of a text file; if it is not UTF-8 and no encoding is specified, as windows-1252. */
 async function textRows(file: SourceFile, problems: Problems, terms: SampleTerms): Promise<Rows> {
   const result = createProblems();
   const rows = await readEncodedRows(file, result, terms);
@@ -130,7 +130,7 @@ function delimiterIn({ bytes, starts, ends, cells }: CsvRecord): string | undefi
   return /[,;\t|]/.exec(String.fromCharCode(...bytes.subarray(ends[0], starts[1])))?.[0];
 }
 
-/** Undefined, with a finding, where the file cannot be read. */
+/** Reads the first rows of a Parquet file; undefined, with a finding, if the file cannot be read. */
 async function parquetRows(file: SourceFile, duck: DuckDb, problems: Problems): Promise<Rows | undefined> {
   try {
     return { rows: await findFirstRows(file, duck), index: await pandasIndex(file, duck) };
@@ -150,20 +150,20 @@ async function findFirstRows(file: SourceFile, { connection }: DuckDb): Promise<
   return [names, ...read.getRows().map((row) => row.map(cellOf))];
 }
 
-/** Names of the index in the pandas metadata of a frame; an index of positions has none. */
+/** Returns the index columns in the pandas metadata of a data frame; none for an index of positions. */
 function indexIn(metadata: string): readonly string[] {
   try {
     const { index_columns: index } = JSON.parse(metadata) as { readonly index_columns?: unknown };
     return Array.isArray(index) ? index.filter((column) => typeof column === 'string') : [];
   } catch {
-    return []; // nothing there, or not as pandas writes it
+    return []; // no metadata, or not written by pandas
   }
 }
 
 /** Maximum size in bytes of the pandas metadata: about a thousand columns. */
 const PANDAS_BYTES_MAX = 1 << 20;
 
-/** Returns columns that pandas recorded as the index of the frame; none if pandas did not write the file. */
+/** Returns columns that pandas recorded as the index of the data frame; none if pandas did not write the file. */
 async function pandasIndex({ path }: SourceFile, { connection }: DuckDb): Promise<readonly string[]> {
   const metadata = `SELECT decode(value) FROM parquet_kv_metadata(${sqlText(path)})`;
   const read = await connection.runAndReadAll(
@@ -172,15 +172,15 @@ async function pandasIndex({ path }: SourceFile, { connection }: DuckDb): Promis
   return indexIn(String(read.getRows()[0]?.[0] ?? ''));
 }
 
-/** Tables of the market in the body of an import: the names of all, and the first rows of some. */
+/** Market tables in the body of an import: the names of all tables, and the first rows of some. */
 export interface ContentSample {
   readonly names: readonly string[];
   readonly samples: readonly Sample[];
 }
 
 /**
- * Returns the first rows of the market's tables of an import. Problems of a workbook among others are reported. @throws
- * ZipFault, XmlFault, WorkbookFault, CsvFault
+ * Returns the first rows of the market tables of an import. Problems of individual workbooks in an archive are
+ * reported. @throws ZipFault, XmlFault, WorkbookFault, CsvFault
  */
 export async function sampleContent(
   format: 'xlsx' | 'csv' | 'csv.zip',
@@ -207,7 +207,10 @@ async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   return samples.filter(({ rows }) => rows[0]!.length > 0);
 }
 
-/** As in folders, workbooks are inspected if no text file belongs to the market. */
+/**
+ * Reads the first rows of an archive. As in folders, workbooks are inspected only if no text file belongs to the
+ * market.
+ */
 async function sampleArchive(
   { format, bytes }: { readonly format: 'csv' | 'csv.zip'; readonly bytes: Uint8Array },
   problems: Problems,
@@ -229,7 +232,7 @@ async function sampleArchive(
   return { names: chosen.map(({ name }) => baseOf(name)), samples };
 }
 
-/** Returns the first rows of the only sheet of a workbook; undefined, with a finding, where it cannot be read. */
+/** Returns the first rows of the only sheet of a workbook; undefined, with a finding, if it cannot be read. */
 async function workbookRows(
   { name }: ZipMember,
   problems: Problems,
@@ -252,7 +255,7 @@ async function workbookRows(
   return { rows };
 }
 
-/** Works like `textRows`. */
+/** Reads rows of a text file in an archive like `textRows`. */
 async function memberRows(member: ZipMember, encoding: TextEncoding | null): Promise<Rows> {
   const rows: (readonly (Cell | undefined)[])[] = [];
   let delimiter: string | undefined;

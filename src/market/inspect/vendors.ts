@@ -2,16 +2,16 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Question } from './question.js';
 
-/** A vendor's table, recognised by its columns. */
+/** Format of a vendor's tables, recognised by its columns. */
 export interface Vendor {
   readonly name: string;
-  /** Columns that together no other vendor has, in lower case. */
+  /** Columns that together identify the vendor, in lower case. */
   readonly columns: readonly string[];
   /** Pattern of the file name, if the columns alone are not sufficient. */
   readonly file?: RegExp;
-  /** The part of the mapping that column headings do not imply. */
+  /** Part of the mapping that column headings do not imply. */
   readonly mapping: Partial<Mapping>;
-  /** Price basis of its closes; null if the vendor has several. */
+  /** Price basis of closes; null if the vendor supplies several. */
   readonly adjustment: MarketData['adjustment'] | null;
   /** Questions that only the user can answer. */
   readonly questions: readonly Question[];
@@ -34,12 +34,12 @@ const YFINANCE: Question = {
   required: false,
 };
 
-/** Columns of Yahoo Finance other than prices. */
+/** Non-price columns of Yahoo Finance. */
 const YAHOO_BESIDE = ['Dividends', 'Stock Splits', 'Capital Gains', 'Repaired?'];
 
 /**
- * Returns the question about closes that are not adjusted for splits and dividends. @param factors columns of the
- * vendor that contain the factors
+ * Returns the question about closes that are not adjusted for splits and dividends.
+ * @param factors columns of the vendor with adjustment factors
  */
 const asTraded = (factors: string): Question => ({
   field: 'adjustment',
@@ -217,7 +217,10 @@ export const VENDORS: readonly Vendor[] = [
   },
 ];
 
-/** Returns the vendor of a table. @param names of its columns, or of the fields that two header rows name */
+/**
+ * Returns the vendor of a table; undefined if it is unknown. @param names of its columns, or of the fields in two
+ * header rows
+ */
 export function vendorOf(names: readonly string[], file: string): Vendor | undefined {
   const held = new Set(names.map((name) => name.trim().toLowerCase()));
   return VENDORS.filter(

@@ -8,24 +8,29 @@ import type { DividendError } from '../content/dividend-errors.js';
 import { removeEmptyLines, type Panels } from '../panels/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
-/** Rounding rules of vendors to try: rounding once, after every dividend, or from unrounded closes. */
+/**
+ * Rounding rules of vendors that are tried in turn: one rounding, a rounding after every dividend, or rounding of
+ * unrounded closes.
+ */
 const ROUNDINGS = [
   ...[1, 2, 4, 8].map((times) => ({ relative: times * SINGLE_PRECISION, units: 0 })),
   { relative: SINGLE_PRECISION, units: 1 },
 ] as const;
 
-/** Maximum cash that may be paid on the day of a split, as a fraction of the price. */
+/** Maximum cash on the day of a split, as a fraction of the price. */
 const SPLIT_CASH_MAX = 0.05;
 
-/** Largest amount, as a fraction of the price, that does not count as a dividend: adjusted closes are rounded. */
+/**
+ * Maximum amount, as a fraction of the price, that does not count as a dividend, because adjusted closes are rounded.
+ */
 const NO_DIVIDEND = 1e-6;
 
-/** Share of the previous price from which a dividend is suspect, as is a price move without an action. */
+/** Fraction of the previous price from which a dividend is suspect, like a price move without an action. */
 const LARGE_DIVIDEND = 0.5;
 
-/** Coarsest unit that a dividend is rounded to where prices have more decimals: the cent. */
+/** Minimum number of decimals to which a dividend is rounded if prices have more decimals: cents. */
 const CASH_DECIMALS = 2;
-/** Decimals up to which a dividend is rounded: all of a price of a few digits. */
+/** Maximum number of decimals to which a dividend is rounded: the full precision of a price with few digits. */
 const CASH_DECIMALS_MAX = 15;
 
 /** Interval of numbers consistent with rounding. */
@@ -34,25 +39,25 @@ interface Range {
   readonly high: number;
 }
 
-/** Closes of one security on the days that have both kinds. */
+/** Closes and adjusted closes of one security, on the days with both. */
 interface Closes {
   readonly days: readonly Day[];
   readonly close: readonly number[];
   readonly adjusted: readonly number[];
-  /** Adjusted closes of 0 or less, with their days. */
+  /** Days with adjusted closes of 0 or less. */
   readonly refused: readonly (readonly [day: Day, adjusted: number])[];
 }
 
 /** A plateau: days on which the adjusted close is a constant multiple of the close. */
 interface Plateau {
-  /** Position of its first day. */
+  /** Position of the first day of the plateau. */
   readonly from: number;
   readonly factor: Range;
-  /** Rounding of the adjusted close of its first day, relative. */
+  /** Relative rounding of the adjusted close of the first day. */
   readonly rounding: number;
 }
 
-/** Panels without their adjusted closes, and the actions derived from these. */
+/** Panels without adjusted closes, and the actions derived from the adjusted closes. */
 export interface DerivedMarket {
   readonly panels: Panels;
   readonly actions: readonly CorporateAction[];
@@ -66,10 +71,10 @@ interface NameActions {
 }
 
 /**
- * Derives the cash dividends that were paid, and the splits where closes are as traded. The adjusted close is a
- * constant multiple m of the close between two ex-dates, up to the vendor's rounding. On an ex-date vendors multiply
- * all earlier adjusted closes by 1 - dividend / previous close, so that dividend = previous close x (1 - m before / m
- * after). An unexplained fall of the multiple gives a warning.
+ * Derives cash dividends, and splits if closes are as traded. Between two ex-dates, the adjusted close is a constant
+ * multiple m of the close, up to the vendor's rounding. On an ex-date vendors multiply all earlier adjusted closes by 1
+ * - dividend / previous close, so that dividend = previous close x (1 - m before / m after). An unexplained fall of the
+ * multiple gives a warning.
  * @cost O(days x securities)
  */
 export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
@@ -89,7 +94,7 @@ export function deriveActions(panels: Panels, adjustment: MarketData['adjustment
 }
 
 function closesOf({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
-  const closes = fields.get('CLOSE')!; // every market has it
+  const closes = fields.get('CLOSE')!; // every market has this field
   const held = { days: [] as Day[], close: [] as number[], adjusted: [] as number[] };
   const refusals: (readonly [Day, number])[] = [];
   for (let t = 0; t < dates.length; t++) {
@@ -126,12 +131,12 @@ function actionsOf(
   if (closes.refused.length > 0) problems.warning(refusedOf(identifier, closes.refused));
   const [first, ...steps] = stepsOf(plateausOf(closes, adjustment), adjustment);
   const decimals = Math.min(CASH_DECIMALS, decimalsOf(closes.close) ?? CASH_DECIMALS);
-  // Multiple after the actions so far, within the rounding of all days.
+  // Multiple after the actions so far, consistent with the rounding of all days.
   let factor = first?.factor ?? { low: 1, high: 1 };
   for (const { from, factor: range, split, rounding } of steps) {
     const rise = quotient(range, factor);
     const day = closes.days[from]!;
-    // A dividend on the day of a split is paid on a share after it.
+    // A dividend on the day of a split is paid per share after the split.
     const before = closes.close[from - 1]! / split;
     const cash = { low: before * (1 - split / rise.low), high: before * (1 - split / rise.high) };
     if (cash.high < 0) {
@@ -154,14 +159,14 @@ function actionsOf(
   return { actions, errors };
 }
 
-/** Plateau with the ratio of the split at its beginning; 1 if there is none. */
+/** Plateau with the ratio of the split at its beginning; 1 if there is no split. */
 interface Step extends Plateau {
   readonly split: number;
 }
 
 /**
- * Returns plateaus with their splits. Except for its ratio, a split without cash leaves the multiple unchanged, so that
- * evidence from either side counts for both.
+ * Returns the plateaus with their splits. A split without cash changes the multiple exactly by its ratio, so that the
+ * ranges of both plateaus constrain each other.
  */
 function stepsOf(plateaus: readonly Plateau[], adjustment: MarketData['adjustment']): Step[] {
   const steps = plateaus.map((plateau, i) => {
@@ -187,9 +192,9 @@ function fallOf(identifier: string, day: Day, rise: number): Problem {
   };
 }
 
-/** A dividend above the price would make earlier adjusted closes negative. */
+/** Describes adjusted closes of 0 or less, which a dividend above the price would cause. */
 function refusedOf(identifier: string, refused: Closes['refused']): Problem {
-  const [day, first] = refused[0]!; // there are some
+  const [day, first] = refused[0]!; // the list is not empty
   const last = refused.at(-1)!;
   const through = refused.length === 1 ? '' : ` through ${formatDay(last[0])}`;
   return {
@@ -215,8 +220,8 @@ function largeDividend(
 }
 
 /**
- * Returns the plateaus of a security at the smallest rounding that leaves the fewest unexplained falls of the multiple.
- * Dividends only raise the multiple; rounding changes it in both directions.
+ * Returns the plateaus of a security with the smallest rounding that gives the fewest unexplained falls of the
+ * multiple. Dividends only raise the multiple; rounding changes it in both directions.
  */
 function plateausOf(closes: Closes, adjustment: MarketData['adjustment']): Plateau[] {
   const unit = unitOf(closes.adjusted);
@@ -239,7 +244,7 @@ const isFall = (plateaus: readonly Plateau[], i: number, adjustment: MarketData[
 const isSplit = (plateaus: readonly Plateau[], i: number, adjustment: MarketData['adjustment']) =>
   adjustment === 'none' && splitIn(quotient(plateaus[i]!.factor, plateaus[i - 1]!.factor)) !== 1;
 
-/** Divides days into plateaus on which one multiple fits, each as long as possible. */
+/** Divides days into plateaus, each as long as one multiple fits its days. */
 function plateausWithin(
   { close, adjusted }: Closes,
   relative: number,
@@ -258,7 +263,7 @@ function plateausWithin(
   return plateaus;
 }
 
-/** Returns the simplest split ratio consistent with a rise, with no or little cash; 1 if there is none. */
+/** Returns the simplest split ratio consistent with a rise, with little or no cash; 1 if there is none. */
 function splitIn({ low, high }: Range): number {
   if (high > 1 && low < SPLIT_RATIO_MIN) return 1;
   const alone = SPLIT_RATIOS.find((ratio) => ratio >= low && ratio <= high);
@@ -267,20 +272,20 @@ function splitIn({ low, high }: Range): number {
 
 const middle = ({ low, high }: Range) => (low + high) / 2;
 
-/** Quotients of positive numbers of two ranges. */
+/** Returns the range of quotients of positive numbers in two ranges. */
 const quotient = (above: Range, below: Range): Range => ({ low: above.low / below.high, high: above.high / below.low });
 
 const scale = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
 
-/** Returns the intersection of two adjacent ranges, a single number where rounding separates them. */
+/** Returns the intersection of two ranges; a single number between them if rounding separates them. */
 function common(one: Range, other: Range): Range {
   const low = Math.max(one.low, other.low);
   return { low, high: Math.max(low, Math.min(one.high, other.high)) };
 }
 
 /**
- * Returns the middle of a range, rounded to the fewest decimals, from `decimals` on, that are within the vendor's
- * rounding error.
+ * Returns the middle of a range, rounded to the smallest number of decimals, at least `decimals`, at which the rounding
+ * error is within the error of the vendor.
  */
 function roundedIn(range: Range, { error, decimals }: { readonly error: number; readonly decimals: number }): number {
   const exact = middle(range);

@@ -10,19 +10,19 @@ interface Place {
   readonly row: number;
 }
 
-/** Watches the counts of shares of a market with a decimal comma. */
+/** Observer of the share counts of a market with a decimal comma. */
 interface CountMarks {
   see(field: string, cell: Cell | undefined, place: Place): void;
   report(): void;
 }
 
 /**
- * Warns of share counts with exactly three decimals, such as 58,490 next to 14,82: their comma may separate thousands.
- * Returns undefined if the mapping states the mark or has a decimal point.
+ * Creates warnings about share counts with exactly three decimals, such as 58,490 next to 14,82, in which the comma may
+ * separate thousands. Returns undefined if the mapping states the thousands mark or has a decimal point.
  */
 export function createCountMarks({ decimal, thousands }: Mapping, problems: Problems): CountMarks | undefined {
   if (decimal !== ',' || thousands === ',') return undefined;
-  /** Suspects by field; null if another number of the field has decimals. */
+  /** First suspect count by field; null if the comma of another count of the field is a decimal mark. */
   const suspects = new Map<string, Problem | null>();
 
   function see(field: string, cell: Cell | undefined, { file, row }: Place): void {

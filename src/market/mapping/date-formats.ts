@@ -2,7 +2,7 @@ import { toDay, formatDay, parseDay, type Day } from '#domain/time/days.js';
 import type { EPOCH_FORMATS } from '#domain/documents/mapping.js';
 import { dayIn, type Cell } from '../formats/cells.js';
 
-/** Reads the day in a cell: null if it is empty, undefined if it is not a valid day. */
+/** Function that returns the day in a cell: null if the cell is empty, undefined if it is not a valid day. */
 export type DayReader = (cell: Cell | undefined) => Day | null | undefined;
 
 const SECONDS_PER_DAY = 86_400;
@@ -15,12 +15,12 @@ const UNITS_PER_DAY: Readonly<Record<(typeof EPOCH_FORMATS)[number], number>> = 
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** Two-digit years from here on are of the last century, as POSIX has it. */
+/** First two-digit year of the 20th century, as in POSIX. */
 const CENTURY_FROM = 69;
 
 type Part = 'year' | 'month' | 'day';
 
-/** Digits of a part, at least and at most; a month in letters has none. */
+/** Minimum and maximum number of digits of each token; a month in letters has none. */
 const PARTS: Readonly<Record<string, { readonly part: Part; readonly digits: readonly [number, number] | null }>> = {
   YYYY: { part: 'year', digits: [4, 4] },
   YY: { part: 'year', digits: [2, 2] },
@@ -34,7 +34,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly digits: rea
 /** Maximum length of a text with a day and its time. */
 const TEXT_MAX = 80;
 
-/** Formats that may be proposed, the most common first. If two fit, only the data can decide. */
+/** Formats that may be proposed, the most common first. If several fit, only the data can decide. */
 export const USUAL_FORMATS = [
   'YYYY-MM-DD',
   'YYYYMMDD',
@@ -51,11 +51,11 @@ export const USUAL_FORMATS = [
   'D-M-YYYY',
 ] as const;
 
-/** Returns a reader of days in a format; null means YYYY-MM-DD. Cells that already are dates are used as they are. */
+/** Returns a reader of days in a format; null stands for YYYY-MM-DD. Date cells are returned unchanged. */
 export function dayReader(format: string | null): DayReader {
   if (format === null) return dayIn;
   const read = Object.hasOwn(UNITS_PER_DAY, format)
-    ? epochReader(UNITS_PER_DAY[format as (typeof EPOCH_FORMATS)[number]]) // one of its keys
+    ? epochReader(UNITS_PER_DAY[format as (typeof EPOCH_FORMATS)[number]]) // the key was just tested
     : patternReader(format);
   return (cell) => {
     if (cell === null || cell === undefined) return null;
@@ -92,7 +92,9 @@ function patternReader(format: string): (text: string) => Day | undefined {
   };
 }
 
-/** Returns the number of characters of a text that match a token of a format, as many as possible; 0 if none do. */
+/**
+ * Returns the number of characters at a position that match a token of a format, as many as possible; 0 if none match.
+ */
 function tokenLength(token: string, text: string, at: number): number {
   const known = PARTS[token];
   if (known === undefined) {
@@ -132,7 +134,7 @@ function dayOfParts({
   return parseDay(formatDay(result)) === result && isOn(result, { year, month, day }) ? result : undefined;
 }
 
-/** Returns true if a day is the date from which it was built. 30 February becomes another date. */
+/** Returns true if a day has the year, month and day from which it was computed; 30 February becomes another date. */
 function isOn(found: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
   return formatDay(found) === `${String(year).padStart(4, '0')}-${padTwo(month)}-${padTwo(day)}`;
 }

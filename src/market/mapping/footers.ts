@@ -3,13 +3,13 @@ import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import { cellPath, type Problem, type Problems } from '../tables/problems.js';
 import { textIn, type Cell, type Heading } from '../formats/cells.js';
 
-/** Rows below the last bar of a table that may be a footer: a source, a note, totals. */
+/** Maximum number of rows below the last bar of a table that count as a footer, such as a source, a note or totals. */
 const FOOTER_ROWS_MAX = 10;
 
 /** Maximum number of footer texts in a finding. */
 const QUOTED_MAX = 3;
 
-/** Beginnings of days: names of days and months, or digits. */
+/** Matches the beginning of a day: the name of a weekday or month, or a digit. */
 const LIKE_A_DAY =
   /^(?:\d|(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[.,]?\s*\d)/i;
 
@@ -17,8 +17,8 @@ const LIKE_A_DAY =
 export const isFooterText = (text: string): boolean => !LIKE_A_DAY.test(text);
 
 /**
- * Returns true if a text that fills its row belongs to a footer: it consists of words and is not the beginning of a
- * truncated row.
+ * Returns true if a text that fills its row belongs to a footer: it consists of several words and is not the beginning
+ * of a truncated row.
  */
 const isSentence = (text: string): boolean => isFooterText(text) && /[\s:]/.test(text);
 
@@ -28,9 +28,9 @@ interface Held {
 }
 
 /**
- * Wraps the rows of tables that may end with a footer: up to ten rows below the last bar with words, or nothing,
+ * Wraps the reader of tables that may end with a footer: up to ten rows below the last bar with words, or nothing,
  * instead of a day. A footer is ignored with one warning. If another bar follows, the rows are errors.
- * @param rowsOn creates rows that report to the given problems
+ * @param rowsOn creates a reader that reports to the given problems
  */
 export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems: Problems): MarketRows {
   const { problems: caught, report, catching } = createCatcher(problems);
@@ -40,19 +40,19 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   let table: MarketFile | undefined;
   let hasBars = false;
   let left = 0;
-  /** Number of rows before the table. */
+  /** Number of rows before the current table. */
   let before = 0;
-  /** The current row, if it may belong to a footer. */
+  /** Problems of the current row, if it may belong to a footer. */
   let current: Held[] | null = null;
 
-  /** Reports the held rows as data, because a later row has a bar or another fault, so they are not a footer. */
+  /** Reports the problems of the held rows, which are not a footer because a later row has a bar or another error. */
   function refuseFooter(): void {
     for (const { held } of footer) held.forEach(report);
     footer = [];
     current = null;
   }
 
-  /** Accepts a row as part of the footer, or reports its problems. */
+  /** Holds a row as part of the footer, or reports its problems. */
   function settle(held: Held[], text: string | undefined, counted: number): void {
     const mayBe = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
     if (mayBe) {
@@ -72,7 +72,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
     [footer, current, hasBars] = [[], null, false];
   }
 
-  /** Returns true if a text is the number of rows above it, as at the end of files of EOD Historical Data. */
+  /** Returns true if a text is the number of rows above it, as at the end of files by EOD Historical Data. */
   const isCount = (text: string) => text === String(rows.rows - 1 - before);
 
   function beginFile(...given: [string, readonly string[], string?, Heading?]): MarketFile | undefined {
@@ -87,7 +87,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
     keys = [];
     current = null;
     if (day === undefined) {
-      if (held.length > 0) settle(held, footerText(held), 1); // a row without such a text reports its problems
+      if (held.length > 0) settle(held, footerText(held), 1); // a row without footer text reports its problems
       return;
     }
     if (footer.length > 0) refuseFooter();
@@ -119,7 +119,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
     codeOf: (file, text) => catching(keys, () => rows.codeOf(file, text)),
     dayOf: (file, cell) => catching(keys, () => rows.dayOf(file, cell)),
     setNumber(file, column, value) {
-      if (current !== null && footer.at(-1)!.texts.length === 0) refuseFooter(); // a bar without its day
+      if (current !== null && footer.at(-1)!.texts.length === 0) refuseFooter(); // a bar without a day is not part of a footer
       rows.setNumber(file, column, value);
     },
     refuseNumber(file, column, text) {
@@ -141,14 +141,14 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   };
 }
 
-/** A row that may belong to a footer: its problems, its texts and the number of rows that it counts for. */
+/** Row that may belong to a footer: its problems, its texts and its number of counted rows. */
 interface FooterRow {
   readonly held: Held[];
   readonly texts: string[];
   readonly counted: number;
 }
 
-/** Problems that hold those of a row back while its kind is unknown. */
+/** Problems of which some can be held back while the kind of their row is unknown. */
 interface Catcher {
   readonly problems: Problems;
   readonly report: (held: Held) => void;
@@ -179,7 +179,7 @@ function createCatcher(problems: Problems): Catcher {
   };
 }
 
-/** Returns the warning about a footer, with its first texts. */
+/** Returns the warning about a footer, quoting its first texts. */
 function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): Problem {
   const texts = footer.flatMap((row) => row.texts);
   const quoted = texts.slice(0, QUOTED_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
@@ -191,7 +191,7 @@ function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): P
   };
 }
 
-/** Returns the text in the day column; undefined if it does not belong to a footer. */
+/** Returns the text in the date column; undefined if it does not belong to a footer. */
 function footerText(held: readonly Held[]): string | undefined {
   const result = held.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
   if (result === undefined) return undefined;

@@ -4,8 +4,8 @@ import type { MarketContent } from '../content/market-content.js';
 import type { RowsByTable } from '../tables/table-kinds.js';
 
 /**
- * Returns the content with only those rows of the market that the mapping keeps, such as one of several rows of a
- * security and date.
+ * Returns a read in which the number of market rows excludes rows that the mapping merged or ignored, such as repeated
+ * rows of a security and date.
  * @cost one pass over the cells, if rows may have been merged or ignored
  */
 export function filterKeptRows<T extends { readonly content: MarketContent; readonly rows: RowsByTable }>(

@@ -14,29 +14,29 @@ import { numberReader } from './written-numbers.js';
 /** Price columns of a mapped market, including the adjusted close. */
 export const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
 
-/** Vendors' marks for a missing number. */
+/** Matches texts that vendors write for a missing number. */
 const MISSING = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
 
-/** A file of a mapped market. */
+/** File of a mapped market. */
 export interface MappedFile extends MarketFile {
-  /** Name of each column in the result. */
+  /** Target name of each column. */
   readonly names: readonly string[];
   readonly isPrice: readonly boolean[];
   readonly readers: readonly ReturnType<typeof numberReader>[];
 }
 
-/** Reading of the cells of a mapped market. Rows of a file are counted from 1. */
+/** Reader of the cells of a mapped market. Rows of a file are counted from 1. */
 export interface MappedCells {
-  /** Returns the day of a cell; null for one that is none. */
+  /** Returns the day of a cell; null if the cell is empty, undefined if it is not a valid day. */
   readonly readDay: ReturnType<typeof dayReader>;
-  /** Day of a row; undefined, with a finding, if the cell is not a day. */
+  /** Returns the day of a row; undefined, with a finding, if the cell is not a day. */
   dayOf(file: MarketFile, cell: Cell | undefined, row: number): Day | undefined;
-  /** Number of a cell; NaN if it is empty, undefined if it is no number. */
+  /** Returns the number of a cell; NaN if it is empty, undefined if it is not a number. */
   numberOf(file: MarketFile, column: number, cell: Cell | undefined, row: number): number | undefined;
   refuseNumber(file: MarketFile, column: number, text: string, row: number): void;
-  /** Reads the number of a price with the mapping; NaN if it is not a number. */
+  /** Returns a price under the rules of the mapping for zero and negative prices; NaN if it is missing. */
   priceOf(isPrice: boolean, value: number): number;
-  /** Reports what is known only after the last row. */
+  /** Reports warnings that require all rows. */
   report(): void;
 }
 
@@ -60,14 +60,17 @@ export function createMappedCells(
   }
 
   function numberOf(file: MarketFile, column: number, cell: Cell | undefined, row: number): number | undefined {
-    const { names, readers } = file as MappedFile; // opened above
+    const { names, readers } = file as MappedFile; // files are opened as MappedFile
     countMarks?.see(names[column]!, cell, { file, row });
     return readers[column]!(cell);
   }
 
-  /** Text in a column that the mapping does not name is reported at the end: the column may hold no number. */
+  /**
+   * Reports a text instead of a number; in a column that the mapping does not name, only at the end, because the column
+   * may contain no numbers at all.
+   */
   function refuseNumber(file: MarketFile, column: number, text: string, row: number): void {
-    const name = (file as MappedFile).names[column]!; // as above
+    const name = (file as MappedFile).names[column]!; // files are opened as MappedFile
     if (MISSING.test(text)) return;
     if (isKnownColumn('market', name) || name === ADJUSTED_CLOSE || Object.hasOwn(mapping.columns, name)) {
       rows.refuseNumber(file, column, text);
@@ -90,7 +93,7 @@ export function createMappedCells(
   return { readDay, dayOf, numberOf, refuseNumber, priceOf, report: () => countMarks?.report() };
 }
 
-/** Properties of the columns of a file that follow from their mapped names. */
+/** Returns the properties of the columns of a file that follow from their target names. */
 export const columnsCalled = (mapping: Mapping, names: readonly string[]) => ({
   names,
   isPrice: names.map((name) => PRICES.has(name)),

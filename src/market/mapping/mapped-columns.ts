@@ -7,17 +7,19 @@ import { isNamedWhole } from './market-tables.js';
 
 const isSameName = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
-/** Returns the position of a column by its exact name, or else ignoring case; -1 if there is none. */
+/** Returns the position of a column with exactly this name, otherwise ignoring case; -1 if there is none. */
 export function positionOf(columns: readonly string[], name: string): number {
   const exact = columns.findIndex((column) => column.trim() === name.trim());
   return exact >= 0 ? exact : columns.findIndex((column) => isSameName(column, name));
 }
 
-/** Datapoint for adjusted closes until dividends are derived from them. It is not a valid column name. */
+/**
+ * Target name of the adjusted-close column until dividends are derived from it. It cannot be a column name of a source.
+ */
 export const ADJUSTED_CLOSE = '\u0000adjusted close';
 
 /**
- * Returns the names of the columns of a long table under its mapping, '' for unread columns.
+ * Returns the target names of the columns of a long table, '' for ignored columns.
  * @returns undefined, with a finding, if a required column is absent.
  */
 export function mapColumns(
@@ -57,8 +59,8 @@ interface UnfoundColumn {
 }
 
 /**
- * Returns true if the absence of a mapped column in a file is a mistake: it is required, a column with its target name
- * would replace it, or a similar name exists. Otherwise other files have the column.
+ * Returns true if the absence of a mapped column in a file is an error: the column is required, another column already
+ * has its target name, or a column has a similar name. Otherwise the column may be in other files.
  */
 function isMissed({ name, from, written, names, needed }: UnfoundColumn): boolean {
   const column = columnName('market', name);
@@ -95,7 +97,7 @@ function missingColumn({ label, written, takes, from, column }: MissingColumn) {
   } as const;
 }
 
-/** Columns that a message lists. */
+/** Maximum number of columns listed in a message. */
 const LISTED_MAX = 20;
 
 function columnsText(written: readonly string[]): string {
@@ -104,7 +106,7 @@ function columnsText(written: readonly string[]): string {
   return named.length === 0 ? '' : ` Its columns are ${named.slice(0, LISTED_MAX).join(', ')}${more}.`;
 }
 
-/** Returns the columns with their mapped names, '' for ignored columns, unnamed ones, and names already used. */
+/** Returns the target names of columns, '' for ignored columns, unnamed columns, and names already used. */
 export function renameColumns(mapping: Mapping, written: readonly string[]): string[] {
   const names = written.map(() => '');
   for (const [name, from] of Object.entries(mapping.columns)) {

@@ -12,26 +12,26 @@ import { deriveActions } from './adjusted-closes.js';
 import { wrapFooters } from './footers.js';
 import { createMappedRows } from './mapped-rows.js';
 
-/** Interpretation of the market of a source. */
+/** Interpretation of the market data of a source. */
 export interface MarketTerms {
   readonly mapping: Mapping | null;
   readonly adjustment: MarketData['adjustment'];
-  /** Closes in place of those of the source. */
+  /** Closes that replace closes of the source. */
   readonly overrides?: readonly Pick<PriceOverride, 'identifier' | 'date' | 'price'>[] | undefined;
 }
 
-/** Terms of a market that needs no mapping. */
+/** Interpretation of a market without a mapping. */
 export const PLAIN_TERMS: MarketTerms = { mapping: null, adjustment: 'none' };
 
-/** Content with the actions derived for it; null if none were requested. */
+/** Content, and the counts of derived actions; null if no derivation was requested. */
 export interface CompleteContent {
   readonly content: MarketContent;
   readonly derived: DerivedActions | null;
-  /** Precision of each derived dividend. */
+  /** Rounding error of each derived dividend. */
   readonly dividendErrors?: readonly DividendError[];
 }
 
-/** Rows of a market on its terms. */
+/** Creates the reader of the rows of a market. */
 export function marketRowsOn(
   { mapping }: MarketTerms,
   problems: Problems,
@@ -43,8 +43,8 @@ export function marketRowsOn(
 }
 
 /**
- * Panels and tables as one content, with the actions that adjusted closes imply.
- * @returns undefined, with a finding, when the tables contradict the panels.
+ * Combines panels and tables into one content, with the actions derived from adjusted closes.
+ * @returns undefined, with a finding, if the tables contradict the panels.
  */
 export function completeMappedContent(
   panels: Panels,
@@ -74,7 +74,7 @@ export function completeMappedContent(
   return content && { content, derived, dividendErrors: errors };
 }
 
-/** Refuses dividends from two places, and prices that have theirs in them already. */
+/** Rejects dividends from two sources, and derivation of dividends from closes that already include them. */
 function refuseTwice({ actions }: ContentTables, adjustment: MarketData['adjustment'], problems: Problems): void {
   if (adjustment === 'total')
     problems.error({

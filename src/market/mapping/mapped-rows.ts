@@ -12,7 +12,7 @@ import { createUnreadTerms } from './unread-terms.js';
 import { mapColumns } from './mapped-columns.js';
 import { createTextColumns } from './text-columns.js';
 
-/** Rows of a market as its vendor writes it; each problem is reported in the vendor's words. */
+/** Creates the reader of market rows in a vendor's format; problems refer to the vendor's column names. */
 export function createMappedRows(mapping: Mapping, problems: Problems, options: MarketRowsOptions = {}): MarketRows {
   const rows = createMarketRows(problems, {
     ...options,
@@ -54,7 +54,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   }
 
   function setNumber(file: MarketFile, column: number, value: number): void {
-    const { names, isPrice } = file as MappedFile; // opened above
+    const { names, isPrice } = file as MappedFile; // files are opened as MappedFile
     const number = cells.priceOf(isPrice[column]!, value);
     texts.numbered.add(names[column]!);
     if (number === number) rows.setNumber(file, column, number);
@@ -67,7 +67,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
 
   function addCells(file: MarketFile, row: readonly (Cell | undefined)[] | null): void {
     if (file.isWide === true) {
-      wide.addCells(file as WideFile, row); // opened above
+      wide.addCells(file as WideFile, row); // wide files are opened as WideFile
       return;
     }
     if (row === null) {

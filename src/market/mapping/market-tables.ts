@@ -2,7 +2,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import { textIn, type Heading } from '../formats/cells.js';
 
 /**
- * Returns true if a file, sheet or table without the name of a dataset belongs to the mapped market.
+ * Returns true if a file, sheet or table that is not named like a dataset belongs to the mapped market.
  * @param name without folders
  */
 export function isMarketTable({ fields, identifier_from: from, ignore }: Mapping, name: string): boolean {
@@ -18,7 +18,7 @@ export function identifierOfFile(pattern: string, name: string): string | undefi
   return isLike ? name.slice(before.length, name.length - after.length) : undefined;
 }
 
-/** Returns true if all rows of a table belong to one security, which its name or heading states. */
+/** Returns true if all rows of a table belong to one security, stated by its name or heading. */
 export const isNamedWhole = ({ identifier_from: from }: Mapping): boolean => /^(file|heading):/.test(from ?? '');
 
 /** Returns the identifier of a table from its name or heading; undefined if neither states it. */
@@ -27,7 +27,7 @@ export function identifierOfTable(from: string, name: string, heading: Heading):
   return valueBeside(from.slice('heading:'.length), heading);
 }
 
-/** Returns the value next to a label above the prices: `Security | AAPL US Equity`. */
+/** Returns the value next to a label above the table: `Security | AAPL US Equity`. */
 export function valueBeside(label: string, heading: Heading): string | undefined {
   for (const row of heading) {
     const at = row.findIndex((text) => labelText(text) === labelText(label));
@@ -39,7 +39,7 @@ export function valueBeside(label: string, heading: Heading): string | undefined
 
 const labelText = (text: string) => text.trim().replace(/:$/, '').toLowerCase();
 
-/** Returns true if a market can be read without a mapping once its columns are renamed. */
+/** Returns true if a market with renamed columns can be read without a mapping. */
 export function hasPlainRows({ layout, identifier_from: from, ...mapping }: Mapping): boolean {
   return (
     layout === 'long' &&

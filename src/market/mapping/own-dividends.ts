@@ -3,17 +3,17 @@ import type { Problems } from '../tables/problems.js';
 
 const DIVIDENDS = /^(cash)?dividends?(cash)?$|^div(cash|amount)$/;
 
-/** Returns a vendor's column of cash dividends: Dividends, divCash. */
+/** Returns the column of cash dividends of a vendor, such as Dividends or divCash; undefined if there is none. */
 export const dividendColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => DIVIDENDS.test(name.toLowerCase().replaceAll(/[^a-z]/g, '')));
 
-/** Reports once that the dividends of a vendor are ignored, and how they can be used. */
+/** Returns a function that reports once that the dividends of a vendor are ignored, and how they can be used. */
 export function createOwnDividends({ columns, adjusted_close: adjusted, ignore }: Mapping, problems: Problems) {
   let isReported = false;
   return (written: readonly string[]) => {
     const own = dividendColumn(written);
     if (isReported || own === undefined || Object.values(columns).includes(own)) return;
-    if (adjusted === null && !ignore.includes(own)) return; // a datapoint like any other
+    if (adjusted === null && !ignore.includes(own)) return; // mapped like any other field
     isReported = true;
     const [used, instead] =
       adjusted === null

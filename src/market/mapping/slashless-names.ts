@@ -1,9 +1,12 @@
 import type { Problems } from '../tables/problems.js';
 
-/** Returns an identifier as vendors write it, which has no slash here: BRK/B US Equity is BRK.B US Equity. */
+/**
+ * Returns an identifier with points instead of slashes, which identifiers must not contain: BRK/B US Equity becomes
+ * BRK.B US Equity.
+ */
 export const replaceSlashes = (identifier: string) => identifier.replaceAll('/', '.');
 
-/** Renames columns with a slash, and reports each of them once. */
+/** Returns a function that replaces slashes in identifiers, and reports each renamed identifier once. */
 export function createSlashlessNames(problems: Problems): (identifier: string) => string {
   const reports = new Set<string>();
   return (identifier) => {

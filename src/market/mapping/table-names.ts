@@ -5,15 +5,21 @@ import type { Problems } from '../tables/problems.js';
 import type { Heading } from '../formats/cells.js';
 import { identifierOfTable, isNamedWhole } from './market-tables.js';
 
-/** Returns the identifier of a table whose name or heading states it; undefined, with a finding, if neither does. */
+/**
+ * Function that returns the identifier of a table from its name or heading; undefined, with a finding, if neither
+ * states it.
+ */
 export type TableNames = (label: string, table: string, heading: Heading) => string | undefined;
 
-/** Refuses two tables of one identifier, or reports them if the mapping states the treatment of duplicates. */
+/**
+ * Creates a function that names tables and rejects two tables of one identifier; if the mapping states the treatment of
+ * duplicates, it only reports them.
+ */
 export function createTableNames(mapping: Mapping, problems: Problems): TableNames {
   const tables = new Map<string, string>();
   return (label, table, heading) => {
     if (!isNamedWhole(mapping)) return undefined;
-    const from = mapping.identifier_from!; // as tested
+    const from = mapping.identifier_from!; // tested above
     const identifier = identifierOfTable(from, table, heading) ?? '';
     if (!isAssetIdentifier(identifier)) {
       const message = from.startsWith('file:')

@@ -3,7 +3,7 @@ import type { MarketFile } from '../content/market-rows.js';
 import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../tables/problems.js';
 import { explainNotANumber } from '../formats/cells.js';
 
-/** Problems of a numeric column in which no number has been found yet. */
+/** Problems of a column in which no number has been found so far. */
 interface Wordy {
   readonly first: Problem[];
   count: number;
@@ -15,14 +15,14 @@ interface Place {
   readonly column: number;
 }
 
-/** Texts among the numbers of columns that a mapping does not name: a column may hold none. */
+/** Collector of texts in columns that a mapping does not name; such a column may contain no numbers at all. */
 export interface TextColumns {
-  /** Datapoints that contain a number, by name. */
+  /** Names of fields that contain a number. */
   readonly numbered: Set<string>;
   add(name: string, text: string, place: Place): void;
   /** Returns true if a column contained a text. */
   has(name: string): boolean;
-  /** Reports texts among numbers as errors; a column with texts only is excluded with a warning. */
+  /** Reports texts among numbers as errors; a column with only texts is ignored with a warning. */
   report(): void;
 }
 

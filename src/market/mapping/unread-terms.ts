@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { Problems } from '../tables/problems.js';
 
-/** Columns with attributes of a security that are not fields of bars: Currency, Exchange, Sector. */
+/** Matches columns with attributes of a security that are not bar fields, such as Currency, Exchange and Sector. */
 const TERMS =
   /^(currency|currencycode|ccy|waehrung|währung|devise|moneda|moeda|valuta|exchange|mic|sector|industry|country)$/;
 
@@ -9,11 +9,11 @@ const CURRENCY = /^(currency|currencycode|ccy|waehrung|währung|devise|moneda|mo
 
 const simplify = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}]/gu, '');
 
-/** Returns a column of the currency of prices. */
+/** Returns the column with the currency of prices. */
 export const currencyColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => CURRENCY.test(simplify(name)));
 
-/** Reports once each attribute column that a mapping ignores, and how to read it. */
+/** Returns a function that reports each ignored attribute column once, and how to read it. */
 export function createUnreadTerms({ columns, ignore }: Mapping, problems: Problems) {
   const reported = new Set(Object.values(columns));
   return (written: readonly string[]) => {

@@ -10,29 +10,29 @@ export interface WideColumn {
 }
 
 /**
- * Columns of a wide table: the position of the day, and the content of each other column; undefined for a column that
- * is not read.
+ * Columns of a wide table: the position of the date column, and the content of each other column; undefined for an
+ * ignored column.
  */
 export interface WideColumns {
   readonly date: number;
-  /** Position of the day of each column, in a table with a day column next to each security. */
+  /** Position of the date column for each column, in a table with a date column next to each security. */
   readonly days?: readonly number[];
   readonly columns: readonly (WideColumn | undefined)[];
 }
 
-/** Headings that pandas writes for an unnamed index. */
+/** Matches headings that pandas writes for an unnamed index. */
 const NAMELESS_INDEX = /^(__index_level_0__|Unnamed: 0)?$/;
 
-/** A column of two levels as Parquet files of pandas name it: ('Close', 'AAPL'). */
+/** Matches a column with two levels as named by pandas in Parquet files: ('Close', 'AAPL'). */
 const TWO_LEVELS = /^\(\s*(['"])(.*)\1\s*,\s*(['"])(.*)\3\s*\)$/;
 
-/** Returns the column of days of a wide table: the one that is mapped, the one called date, or the first. */
+/** Returns the date column of a wide table: the mapped column, otherwise the column named date, otherwise the first. */
 function dateColumn({ columns }: Mapping, written: readonly string[]): number {
   const named = positionOf(written, columns['date'] ?? 'date');
   return named >= 0 ? named : 0;
 }
 
-/** Returns the columns of a table whose numbers all belong to one field. */
+/** Returns the columns of a table with a single field. */
 export function columnsOfField(mapping: Mapping, field: string, written: readonly string[]): WideColumns {
   const date = dateColumn(mapping, written);
   const name = fieldOf(mapping, field);
@@ -47,12 +47,12 @@ export function columnsOfField(mapping: Mapping, field: string, written: readonl
   };
 }
 
-/** Returns, for each column, whether it has the name of a day column. */
+/** Returns true for each column with the name of a date column. */
 const daysAmong = ({ columns }: Mapping, written: readonly string[]): readonly boolean[] =>
   written.map((name) => name.trim().toLowerCase() === (columns['date'] ?? 'date').trim().toLowerCase());
 
 /**
- * Returns the position of the day of each column: the nearest day column on its left, if several columns contain days.
+ * Returns the position of the date column for each column: the nearest date column on its left, if there are several.
  */
 function daysOf(date: number, isDay: readonly boolean[]): Pick<WideColumns, 'date' | 'days'> {
   if (isDay.filter(Boolean).length < 2) return { date };
@@ -61,7 +61,8 @@ function daysOf(date: number, isDay: readonly boolean[]): Pick<WideColumns, 'dat
 }
 
 /**
- * Returns the columns of a table with names in two levels, written as pandas writes tuples; undefined if no column is.
+ * Returns the columns of a table with two-level names, written as tuples by pandas; undefined if no column has such a
+ * name.
  */
 export function columnsOfTuples(mapping: Mapping, written: readonly string[]): WideColumns | undefined {
   const levels = written.map(levelsOf);
@@ -81,19 +82,19 @@ export function columnsOfTuples(mapping: Mapping, written: readonly string[]): W
   };
 }
 
-/** Returns the two levels of a column that is called by both. */
+/** Returns the two levels of a column name; undefined if it has another form. */
 function levelsOf(column: string): readonly [string, string] | undefined {
   const match = TWO_LEVELS.exec(column.trim());
   return match === null ? undefined : [match[2]!, match[4]!];
 }
 
-/** Returns the levels of the columns that have two; undefined if none has. */
+/** Returns the levels of all two-level column names; undefined if there are none. */
 export function fieldLevelsOf(written: readonly string[]): readonly (readonly [string, string])[] | undefined {
   const levels = written.map(levelsOf).filter((each) => each !== undefined);
   return levels.length === 0 ? undefined : levels;
 }
 
-/** Returns the columns of a table with a header of two rows: fields and names, in either order. */
+/** Returns the columns of a table with two header rows: fields and identifiers, in either order. */
 export function columnsOfTwoRows(
   mapping: Mapping,
   first: readonly string[],
@@ -128,7 +129,7 @@ function column(mapping: Mapping, [field, identifier]: readonly [string, string]
   return { identifier: identifier.trim(), field: fieldOf(mapping, field) };
 }
 
-/** Returns true if the first of two levels are fields, judged by the number of known fields. */
+/** Returns true if the first of two levels contains the fields, judged by the number of known fields. */
 function areFields(mapping: Mapping, first: readonly string[], second: readonly string[]): boolean {
   const countKnown = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
   const [a, b] = [countKnown(first), countKnown(second)];
@@ -138,7 +139,7 @@ function areFields(mapping: Mapping, first: readonly string[], second: readonly 
 const isField = (mapping: Mapping, name: string) =>
   fieldOf(mapping, name) !== name.trim() || isKnownColumn('market', name);
 
-/** Returns the datapoint that a table calls so. */
+/** Returns the field with the name in a table. */
 export function fieldOf({ columns, adjusted_close: adjusted }: Mapping, written: string): string {
   const like = (name: string | null) => name !== null && positionOf([written], name) === 0;
   if (like(adjusted)) return ADJUSTED_CLOSE;
@@ -146,5 +147,5 @@ export function fieldOf({ columns, adjusted_close: adjusted }: Mapping, written:
   return columnName('market', mapped === undefined ? written : mapped[0]);
 }
 
-/** Label without a digit, as in a row of attributes between the identifiers and the first day. */
+/** Matches a label without digits, such as the label of an attribute row between the identifiers and the first day. */
 export const WORD = /^[\p{L} ._-]+$/u;

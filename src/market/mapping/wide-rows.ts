@@ -9,7 +9,7 @@ import { isMarketTable } from './market-tables.js';
 import type { createTextColumns } from './text-columns.js';
 import { columnsOfField, columnsOfTuples, columnsOfTwoRows, WORD, type WideColumns } from './wide-columns.js';
 
-/** Wide table with one column per security. Its columns are known once its header is complete. */
+/** Wide table with one column per security. Its columns are known when its header is complete. */
 export interface WideFile extends MarketFile {
   /** Null until the second header row is read, undefined if the table is unreadable. */
   columns: OpenedColumns | null | undefined;
@@ -21,11 +21,11 @@ interface OpenedColumns extends WideColumns {
   readonly codes: readonly (number | undefined)[];
 }
 
-/** Rows of tables with one column per security. */
+/** Reader of tables with one column per security. */
 export interface WideRows {
-  /** Begins a table; undefined, with a finding, if nothing states the field of its numbers. */
+  /** Begins a table; undefined, with a finding, if the field of its numbers is unknown. */
   beginFile(label: string, written: readonly string[], table: string): WideFile | undefined;
-  /** Adds the bars of a row; null is a row that cannot be read, and is only counted. */
+  /** Adds the bars of a row; null is an unreadable row, which is only counted. */
   addCells(file: WideFile, values: readonly (Cell | undefined)[] | null): void;
 }
 
@@ -78,7 +78,7 @@ export function createWideRows(
       return;
     }
     if (file.columns === null) {
-      const written = [...file.written, ...values.slice(file.written.length).map(() => '')]; // a sheet ends a row at its last cell
+      const written = [...file.written, ...values.slice(file.written.length).map(() => '')]; // rows of a sheet end at their last cell
       const columns = columnsOfTwoRows(mapping, written, values);
       const isHeader = typeof cells.readDay(values[columns.date]) !== 'number';
       if (!isHeader) problems.error(removeField(file.label));
@@ -86,7 +86,7 @@ export function createWideRows(
       return;
     }
     const { columns } = file;
-    if (columns === undefined) return; // what cannot be opened is not read
+    if (columns === undefined) return; // the table is unreadable
     if (file.rowsMet === 0 && isAboveDays(columns, values) && typeof cells.readDay(values[columns.date]) !== 'number')
       return;
     const row = (file.rowsMet += 1);
@@ -103,14 +103,14 @@ export function createWideRows(
     }
   }
 
-  /** Returns the day next to a number; undefined if both are empty, or with a finding. */
+  /** Returns the day next to a number; undefined if both are empty, or with a finding if there is no valid day. */
   function dayBeside(
     { days, file }: OpenedColumns,
     i: number,
     values: readonly (Cell | undefined)[],
     row: number,
   ): Day | undefined {
-    const at = days![i]!; // of a table with several
+    const at = days![i]!; // called only for tables with several date columns
     if (textIn(values[i]) === null && typeof cells.readDay(values[at]) !== 'number') return undefined;
     return cells.dayOf({ ...file, dateColumn: at }, values[at], row);
   }
@@ -130,22 +130,24 @@ export function createWideRows(
   return { beginFile, addCells };
 }
 
-/** Returns true if a row below the header has no numbers: the name of an index, or attributes such as CURRENCY. */
+/**
+ * Returns true if a row below the header has no numbers: it is the name of an index, or attributes such as CURRENCY.
+ */
 function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Cell | undefined)[]): boolean {
-  const { readers } = file as MappedFile; // opened so
+  const { readers } = file as MappedFile; // files are opened as MappedFile
   const isTerms = WORD.test(textIn(cells[date]) ?? '');
   return cells.every(
     (cell, i) => columns[i] === undefined || textIn(cell) === null || (isTerms && readers[i]!(cell) === undefined),
   );
 }
 
-/** Returns the field of the numbers of a wide table: null if its columns state it, undefined if nothing does. */
+/** Returns the field of a wide table: null if its columns state the fields, undefined if the field is unknown. */
 function fieldOfTable(mapping: Mapping, table: string): string | null | undefined {
   if (Object.keys(mapping.fields).length > 0) return isMarketTable(mapping, table) ? mapping.fields[table]! : undefined;
   return mapping.field;
 }
 
-/** Describes a wide table whose second row already contains numbers. */
+/** Describes a wide table whose second row already contains numbers, although a second header row was expected. */
 const removeField = (label: string): Problem => ({
   code: 'MISSING_COLUMN',
   path: label,

@@ -3,7 +3,7 @@ import { isKnownColumn } from '../tables/table-kinds.js';
 import { numberIn, type Cell } from '../formats/cells.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
-/** Marks between thousands; an apostrophe and a space each have several characters. */
+/** Thousands marks by kind; apostrophes and spaces each include several characters. */
 const THOUSANDS = { ',': ',', '.': '.', "'": "'\u2019", ' ': ' \u00a0\u2009\u202f' } as const;
 
 type Thousands = keyof typeof THOUSANDS;
@@ -14,7 +14,7 @@ const WITH_COMMA = new RegExp(
 );
 const BETWEEN_THOUSANDS = new RegExp(`[${EITHER_SIDE}]`, 'g');
 
-/** Numbers with separated thousands and decimals after a point, by their mark. */
+/** Patterns of numbers with separated thousands and a decimal point, by thousands mark. */
 const GROUPED = Object.fromEntries(
   Object.entries(THOUSANDS).map(([mark, set]) => [
     mark,
@@ -23,24 +23,24 @@ const GROUPED = Object.fromEntries(
       marks: new RegExp(`[${set}]`, 'g'),
     },
   ]),
-) as Readonly<Record<Thousands, { readonly number: RegExp; readonly marks: RegExp }>>; // its own keys
+) as Readonly<Record<Thousands, { readonly number: RegExp; readonly marks: RegExp }>>; // the keys are those of THOUSANDS
 
-/** Whole number with separated thousands. */
+/** Patterns of whole numbers with separated thousands. */
 const WHOLE = { ',': /^[+-]?\d{1,3}(?:,\d{3})+$/, '.': /^[+-]?\d{1,3}(?:\.\d{3})+$/ } as const;
 
-/** Currency sign before or after a number, and a unit after it. The text between them is the number. */
+/** Matches a number with a currency sign before or after it, and a unit after it. */
 const WITH_UNITS = /^([+-]?)\s*([$€£¥₹]?)\s*([+-]?[\d.,'\u2019\s]*\d[.]?)\s*([KMBT]?)\s*([$€£¥₹]?)$/i;
-/** Characters of a number with its marks and units. */
+/** Maximum length of a number with marks and units, in characters. */
 const LENGTH_MAX = 60;
 
 const EXPONENTS: Readonly<Record<string, string>> = { K: 'e3', M: 'e6', B: 'e9', T: 'e12' };
 
-/** Fields that count shares and have no fraction. */
+/** Fields that contain share counts, which have no fraction. */
 export const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 type ReadNumber = (cell: Cell | undefined) => number | undefined;
 
-/** Returns the number in a cell that is written with a decimal comma: as `numberIn`. */
+/** Returns the number in a cell with a decimal comma, NaN or undefined as in `numberIn`. */
 export function commaNumberIn(cell: Cell | undefined): number | undefined {
   if (typeof cell !== 'string') return numberIn(cell);
   const text = cell.trim();
@@ -48,17 +48,14 @@ export function commaNumberIn(cell: Cell | undefined): number | undefined {
   return numberIn(text.replaceAll(BETWEEN_THOUSANDS, '').replace(',', '.'));
 }
 
-/**
- * Returns the mark between the thousands of a number with a decimal point, as in 1,234 and 1'234.5; undefined if it has
- * none.
- */
+/** Returns the thousands mark of a number with a decimal point, such as 1,234 or 1'234.5; undefined if it has none. */
 export function thousandsIn(cell: unknown): Exclude<Thousands, '.'> | undefined {
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   return ([',', "'", ' '] as const).find((mark) => GROUPED[mark].number.test(text));
 }
 
-/** The number in a cell that may have the given thousands mark and a decimal point: as `numberIn`. */
+/** Returns a reader of numbers with the given thousands mark and a decimal point, otherwise like `numberIn`. */
 const thousandsNumberIn =
   (mark: Thousands): ReadNumber =>
   (cell) => {
@@ -66,11 +63,11 @@ const thousandsNumberIn =
     return numberIn(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
   };
 
-/** Returns the number in a cell that may have any thousands mark and a decimal point: as `numberIn`. */
+/** Returns the number in a cell with any thousands mark and a decimal point, NaN or undefined as in `numberIn`. */
 export const parseAnyThousands = (cell: Cell | undefined): number | undefined =>
   thousandsNumberIn(thousandsIn(cell) ?? ',')(cell);
 
-/** Returns a reader of whole numbers whose thousands may be separated by the decimal mark. Fractions are refused. */
+/** Returns a reader of whole numbers in which the decimal mark separates thousands. Fractions are rejected. */
 const countIn =
   (mark: ',' | '.'): ReadNumber =>
   (cell) => {
@@ -80,11 +77,11 @@ const countIn =
     return numberIn(text.replaceAll(mark, ''));
   };
 
-/** Returns true if a text is a whole number whose thousands mark may separate decimals in other files: 58,490. */
+/** Returns true if a text is a whole number with a thousands mark that could also be a decimal mark: 58,490. */
 export const isGroupedCount = (cell: Cell | undefined, mark: ',' | '.'): cell is string =>
   typeof cell === 'string' && WHOLE[mark].test(cell.trim());
 
-/** Splits a number from its currency sign or unit; undefined if a text has neither. */
+/** Splits a number into digits, exponent and currency sign; undefined if a text has neither sign nor unit. */
 export function unitsIn(
   cell: unknown,
 ): { readonly number: string; readonly exponent: string; money: string } | undefined {
@@ -95,7 +92,7 @@ export function unitsIn(
   return { number: sign + digits.trim(), exponent: EXPONENTS[unit.toUpperCase()] ?? '', money: before || behind };
 }
 
-/** Returns the number in a cell that may have a sign of money and a unit: 59.83M is 59,830,000, rounded once. */
+/** Returns a reader that also accepts a currency sign and a unit: 59.83M is 59,830,000, rounded once. */
 function addUnits(read: ReadNumber): ReadNumber {
   return (cell) => {
     const units = unitsIn(cell);
@@ -104,8 +101,8 @@ function addUnits(read: ReadNumber): ReadNumber {
 }
 
 /**
- * Returns the number format of a field: units are read in the fields of a bar and those that the mapping names, because
- * 3M may be a company elsewhere.
+ * Returns the number reader of a field. Units are read only in bar fields and fields named by the mapping, because 3M
+ * may be a company elsewhere.
  */
 export function numberReader({ decimal, thousands, units, columns }: Mapping, field: string): ReadNumber {
   const read = plainReader(decimal, thousands, COUNTS.has(field));

@@ -2,24 +2,27 @@ import { createHash } from 'node:crypto';
 import { compareText } from '#domain/refusals/findings.js';
 import type { Panels } from './panels.js';
 
-/** Number of days that are hashed together: an append to a store changes only the last block. */
+/** Number of days per hashed block: an append to a store changes only the last block. */
 export const BLOCK_DAYS = 64;
 
 export const DIGEST_BYTES = 32;
 
-/** Digests of the blocks of the first days of a content, known before. */
+/** Known digests for the blocks of the first days of a content. */
 export interface KnownBlocks {
   readonly digests: Uint8Array;
   readonly days: number;
 }
 
-/** Digests of blocks of the panels with these fields, by the number of the block. */
+/** Digests of blocks of the panels with these fields, by block number. */
 export interface MadeBlocks {
   readonly fields: Panels['fields'];
   readonly digests: ReadonlyMap<number, Uint8Array>;
 }
 
-/** Computes the SHA-256 of each block over its days and then its values, field by field in the order of their names. */
+/**
+ * Returns a function that computes the SHA-256 of a block over its days and then its values, field by field in the
+ * order of their names.
+ */
 export function blockDigests({ identifiers, dates, fields }: Panels): (block: number) => Uint8Array {
   const assets = identifiers.length;
   const panels = [...fields.keys()].toSorted(compareText).map((name) => fields.get(name)!);

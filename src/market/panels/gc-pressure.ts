@@ -1,16 +1,18 @@
-/** More than an engine lets external memory grow before it collects garbage, and not more than necessary. */
+/**
+ * Size of a ballast buffer, which slightly exceeds the growth of external memory at which the engine collects garbage.
+ */
 const BALLAST_BYTES_MAX = 96 << 20;
 
-/** Memory that the engine counts, by the first panel that it represents. */
+/** Ballast memory that the engine counts, by the first panel of the store it represents. */
 const ballast = new WeakMap<ArrayBufferLike, ArrayBuffer>();
 
 /**
  * Makes the garbage collector account for panels. The engine does not count shared memory, so unused versions of a
- * store would stay until something else triggered a collection. An ArrayBuffer, which it does count, has the lifetime
- * of the panels. It is never written, so it takes no physical memory. Call this before new panels are filled: unused
- * panels are then collected in the background.
+ * store would remain until something else triggered a collection. An ArrayBuffer, which the engine does count, has the
+ * lifetime of the panels. It is never written, so it takes no physical memory. Call this before new panels are filled:
+ * unused panels are then collected in the background.
  * @param panels memory of the panels of one store, of any length; the first identifies them
- * @cost a concurrent collection, of which the thread notices a few milliseconds
+ * @cost a concurrent collection, which pauses the thread for a few milliseconds
  */
 export function reportPanelMemory(panels: readonly ArrayBufferLike[]): void {
   const [first] = panels;

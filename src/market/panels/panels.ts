@@ -4,9 +4,9 @@ import { allocateHandedMemory, openPagedFile, allocatePanels, type PagedFile } f
 export interface Panels {
   /** [N] */
   readonly identifiers: readonly string[];
-  /** [T] days. */
+  /** Days, [T]. */
   readonly dates: Int32Array;
-  /** Field name to [T x N] row-major values in shared memory, NaN for missing values. */
+  /** Row-major values by field name, [T x N], in shared memory; NaN for missing values. */
   readonly fields: ReadonlyMap<string, Float64Array>;
 }
 
@@ -19,7 +19,7 @@ export function panelBytes(shape: {
   return shape.dates * shape.identifiers * shape.fields * Float64Array.BYTES_PER_ELEMENT;
 }
 
-/** Returns a panel of zeros. @param fields panels of its store, which are paged together */
+/** Returns a panel of zeros. @param fields number of panels of the store, which are paged together */
 export function zeroPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
   const bytes = cells * Float64Array.BYTES_PER_ELEMENT;
   return new Float64Array(allocatePanels(bytes, fields * bytes));
@@ -31,7 +31,7 @@ export function allocateHandedPanel(cells: number, fields: number): Float64Array
   return new Float64Array(allocateHandedMemory(bytes, fields * bytes));
 }
 
-/** Returns a panel without any value. @param fields panels of its store */
+/** Returns a panel of missing values (NaN). @param fields number of panels of the store */
 export function allocateEmptyPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
   return zeroPanel(cells, fields).fill(Number.NaN);
 }
@@ -48,7 +48,7 @@ export function openPanel(file: PagedFile, days: number, assets: number): Shared
 }
 
 /**
- * Allocates a panel, [days x assets] float64, with space for SPARE_DAYS more. @param fields number of panels of its
+ * Allocates a panel, [days x assets] float64, with space for SPARE_DAYS more. @param fields number of panels of the
  * store
  */
 export function growablePanel(days: number, assets: number, fields: number): SharedArrayBuffer {
@@ -59,14 +59,14 @@ export function growablePanel(days: number, assets: number, fields: number): Sha
   );
 }
 
-/** Creates `MarketHandle.taken` for new panels: Int32 [1], the number of their days. */
+/** Creates the memory of `MarketHandle.taken` for new panels: Int32 [1], the number of used days. */
 export function createTakenCount(days: number): SharedArrayBuffer {
   const taken = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   new Int32Array(taken)[0] = days;
   return taken;
 }
 
-/** Panels without a day. */
+/** Returns panels without days and identifiers. */
 export function createNoPanels(fields: readonly string[]): Panels {
   return {
     identifiers: [],
@@ -117,7 +117,7 @@ function positionsOf(flags: Uint8Array): number[] {
 
 interface PanelOf {
   readonly panel: Float64Array;
-  /** Names and fields of its store. */
+  /** Numbers of identifiers and of fields of the store. */
   readonly assets: number;
   readonly fields: number;
 }

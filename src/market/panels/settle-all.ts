@@ -1,6 +1,6 @@
 /**
- * Awaits concurrent work on one connection or file. An error is thrown only when all work has settled, because nothing
- * may be closed while it is in use.
+ * Awaits concurrent work on one connection or file. An error is thrown only after all work has settled, because a
+ * connection or file must not be closed while it is in use.
  */
 export async function settleAll<const T extends readonly Promise<unknown>[]>(
   work: T,

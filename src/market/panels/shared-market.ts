@@ -1,18 +1,20 @@
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { PagedFile } from '#kernels/memory/paged-memory.js';
 
-/** Messages by which the reading process passes a market to the serving process, in batches of days, through files. */
+/**
+ * Messages by which the reading process transfers a market to the serving process, in batches of days, through files.
+ */
 export type HandOver =
-  /** Panels of this shape follow; those sent before are discarded. */
+  /** Panels of this shape follow; panels sent before are discarded. */
   | {
       readonly kind: 'shape';
       readonly days: number;
       readonly assets: number;
       readonly fields: readonly string[];
-      /** The file of each panel, where all of them are paged: no days follow. */
+      /** File of each panel, if all panels are paged; then no `days` message follows. */
       readonly files?: readonly PagedFile[];
     }
-  /** A file holds the days of all panels, field after field. */
+  /** A file contains the values of all panels for a range of days, field after field. */
   | {
       readonly kind: 'days';
       readonly file: string;
@@ -20,14 +22,14 @@ export type HandOver =
       readonly from: number;
       readonly to: number;
     }
-  /** All days are written; a file contains the rest of the market. */
+  /** All days have been written; a file contains the remaining parts of the market. */
   | {
       readonly kind: 'rest';
       readonly file: string;
       readonly dates: Extent;
       readonly tables: Extent;
       readonly actionPlaces: Extent;
-      /** The bytes before and after the files of panels with separate files, panel after panel. */
+      /** Bytes before and after the files of separately stored panels, panel after panel. */
       readonly edges: Extent;
     };
 
@@ -36,24 +38,28 @@ export interface Extent {
   readonly bytes: number;
 }
 
-/** The parts of a handle that are in shared memory. */
+/** Parts of a handle that are in shared memory. */
 export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'actionPlaces' | 'taken'>;
 
-/** Error codes of the system for a full disk or quota. */
+/** Error codes of the operating system for a full disk or quota. */
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
 /** Returns true if a write failed because the disk or quota is full. */
 export const isFull = (error: unknown): boolean =>
   error instanceof Error && FULL.has((error as NodeJS.ErrnoException).code ?? '');
 
-/** Bytes that one call reads or writes: it holds one of the few threads of the file system, and cannot be cancelled. */
+/**
+ * Maximum number of bytes per read or write call: a call occupies one of the few threads for file access, and cannot be
+ * cancelled.
+ */
 const CALL_BYTES_MAX = 8 << 20;
 
 /**
  * Reads or writes pieces of memory that are contiguous in a file, in as many calls as necessary.
- * @param offset byte of the file at which the first piece begins
- * @param call reads or writes some pieces at an offset and returns the number of bytes done; 0 at the end of the file
- * @throws Error if the file ends early, and what `call` throws
+ * @param offset in the file of the first piece
+ * @param call reads or writes some pieces at an offset and returns the number of bytes transferred; 0 at the end of the
+ * file
+ * @throws Error if the file ends early, and errors of `call`
  */
 export async function transferAll(
   pieces: readonly Uint8Array[],
@@ -89,7 +95,7 @@ function skipPieces(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] 
   });
 }
 
-/** Days of each panel as bytes. */
+/** Returns a range of days of each panel as bytes. */
 export function daysOf(panels: readonly Float64Array[], assets: number, from: number, to: number): Uint8Array[] {
   return panels.map((panel) => {
     const { buffer, byteOffset, byteLength } = panel.subarray(from * assets, to * assets);
@@ -97,18 +103,19 @@ export function daysOf(panels: readonly Float64Array[], assets: number, from: nu
   });
 }
 
-/** Returns the memory of a panel before and after its file. @param bytes of the panel */
+/** Returns the memory of a panel before and after its file. @param bytes size of the panel */
 export function edgesOf(memory: ArrayBufferLike, file: PagedFile, bytes: number): Uint8Array[] {
   const end = file.before + file.bytes;
   return [new Uint8Array(memory, 0, file.before), new Uint8Array(memory, end, bytes - end)];
 }
 
 /**
- * Bytes per batch: large enough to outweigh a message, and small enough to be transferred while the next batch is read.
+ * Bytes per batch: large enough to outweigh the cost of a message, and small enough to be transferred while the next
+ * batch is read.
  */
 const BATCH_BYTES = 4 << 20;
 
-/** Days of a batch, a multiple of `blockDays`. */
+/** Returns the number of days per batch, a multiple of `blockDays`. */
 export function batchDays(shape: { readonly assets: number; readonly fields: number }, blockDays: number): number {
   const blockBytes = blockDays * shape.assets * shape.fields * Float64Array.BYTES_PER_ELEMENT;
   return blockDays * Math.max(1, Math.floor(BATCH_BYTES / Math.max(1, blockBytes)));

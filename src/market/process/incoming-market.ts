@@ -12,19 +12,22 @@ import {
 } from '../panels/shared-market.js';
 import { reportPanelMemory } from '../panels/gc-pressure.js';
 
-/** A market that is being received from another process. */
+/** Market that is being received from another process. */
 export interface IncomingMarket {
   /** Processes the next message of the transfer. */
   take(step: HandOver): void;
-  /** Returns the market in shared memory with spare days after the last message; undefined before. */
+  /** Returns the market in shared memory, with spare days, after the last message; undefined before. */
   market(): Promise<SharedMarket> | undefined;
-  /** Stops reading; resolves when every read has settled. */
+  /** Stops reading; resolves after all reads have settled. */
   stop(): Promise<void>;
-  /** Closes the files after `stop`, without waiting for the 0.1 s/GiB that the system takes. */
+  /** Closes the files after `stop`, without waiting for the operating system, which takes 0.1 s/GiB. */
   close(): void;
 }
 
-/** Number of concurrent reads. Most of the time is spent on touching new memory, each read on its own core. */
+/**
+ * Number of concurrent reads. Most of the time is spent on touching new memory, which each read does on a separate
+ * core.
+ */
 const READS_AT_ONCE = 2;
 
 interface Shape {
@@ -36,15 +39,15 @@ interface Shape {
 interface Field {
   readonly name: string;
   readonly values: SharedArrayBuffer;
-  /** The file that the other process fills, where its panels are paged. */
+  /** File that the other process fills, if its panels are paged. */
   readonly file: PagedFile | undefined;
-  /** True if the memory maps that file, which then need not be read. */
+  /** True if the memory maps this file, which then need not be read. */
   readonly isOpened: boolean;
 }
 
 /**
- * Reads a market that an outgoing one writes, as it is written, and removes its files: their names as soon as they are
- * opened.
+ * Reads a market while the outgoing market writes it, and removes the files: their names are removed as soon as they
+ * are opened.
  * @cost 0.5 s/GiB, off the event loop
  */
 export function createIncomingMarket(): IncomingMarket {
@@ -71,7 +74,7 @@ export function createIncomingMarket(): IncomingMarket {
     });
   }
 
-  /** @throws Error ENOSPC if the disk has no space for paged panels */
+  /** Allocates the panels. @throws Error ENOSPC if the disk has no space for paged panels */
   function begin({ days, assets, fields, files: paged = [] }: HandOver & { kind: 'shape' }): void {
     const fieldOf = (name: string, f: number): Field => {
       const file = paged[f];
@@ -84,7 +87,7 @@ export function createIncomingMarket(): IncomingMarket {
   }
 
   function takeDays({ file, offset, from, to }: HandOver & { kind: 'days' }): void {
-    const { assets, fields } = shape!; // comes first
+    const { assets, fields } = shape!; // the shape is received first
     const queue = turn++ % READS_AT_ONCE;
     queues[queue] = queues[queue]!.then(() =>
       read(
@@ -98,10 +101,12 @@ export function createIncomingMarket(): IncomingMarket {
         ),
       ),
     );
-    queues[queue].catch(() => {}); // thrown with the rest
+    queues[queue].catch(() => {}); // thrown when the last message is processed
   }
 
-  /** Reads panels with separate files: their edges, and the complete panels that could not be opened. */
+  /**
+   * Reads separately stored panels: the bytes before and after their files, and whole panels that could not be mapped.
+   */
   async function readPaged({ days, assets, fields }: Shape, path: string, edges: Extent): Promise<void> {
     const bytes = days * assets * Float64Array.BYTES_PER_ELEMENT;
     const paged = fields.flatMap(({ file, ...field }) => (file === undefined ? [] : [{ ...field, file }]));
@@ -116,7 +121,7 @@ export function createIncomingMarket(): IncomingMarket {
 
   async function takeRest(rest: HandOver & { kind: 'rest' }): Promise<SharedMarket> {
     const { file, dates, tables, actionPlaces, edges } = rest;
-    const { days, fields } = shape!; // comes first
+    const { days, fields } = shape!; // the shape is received first
     const part = async ({ offset, bytes }: Extent): Promise<SharedArrayBuffer> => {
       const memory = new SharedArrayBuffer(bytes);
       await read(file, offset, [new Uint8Array(memory)]);

@@ -32,10 +32,15 @@ import { openCalendars } from '../serving/calendar-files.js';
 
 prepareDuckDb();
 
-/** A process above this size ends after its task, so that its memory is returned to the system. */
+/**
+ * Resident memory above which a process ends after its task, so that its memory is returned to the operating system.
+ */
 const REUSED_BYTES_MAX = 192 * 2 ** 20;
 
-/** Entry point of the process that `runMarketTask` starts: one request, reports, then the next request or the end. */
+/**
+ * Entry point of the process started by `runMarketTask`: receives one request, sends reports, then waits for the next
+ * request or ends.
+ */
 waitForTask();
 
 function waitForTask(): void {
@@ -45,7 +50,7 @@ function waitForTask(): void {
       async (outcome) => {
         await report({ ...outcome, timing: { startMs, endMs: epochMs(), pid: process.pid } });
         if (process.memoryUsage.rss() > REUSED_BYTES_MAX) return process.disconnect();
-        prepareDuckDb(); // a new one: that of the task is confined to its files
+        prepareDuckDb(); // a new database, because that of the task is restricted to its files
         waitForTask();
         await report({ kind: 'free' });
       },
@@ -57,7 +62,7 @@ function waitForTask(): void {
   });
 }
 
-// The parent has disappeared, so there is nobody to report to.
+// The parent process has ended, so nobody receives reports.
 process.once('disconnect', () => process.exit(0));
 
 function endReport(error: unknown): MarketTaskReport {
@@ -67,7 +72,7 @@ function endReport(error: unknown): MarketTaskReport {
   return { kind: 'failed', message: reasonOf(error) };
 }
 
-/** The generated market could not be written. */
+/** Thrown if the output of a task cannot be written. */
 class WriteFault extends Error {
   override readonly name = 'WriteFault';
 }
@@ -138,7 +143,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
       : outgoing?.finish(content).catch((cause: unknown) => {
           throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
         });
-  // A part of a market would give warnings about data that is present in the whole.
+  // Warnings about a part of a market would concern data that is present in the whole market.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
   const { codes, closures = {} } = request.options.calendars;
   const calendars = { codes, open: () => correctCalendars(openCalendars(), closures) };
@@ -146,10 +151,10 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     onProgress(0.95, 'checking');
     const readWarnings = problems.findings();
     const warnings = isWhole ? doubtsOf(content, { adjustment: result.adjustment, calendars }, problems) : readWarnings;
-    const digested = await digestContent(content, { made: await growing.made() }); // The last blocks were hashed meanwhile.
+    const digested = await digestContent(content, { made: await growing.made() }); // the last blocks were hashed meanwhile
     return { ...digested, warnings, readWarnings };
   };
-  // Threads of the file system write the remaining transfer in the meantime.
+  // Meanwhile, the threads for file access write the rest of the transfer.
   const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([handOver(), result.files(), check()]);
   const summary = {
     contentHash: hash,
@@ -169,7 +174,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
   return { kind: 'done', summary, digests };
 }
 
-/** Content, and the files from which it was read or to which it is written. */
+/** Content, with the files from which it was read or to which it is written. */
 interface Made {
   readonly content: MarketContent;
   readonly adjustment: Adjustment;
@@ -188,7 +193,8 @@ async function perform(
   problems: Problems,
   follower: DayFollower,
 ): Promise<Made | undefined> {
-  // Modules that reading files does not need are loaded on demand: the first load waits for this process to start.
+  // Modules that are not needed for reading files are loaded on demand, because the first load of a store waits for the
+  // start of this process.
   const writeText = (folder: string, content: MarketContent) => async () =>
     (await import('../content/write-market.js'))
       .writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'))
@@ -232,7 +238,7 @@ async function perform(
   }
 }
 
-/** The result of a read, with its terms. */
+/** Applies the mapping and the overrides to the content of a read. */
 function madeOf(read: SourceRead, { mapping, adjustment, overrides }: MarketTerms = PLAIN_TERMS): Omit<Made, 'files'> {
   const kept = filterKeptRows(read, mapping);
   return { ...kept, content: overridePrices(kept.content, overrides), adjustment };

@@ -26,39 +26,39 @@ import type { SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from '../sql/sql-order
 import { createIncomingMarket } from './incoming-market.js';
 import { isFull, type HandOver } from '../panels/shared-market.js';
 
-/** Longest run of a task: reading 25 million rows from a slow disk, and some. */
+/** Maximum duration of a task in seconds: more than reading 25 million rows from a slow disk takes. */
 const TASK_SECONDS_MAX = 900;
 
-/** Maximum duration of an inspection, because a person waits for its result. */
+/** Maximum duration of an inspection in seconds; a person waits for its result. */
 const INSPECTION_SECONDS_MAX = LIMITS.MAX_QUERY_SECONDS;
 
 const FOLDER_PREFIX = 'divisor-';
 
-/** Folder of files in memory on Linux. */
+/** Folder of in-memory files on Linux. */
 const SHARED_MEMORY = '/dev/shm';
 
 export interface MarketTaskOptions {
-  /** Identity of the market to load into shared memory; null if only the check is wanted. */
+  /** Identity of the market to load into shared memory; null for a check only. */
   readonly load: Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency'> | null;
-  /** Bytes of a request that the process reads. */
+  /** Body of a request that the process reads. */
   readonly body?: Uint8Array;
-  /** Decides from its header how to handle an import. An error that it throws ends the process and the task. */
+  /** Decides how to handle an import, given its header. An error of this function ends the process and the task. */
   readonly onImport?: (header: ImportHeader) => Promise<ImportAnswer>;
-  /** Calendars that stored indices are on: bars on days that are no session of any are warned of. */
+  /** Calendars of the stored indices; bars on days that are not a session of any of them give warnings. */
   readonly calendars?: UsedCalendars;
   readonly onProgress?: (fraction: number, message: string) => void;
   readonly signal?: AbortSignal;
 }
 
-/** The outcome of a task: a content that was accepted, or the findings it was refused for. */
+/** Outcome of a task: an accepted content, or the findings for which it was rejected. */
 export type MarketTaskResult =
   | { readonly kind: 'accepted'; readonly summary: ContentSummary; readonly handle: MarketHandle | null }
   | { readonly kind: 'refused'; readonly findings: readonly Finding[] };
 
 /**
- * Runs one task in a forked process and loads what it read.
+ * Runs one task in a forked process and loads the market that it has read.
  * @throws Refusal STORE_READ_FAILED if the process fails, exceeds its time or is killed, STORE_WRITE_FAILED or
- *   STORAGE_FULL if its output cannot be written; the reason of the signal if aborted.
+ * STORAGE_FULL if its output cannot be written; the reason of the signal if aborted.
  */
 export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect' | 'query' | 'parquetLines'>>(
   task: K,
@@ -80,14 +80,14 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
   try {
     for (const place of listSharedFolders()) {
       const folder = await mkdtemp(join(place, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
-        if (place !== SHARED_MEMORY) throw error; // that place may be closed to this user
+        if (place !== SHARED_MEMORY) throw error; // the in-memory folder may be inaccessible to this user
       });
       if (folder !== undefined) folders.push(folder);
     }
     const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
     const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryIn(folders, load !== null) };
-    const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input belong together
+    const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input have matching types
     const report = sound(await converse(request, options, (step) => incoming.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, digests } = report;
@@ -100,7 +100,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
     };
   } finally {
     await incoming.stop();
-    // Before the memory of their files is released, because removing waits for that.
+    // Folders are removed before the memory of their files is released, because the removal would wait for the release.
     await Promise.all(folders.map(removeFolder));
     incoming.close();
   }
@@ -124,7 +124,7 @@ export async function inspectMarket(input: MarketTasks['inspect'], signal: Abort
 }
 
 export interface QueryOptions {
-  /** Supplies the tables that a query reads. */
+  /** Returns the tables that a query needs. */
   readonly onNeeds: (needs: SqlNeeds) => Promise<SqlInputs>;
   readonly secondsMax: number;
   readonly signal: AbortSignal;
@@ -133,7 +133,7 @@ export interface QueryOptions {
 /**
  * Writes the result of a query to a file in a temporary folder.
  * @param take opens the file, which is removed afterwards
- * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT; that of `onNeeds`; the reason of the signal if aborted
+ * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT; errors of `onNeeds`; the reason of the signal if aborted
  */
 export async function answerQuery<T>(
   order: Omit<SqlOrder, 'resultFile'>,
@@ -167,8 +167,8 @@ export async function answerQuery<T>(
 
 /**
  * Reads the rows of a Parquet file that arrives as a stream.
- * @param take reads them as lines of JSON from a file, which is removed afterwards
- * @throws Refusal VALIDATION_FAILED for other bytes, STORAGE_FULL
+ * @param take reads the rows as lines of JSON from a file, which is removed afterwards
+ * @throws Refusal VALIDATION_FAILED if the bytes are not a valid Parquet file, STORAGE_FULL
  */
 export async function readParquetLines<T>(
   bytes: AsyncIterable<Uint8Array>,
@@ -197,7 +197,7 @@ export async function readParquetLines<T>(
   }
 }
 
-/** Returns the final report with the outcome of the data. @throws Refusal if the process reports a failure */
+/** Returns the final report if the data was accepted or rejected. @throws Refusal if the process reports a failure */
 function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
   if (report.kind === 'done' || report.kind === 'refused') return report;
   if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
@@ -207,10 +207,7 @@ function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
   throw new Error(`the process reported ${report.kind} at its end`);
 }
 
-/**
- * Returns the memory limit of this process for a child process, whose paged memory this process opens, and whose panels
- * it loads.
- */
+/** Returns the memory limit for a child process; this process opens its paged memory and loads its panels. */
 function memoryIn(folders: readonly string[], loads: boolean): MemoryLimit {
   const limit = findMemoryLimit();
   const paging = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
@@ -219,15 +216,16 @@ function memoryIn(folders: readonly string[], loads: boolean): MemoryLimit {
 }
 
 /**
- * Removes a folder, which is empty unless an error occurred: removing an empty folder takes one turn, a search several.
+ * Removes a folder, which is empty unless an error occurred: removing an empty folder takes one event-loop turn, a
+ * search several.
  */
 async function removeFolder(folder: string): Promise<void> {
   await rmdir(folder).catch(() => rm(folder, { recursive: true, force: true }));
 }
 
-/** Writes the body of a request to the first folder with enough space. */
+/** Writes the body of a request to the first folder with enough space, and returns its path. */
 async function writeBody([folder, ...others]: readonly string[], body: Uint8Array): Promise<string> {
-  const file = join(folder!, 'body'); // there is at least one
+  const file = join(folder!, 'body'); // the list is not empty
   try {
     await writeFile(file, body, { mode: 0o600 });
     return file;
@@ -242,7 +240,7 @@ async function writeBody([folder, ...others]: readonly string[], body: Uint8Arra
   }
 }
 
-/** Removes files in shared memory of processes that have ended. Called once at start. */
+/** Removes shared-memory files of processes that have ended. Called once at start. */
 export async function sweepSharedFolders(): Promise<void> {
   for (const place of listSharedFolders()) {
     for (const name of await readdir(place).catch(() => [])) {
@@ -272,7 +270,7 @@ function converse(
     };
     const child = startMarketProcess(request, {
       onMessage(message) {
-        const report = message as MarketTaskReport; // the only messages of market-process-tasks
+        const report = message as MarketTaskReport; // market-process-tasks sends no other messages
         if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
         else if (report.kind === 'question') answer(onImport?.(report.header));
         else if (report.kind === 'needs') answer(onNeeds?.(report.needs));
@@ -281,7 +279,7 @@ function converse(
           endRequest();
           if (span !== undefined && report.timing !== undefined)
             reportTiming(`reader process ${request.task}`, span, report.timing, { 'process.pid': report.timing.pid });
-          resolve(report); // the process has nothing left to do but to end
+          resolve(report); // the process only has to end
         }
       },
       onUnstarted() {
@@ -330,8 +328,8 @@ function converse(
 }
 
 /**
- * Returns folders for the transfer: first memory-backed ones if available, because the files are read back and removed
- * at once; then temporary files; last the folder of paged memory, for data that does not fit into memory.
+ * Returns the folders for the transfer in order of preference: in-memory folders if available, because the files are
+ * read back and removed at once; then temporary folders; last the folder of paged memory, for data that exceeds memory.
  */
 function listSharedFolders(): readonly string[] {
   const { folder } = findMemoryLimit();

@@ -23,8 +23,9 @@ import type { SqlNeeds, SqlOrder, SqlOutcome } from '../sql/sql-order.js';
 import type { SyntheticSpec } from '../synthetic/spec.js';
 
 /**
- * Work on whole stores in a separate process. Readers run native code and hold whole files: a crash, a runaway or a
- * cancellation must cost one task and not the service. This interface is the complete boundary.
+ * Tasks on whole stores in a separate process. Readers run native code and hold whole files: a crash, a runaway task or
+ * a cancellation must only affect one task and not the service. This interface is the complete boundary between the
+ * processes.
  */
 export interface MarketTasks {
   /** Reads the files of a store. */
@@ -37,13 +38,13 @@ export interface MarketTasks {
   };
   /** Reads the tables of a database. */
   readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames; readonly terms?: MarketTerms };
-  /** Reads the body of an import, after its header was answered, and writes it as a store. */
+  /** Reads the body of an import, after the decision about its header, and writes it as a store. */
   importBody: Record<string, never>;
-  /** Reads a table that was sent as a file and writes it as a store. */
+  /** Reads a table sent as a file and writes it as a store. */
   importTable: TableImport;
-  /** Inspects data and proposes a mapping, or reads the data with a given one. Stores nothing. */
+  /** Inspects data and proposes a mapping, or reads the data with a given mapping. Stores nothing. */
   inspect: { readonly inspected: Inspected; readonly said: Said };
-  /** Answers a query. Requests the tables that the query reads. */
+  /** Runs a query, and requests the tables that the query reads. */
   query: SqlOrder;
   /** Writes the rows of a Parquet file as lines of JSON. */
   parquetLines: { readonly from: string; readonly to: string };
@@ -59,67 +60,67 @@ export type MarketTaskRequest = {
 
 export interface TaskOptions {
   /**
-   * Files through which the market is passed to the caller, which reads them into shared memory. The first is used as
-   * far as it has space. Null if only the check is wanted.
+   * Files through which the market is transferred to the caller, which reads them into shared memory. The next file is
+   * used when the previous one is full. Null for a check only.
    */
   readonly sharedFiles: readonly string[] | null;
   /** File with the body of a request; null if the task has none. */
   readonly bodyFile: string | null;
-  /** Calendars that stored indices are on. */
+  /** Calendars of the stored indices. */
   readonly calendars: UsedCalendars;
-  /** Memory limit of the caller, which the process also observes. */
+  /** Memory limit of the caller, which also applies to the process. */
   readonly memory: MemoryLimit;
 }
 
-/** Facts about a content in addition to its values. */
+/** Properties of a content other than its values. */
 export interface ContentSummary {
   readonly contentHash: string;
   readonly identifiers: number;
-  /** First and last day of the market dataset; null if no file of it was read. */
+  /** First and last day of the market dataset; null if it has no dates. */
   readonly start: Day | null;
   readonly end: Day | null;
   readonly rows: RowsByTable;
-  /** Rows of a request that was appended. */
+  /** Numbers of rows in an appended request. */
   readonly rowsRead?: RowsByTable;
-  /** Bytes of the files it was read from or written to. */
+  /** Total size of the files that were read or written, in bytes. */
   readonly bytes: number;
   readonly files: readonly FileDigest[];
-  /** Tables that were not read because their files are byte for byte the known ones. */
+  /** Tables that were not read because their files are unchanged. */
   readonly unchangedTables?: readonly TableKind[];
-  /** Number of actions derived from adjusted closes; null if none were requested. */
+  /** Numbers of actions derived from adjusted closes; null if no derivation was requested. */
   readonly derived?: DerivedActions | null;
-  /** Precision of each derived dividend. */
+  /** Rounding error of each derived dividend. */
   readonly dividendErrors?: readonly DividendError[];
   /** Warnings about the content; at most 201. */
   readonly warnings: readonly Finding[];
-  /** Warnings of the reading itself, which a later check of the content would not find. */
+  /** Warnings of the reading that a later check of the content would not find. */
   readonly readWarnings?: readonly Finding[];
 }
 
-/** A report of the process. */
+/** Report of a process. */
 export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
-  /** Another part of the market is in a shared file. Its acceptance is not yet decided. */
+  /** Another part of the market is in a shared file. The market may still be rejected. */
   | HandOver
-  /** The tables that a query reads; the process waits for SqlInputs. */
+  /** Tables that a query reads; the process waits for SqlInputs. */
   | { readonly kind: 'needs'; readonly needs: SqlNeeds }
   | { readonly kind: 'queried'; readonly outcome: SqlOutcome }
   | { readonly kind: 'inspected'; readonly inspection: Inspection }
   | { readonly kind: 'lines'; readonly lines: ParquetLines }
   | { readonly kind: 'done'; readonly summary: ContentSummary; readonly digests: ContentDigests }
-  /** The content was refused: at least one finding is an error. */
+  /** The content was rejected: at least one finding is an error. */
   | { readonly kind: 'refused'; readonly findings: readonly Finding[] }
   /** The header of an import was read; the process waits for an ImportAnswer. */
   | { readonly kind: 'question'; readonly header: ImportHeader }
-  /** The request itself was refused, before its data was read. */
+  /** The request was rejected before its data was read. */
   | { readonly kind: 'refusal'; readonly error: ErrorDetail }
-  /** The generated market could not be written. */
+  /** The output of the task could not be written. */
   | { readonly kind: 'unwritten'; readonly message: string; readonly isFull: boolean }
-  /** A defect or an exhausted machine, in words without paths. */
+  /** A bug or exhausted resources, described without paths. */
   | { readonly kind: 'failed'; readonly message: string }
 );
 
-/** Times of a task in its process, in its last report. */
+/** Times of a task in its process, in the last report. */
 export interface ProcessTiming extends Timing {
   readonly pid: number;
 }

@@ -15,20 +15,21 @@ import {
   type HandOver,
 } from '../panels/shared-market.js';
 
-/** A market that is being sent to another process. */
+/** Market that is being sent to another process. */
 export interface OutgoingMarket {
-  /** Begins with panels whose days are sent as they are completed. Panels sent earlier are discarded. */
+  /** Begins with panels, whose days are sent as they are completed. Panels sent earlier are discarded. */
   begin(panels: Panels): void;
-  /** Sends days that change no more. */
+  /** Sends a range of days, which must not change afterwards. */
   send(from: number, to: number): void;
   /**
-   * Sends the rest of a content, or all of it if its panels are not those of `begin`. Called once, at the end.
+   * Sends the rest of a content, or all of the content if its panels differ from those of `begin`. Called once, at the
+   * end.
    * @throws ENOSPC if no file has space for the rest
    */
   finish(content: MarketContent): Promise<void>;
 }
 
-/** Returns the files of panels, where all of them are paged. */
+/** Returns the files of panels; undefined unless all panels are paged. */
 function filesOf({ fields }: Panels): readonly PagedFile[] | undefined {
   const files = Array.from(fields.values(), ({ buffer, byteOffset }) =>
     byteOffset === 0 ? findPagedFile(buffer) : undefined,
@@ -41,7 +42,7 @@ function edgesIn({ fields }: Panels, files: readonly PagedFile[]): Uint8Array[] 
   return files.flatMap((file, f) => edgesOf(panels[f]!.buffer, file, panels[f]!.byteLength));
 }
 
-/** Concurrent writes: each holds a thread of the file system, which readers need too. */
+/** Number of concurrent writes: each occupies one of the threads for file access, which readers also need. */
 const WRITES_AT_ONCE = 2;
 
 interface Place {
@@ -51,9 +52,9 @@ interface Place {
 }
 
 /**
- * Writes a market to the first of several files with enough space, and to the next one when that is full: shared memory
- * is often small in a container. A paged market is written to the last file, which is on a disk. The files must not
- * exist yet; only their owner can read them.
+ * Writes a market to the first of several files with enough space, and continues in the next file when one is full:
+ * shared memory is often small in a container. A paged market is written to the last file, which is on a disk. The
+ * files must not exist yet; only their owner can read them.
  * @cost 0.4 s/GiB, off the thread
  */
 export function createOutgoingMarket(paths: readonly string[], report: (step: HandOver) => void): OutgoingMarket {
@@ -64,7 +65,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
   let panels: Panels | undefined;
   /** Files of the panels, if they are paged. */
   let files: readonly PagedFile[] | undefined;
-  /** A flag for each day of the panels. */
+  /** 1 for each day of the panels that has been sent. */
   let sent = new Uint8Array(0);
 
   function openNext(): boolean {
@@ -72,7 +73,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     if (path === undefined) return false;
     left = others;
     const place = open(path, 'wx', 0o600).then((file) => ({ path, file, end: 0 }));
-    place.catch(() => {}); // The writer receives the exception.
+    place.catch(() => {}); // the writer receives the exception
     places.push(place);
     return true;
   }
@@ -97,7 +98,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
   function begin(started: Panels): void {
     panels = started;
     const shape = { dates: started.dates.length, identifiers: started.identifiers.length, fields: started.fields.size };
-    if (isPaged(panelBytes(shape))) left = left.slice(-1); // memory is what it does not fit into
+    if (isPaged(panelBytes(shape))) left = left.slice(-1); // the data is paged because it exceeds memory
     files = filesOf(started);
     sent = new Uint8Array(started.dates.length);
     report({
@@ -112,13 +113,13 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
   function send(from: number, to: number): void {
     const sending = panels!; // set by `begin`
     sent.fill(1, from, to);
-    if (files !== undefined) return; // they are there already
+    if (files !== undefined) return; // paged panels are in their files already
     const queue = turn++ % WRITES_AT_ONCE;
     queues[queue] = queues[queue]!.then(async () => {
       const written = await write(daysOf([...sending.fields.values()], sending.identifiers.length, from, to));
       if (panels === sending) report({ kind: 'days', ...written, from, to });
     });
-    queues[queue].catch(() => {}); // fails the rest of its queue, and is thrown at the end
+    queues[queue].catch(() => {}); // fails later writes of the queue, and is thrown at the end
   }
 
   async function sendRest({ dates, ...tables }: MarketContent): Promise<void> {

@@ -13,42 +13,43 @@ import { ENTER_GROUP, openReaderGroups, type ReaderGroup, type ReaderGroups } fr
 /** Entry point of the process that starts the processes of market tasks and relays messages in both directions. */
 
 /**
- * Heap of such a process, sufficient for a JSON import of the largest accepted size and its checks. Panels are outside
- * the heap.
+ * Heap of a market process, sufficient for a JSON import of the largest accepted size and its checks. Panels are
+ * outside the heap.
  */
 const HEAP_MEGABYTES = 1536;
 
-/** Threads that wait for rows and files: three scans, one digest and two writes run at a time. */
+/** Number of threads for file access and waiting for rows: three scans, one digest and two writes run concurrently. */
 const THREADS = 6;
 
 /**
- * Asks the system for large pages if available, because every page of the panels is touched for the first time, which
- * is slow. Has no effect elsewhere.
+ * Requests large pages from the operating system, because every page of the panels is touched for the first time, which
+ * is slow. Has no effect if they are unavailable.
  */
 const LARGE_PAGES = 'glibc.malloc.hugetlb=1';
 
-/** Time a process has to end after a polite request before it is killed. */
+/** Time between SIGTERM and SIGKILL for a process. */
 const KILL_AFTER_MS = 500;
 
-/** Niceness of the processes: requests to the service do not wait while a store is read. */
+/** Niceness of the processes, so that requests to the service do not wait while a store is read. */
 const NICENESS = 5;
 
 setPriority(NICENESS);
 
 const SHELL = '/bin/sh';
-/** Sets the limit of private memory in KiB, then replaces itself by the program. */
+/** Shell command that sets the limit of private memory in KiB, then executes the program. */
 const LIMITED = 'ulimit -d "$0" && exec "$@"';
 
 const [bytesMax, groupFolder] = [Number(process.argv[2] ?? 0), process.argv[3] ?? ''];
 
-/** Words of the shell that hold a process to the memory the pool was started with; none if the system cannot. */
+/** Shell arguments that apply the memory limit of the pool to a process; none if the system cannot limit memory. */
 const limitWords = limitedBy(bytesMax);
-/** Control groups of the processes; undefined if none is delegated. */
+/** Control groups of the processes; undefined if no group is delegated to the service. */
 const groups = groupsIn(groupFolder);
 
 /**
- * Linux counts private writable memory against this limit, whether it was touched or not; reserved address space, which
- * the engine has plenty of, and shared memory are not counted.
+ * Returns the shell arguments for a limit of private memory. Linux counts private writable memory against this limit,
+ * whether it was touched or not; it does not count shared memory and reserved address space, of which the engine uses
+ * much.
  */
 function limitedBy(bytes: number): readonly string[] {
   if (bytes === 0) return [];
@@ -82,17 +83,17 @@ function tellUnlimited(limit: ReaderLimit, reason: string): void {
 
 const children = new Map<number, ChildProcess>();
 
-/** Requests given to a waiting process that has not answered. It may have ended already. */
+/** Requests sent to a waiting process that has not answered yet; the process may have ended already. */
 const unanswered = new Map<number, object>();
 
-/** Process that has loaded its code and waits for a request, so that a task starts at once. */
+/** Process that has loaded its code and waits for a request, so that the next task starts at once. */
 let spare: { readonly child: ChildProcess; readonly wait: NodeJS.Timeout } | undefined;
 
 process.on('message', (order: ProcessPoolOrder) => {
   if (order.kind === 'prepare') return prepare(order.waitMs);
   if (order.kind === 'start') start(order.id, order.message);
   const child = children.get(order.id);
-  if (child === undefined) return; // it has ended, which its event says
+  if (child === undefined) return; // the process has ended, which an event reports
   if (order.kind === 'end') {
     unanswered.delete(order.id);
     end(child);
@@ -130,7 +131,8 @@ function give(id: number, child: ChildProcess): void {
 }
 
 /**
- * A process that has finished its task and is still small waits for the next one, unless another process waits already.
+ * Releases a process that has finished its task and is still small. It waits for the next task, unless another process
+ * already waits.
  */
 function free(id: number, child: ChildProcess): void {
   child.removeAllListeners('message').removeAllListeners('error').removeAllListeners('close');
@@ -164,10 +166,10 @@ function openGroup(): ReaderGroup | undefined {
   }
 }
 
-/** Returns the shell command that limits a process, in a group if there is one. */
+/** Returns the shell arguments that limit a process, in a control group if there is one. */
 function wordsIn(group: ReaderGroup | undefined): readonly string[] {
   if (group === undefined) return limitWords;
-  const [flag, line, kibibytes] = limitWords as [string, string, string]; // They were written above.
+  const [flag, line, kibibytes] = limitWords as [string, string, string]; // see `limitedBy`
   return [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];
 }
 
@@ -175,15 +177,15 @@ function endChild(id: number, event: ProcessPoolEvent): void {
   if (!children.delete(id)) return;
   unanswered.delete(id);
   tell(event);
-  prepare(); // whoever reads a store reads it again
+  prepare(); // a store that was read is usually read again
 }
 
-/** While processes work, the processor is reserved for them. */
+/** Starts a spare process if no process is working, because working processes need the processor. */
 function prepare(waitMs?: number): void {
   if (children.size === 0 && spare === undefined) keepSpare(newProcess(), waitMs);
 }
 
-/** A process that has waited in vain ends, so that an idle service is small. */
+/** Keeps a process for the next task. It ends after the waiting time, so that an idle service is small. */
 function keepSpare(child: ChildProcess, waitMs = SPARE_WAIT_MS): void {
   const wait = setTimeout(() => takeSpare()?.disconnect(), waitMs).unref();
   spare = { child, wait };
@@ -209,5 +211,5 @@ function end(child: ChildProcess): void {
 }
 
 function tell(event: ProcessPoolEvent): void {
-  if (process.connected) process.send!(event, () => {}); // started with a channel; a service that has gone needs no report
+  if (process.connected) process.send!(event, () => {}); // the pool is started with a channel; if the service has ended, nobody needs a report
 }

@@ -3,18 +3,21 @@ import { fileURLToPath } from 'node:url';
 
 /** Orders to the process pool. */
 export type ProcessPoolOrder =
-  /** Starts a process that waits up to this time for the next request, unless another process waits or will wait. */
+  /**
+   * Starts a process that waits for the next request for at most this time, unless another process already waits or
+   * will wait.
+   */
   | { readonly kind: 'prepare'; readonly waitMs: number }
-  /** Starts a process and sends it its request. */
+  /** Starts a process and sends its request. */
   | { readonly id: number; readonly kind: 'start'; readonly message: object }
   /** Sends another message to a process. */
   | { readonly id: number; readonly kind: 'send'; readonly message: object }
-  /** Ends a process, politely and then not. */
+  /** Ends a process by SIGTERM, later by SIGKILL. */
   | { readonly id: number; readonly kind: 'end' };
 
 /** Reports of the process pool to its owner. */
 export type ProcessPoolEvent =
-  /** The system does not hold the processes to their memory by one of the limits. */
+  /** The system cannot enforce one of the memory limits of the processes. */
   | { readonly kind: 'unlimited'; readonly limit: ReaderLimit; readonly reason: string }
   | { readonly id: number; readonly kind: 'message'; readonly message: unknown }
   | { readonly id: number; readonly kind: 'unstarted' }
@@ -25,19 +28,19 @@ export type ProcessPoolEvent =
       readonly signal: NodeJS.Signals | null;
     };
 
-/** Report of a process to the pool only: its task is done, and it can accept another. */
+/** Report of a process to the pool only: its task is done, and it can accept another task. */
 export interface FreeProcess {
   readonly kind: 'free';
 }
 
-/** Callbacks of one process. `onEnded` or `onUnstarted` is the last. */
+/** Callbacks of one process. The last call is either `onEnded` or `onUnstarted`. */
 export interface Listener {
   onMessage(message: unknown): void;
   onUnstarted(): void;
   onEnded(code: number | null, signal: NodeJS.Signals | null): void;
 }
 
-/** One process for a market task. */
+/** Process for a market task. */
 export interface MarketProcess {
   send(message: object): void;
   end(): void;
@@ -48,10 +51,10 @@ interface ProcessPool {
   readonly listeners: Map<number, Listener>;
 }
 
-/** The mechanism that limits the memory of a process: RLIMIT_DATA its private memory, cgroup all of it. */
+/** Mechanism that limits the memory of a process: RLIMIT_DATA limits private memory, cgroup all memory. */
 export type ReaderLimit = 'RLIMIT_DATA' | 'cgroup';
 
-/** The memory limit of each process, enforced by the system. */
+/** Memory limit of each process, enforced by the operating system. */
 export interface ReaderMemory {
   readonly bytes: number;
   /** Folder of a control group that is delegated to the service. Default: none. */
@@ -62,7 +65,7 @@ export interface ReaderMemory {
 
 let memory: ReaderMemory | undefined;
 
-/** Limits the memory of processes that are started from now on. @returns gives back the limit of before */
+/** Limits the memory of processes that are started from now on. @returns a function that restores the previous limit */
 export function limitReaders(limit: ReaderMemory): () => void {
   const before = memory;
   memory = limit;
@@ -73,14 +76,14 @@ let pool: ProcessPool | undefined;
 let lastId = 0;
 
 /**
- * Starts a process for a market task. Its parent is a small process that stays alive: forking copies the page tables of
- * the parent, which would pause a service with gigabytes of panels for a tenth of a second or more.
+ * Starts a process for a market task. Its parent is a small permanent process: forking copies the page tables of the
+ * parent, which would pause a service with gigabytes of panels for a tenth of a second or more.
  */
 export function startMarketProcess(request: object, listener: Listener): MarketProcess {
   const { process: parent, listeners } = (pool ??= openProcessPool());
   const id = (lastId += 1);
   const order = (message: ProcessPoolOrder) => {
-    if (parent.connected) parent.send(message, () => {}); // the end of the process pool is the end of all its processes
+    if (parent.connected) parent.send(message, () => {}); // if the process pool has ended, all its processes have ended
   };
   listeners.set(id, listener);
   setKeepsAlive(parent, true);
@@ -89,14 +92,14 @@ export function startMarketProcess(request: object, listener: Listener): MarketP
 }
 
 /**
- * Time for which a process waits for a task before it ends. The next task then starts another process, which takes
- * about 0.3 s.
+ * Time for which a process waits for a task before it ends. After that, the next task starts another process, which
+ * takes about 0.3 s.
  */
 export const SPARE_WAIT_MS = 60_000;
 
 /**
- * Starts a process that waits for the first task, as a process waits for the next task after each one. It takes 85 MiB,
- * and the task then starts at once.
+ * Starts a process that waits for the first task, which then starts at once. Later tasks use the process of the
+ * previous task. The process takes 85 MiB.
  */
 export function prepareMarketProcess(waitMs = SPARE_WAIT_MS): void {
   if (pool === undefined) {
@@ -112,7 +115,7 @@ function openProcessPool(): ProcessPool {
   const child = fork(fileURLToPath(new URL('./process-pool-main.js', import.meta.url)), words, {
     serialization: 'advanced',
     execArgv: [],
-    // The environment holds keys and passwords that no reader of files needs.
+    // The environment contains keys and passwords that readers of files do not need.
     env: { TZ: 'UTC', ...(process.env['TMPDIR'] ? { TMPDIR: process.env['TMPDIR'] } : {}) },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
@@ -126,10 +129,10 @@ function openProcessPool(): ProcessPool {
   };
   const endAll = (notify: (listener: Listener) => void) => {
     if (pool === opened) pool = undefined;
-    for (const id of listeners.keys()) notify(take(id)!); // the ids are those of the listeners
+    for (const id of listeners.keys()) notify(take(id)!); // the ids are keys of the map
   };
   child.on('message', (message) => {
-    const event = message as ProcessPoolEvent; // the only messages of process-pool-main
+    const event = message as ProcessPoolEvent; // process-pool-main sends no other messages
     if (event.kind === 'unlimited') limit?.onUnlimited(event.limit, event.reason);
     else if (event.kind === 'message') listeners.get(event.id)?.onMessage(event.message);
     else if (event.kind === 'unstarted') take(event.id)?.onUnstarted();
@@ -141,7 +144,8 @@ function openProcessPool(): ProcessPool {
 }
 
 /**
- * Sets whether the child keeps the event loop alive. An idle pool does not, and ends with the process that opened it.
+ * Sets whether the child process keeps the event loop alive. An idle pool does not, and ends with the process that
+ * opened it.
  */
 function setKeepsAlive(child: ChildProcess, keepsAlive: boolean): void {
   if (keepsAlive) {

@@ -2,14 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A control group of one reading process. */
+/** Control group of one reading process. */
 export interface ReaderGroup {
   readonly folder: string;
-  /** Removes it; called once its process has ended. */
+  /** Removes the group; called after its process has ended. */
   close(): void;
 }
 
-/** Control groups below one that is delegated to the service. */
+/** Control groups below a group that is delegated to the service. */
 export interface ReaderGroups {
   open(): ReaderGroup;
 }
@@ -17,13 +17,13 @@ export interface ReaderGroups {
 const PREFIX = 'divisor-reader-';
 const CONTROLLERS = 'cgroup.subtree_control';
 
-/** Shell command that enters a group, whose folder is `$1`. */
+/** Shell command that enters the control group with the folder `$1`. */
 export const ENTER_GROUP = 'echo $$ > "$1/cgroup.procs" && shift';
 
 /**
- * Prepares a control group of version 2 for groups of processes, each with a limit of all its memory: private, shared
- * with the service, and cached files.
- * @throws Error where it is none, or is not the service's to use
+ * Prepares a cgroup v2 for groups of processes, each with a limit of all its memory: private memory, memory shared with
+ * the service, and cached files.
+ * @throws Error if the folder is not a control group, or is not delegated to the service
  */
 export function openReaderGroups(parent: string, bytes: number, shell: string): ReaderGroups {
   const controllers = readFileSync(join(parent, CONTROLLERS), 'utf8').split(/\s+/);

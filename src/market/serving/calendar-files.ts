@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { createCalendars, type ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { CalendarIndex } from '#domain/calendars/rule-file.js';
 
-/** Folder of the calendars that ship with the service. */
+/** Folder of the calendars supplied with the service. */
 export const CALENDAR_FOLDER = fileURLToPath(new URL('../../../../data/calendars', import.meta.url));
 
 /**
@@ -19,7 +19,7 @@ export function openCalendars(folder: string = CALENDAR_FOLDER): ExchangeCalenda
   });
 }
 
-/** Reads a file of the folder as parsed JSON, by its name without `.json`. */
+/** Reads and parses a JSON file of the folder, by its name without `.json`. */
 export function readCalendarFile(folder: string, name: string): unknown {
   return JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
 }

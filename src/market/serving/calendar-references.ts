@@ -8,8 +8,9 @@ import {
 } from '#domain/calendars/session-reference.js';
 
 /**
- * Reads the references of a folder, one JSON or CSV file each, in order of file names. The code of a CSV is its name.
- * @throws if such a file is not a reference of sessions
+ * Reads the references of a folder, one per JSON or CSV file, in order of file names. The code of a CSV file is its
+ * name.
+ * @throws if a file is not a valid session reference
  */
 export function readReferences(folder: string): SessionReference[] {
   const files = readdirSync(folder).filter((name) => ['.json', '.csv'].includes(extname(name)));
@@ -25,7 +26,7 @@ export function readReferences(folder: string): SessionReference[] {
   });
 }
 
-/** @throws when the file holds no corrections */
+/** Reads the corrections of calendars. @throws if the file contains no valid corrections */
 export function readCorrections(file: string): Corrections {
   return Corrections.parse(JSON.parse(readFileSync(file, 'utf8')));
 }

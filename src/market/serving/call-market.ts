@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Markets, ServedMarket } from './markets.js';
 
-/** The market of a call; undefined once the call has ended. */
+/** Market of a call; undefined after the end of the call. */
 interface Context {
   market: ServedMarket | undefined;
 }
@@ -9,8 +9,8 @@ interface Context {
 const calls = new AsyncLocalStorage<Context | undefined>();
 
 /**
- * Runs a call on a market: everything that the call awaits reads this market, regardless of the active store. Work that
- * outlives the call does not keep the market in memory.
+ * Runs a call on a market: all code that the call awaits reads this market, regardless of the active store. Work that
+ * continues after the call does not keep the market in memory.
  */
 export async function onMarket<T>(market: ServedMarket, work: () => T | Promise<T>): Promise<T> {
   const context: Context = { market };
@@ -21,10 +21,13 @@ export async function onMarket<T>(market: ServedMarket, work: () => T | Promise<
   }
 }
 
-/** Runs work of the service itself, on the active store. */
+/** Runs work of the service, such as background work, on the active store. */
 export const runOffMarket = <T>(work: () => T): T => calls.run(undefined, work);
 
-/** The market of the present call; undefined if it reads the active store. */
+/**
+ * Returns the market of the current call; undefined outside calls, which read the active store. @throws Error after the
+ * end of the call
+ */
 export function marketOfCall(): ServedMarket | undefined {
   const context = calls.getStore();
   if (context === undefined) return undefined;
@@ -32,7 +35,7 @@ export function marketOfCall(): ServedMarket | undefined {
   return context.market;
 }
 
-/** Returns the markets as calls read them: the market of the call, otherwise the active one. */
+/** Returns markets with the market of the current call, otherwise the active market. */
 export function marketsOfCalls<M extends Markets>(active: M): M {
   return {
     ...active,

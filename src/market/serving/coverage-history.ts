@@ -1,14 +1,14 @@
 import type { MarketData } from '#domain/market/market-data.js';
 
 export interface CoverageHistory {
-  /** Names with a price on each date, [T]. */
+  /** Number of securities with a price on each date, [T]. */
   readonly priced: Int32Array;
   /** Number of securities between their first and last price on each date, inclusive, [T]. */
   readonly expected: Int32Array;
 }
 
 /**
- * Counts the securities with a price on each date of a market, and those expected to have one.
+ * Counts the securities with a price on each date of a market, and the securities expected to have one.
  * @cost two reads of the panel CLOSE
  */
 export function coverageHistory({
@@ -16,7 +16,7 @@ export function coverageHistory({
   identifiers,
   fields,
 }: Pick<MarketData, 'dates' | 'identifiers' | 'fields'>): CoverageHistory {
-  const closes = fields.get('CLOSE')!; // It is always there.
+  const closes = fields.get('CLOSE')!; // every market has this field
   const n = identifiers.length;
   const first = new Int32Array(n).fill(-1);
   const last = new Int32Array(n).fill(-1);

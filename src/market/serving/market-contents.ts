@@ -2,15 +2,12 @@ import { createMarketKey, type MarketIdentity } from '#domain/market/market-iden
 import type { ServedMarket } from './markets.js';
 
 /**
- * Markets of this process by identity. A content remains while something references the identity with which it was
- * added: a pending event, the input of a task, the served market. No release is needed.
+ * Markets of this process by identity. A content remains as long as the identity with which it was added is referenced:
+ * by a pending event, the input of a task, or the served market. No explicit release is needed.
  */
 export interface MarketContents {
   add(market: ServedMarket): void;
-  /**
-   * Returns the content of an identity, whether that object or an equal one; undefined if this process does not have
-   * it.
-   */
+  /** Returns the content of the same or an equal identity; undefined if this process does not have it. */
   find(identity: MarketIdentity): ServedMarket | undefined;
 }
 

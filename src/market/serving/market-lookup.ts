@@ -3,15 +3,15 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, MarketData, Membership } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
-/** Positions of one security's data in a market. */
+/** Lookup of the positions and actions of securities in a market. */
 export interface MarketLookup {
   /** Returns the column of a security; undefined if the market dataset lacks it. */
   positionOf(identifier: string): number | undefined;
   /** Returns true if any dataset contains the identifier. */
   holds(identifier: string): boolean;
-  /** Actions of a name by ex day. */
+  /** Returns the actions of a security, by ex-date. */
   actionsOf(identifier: string): readonly CorporateAction[];
-  /** Spells of a name in any universe. */
+  /** Returns the memberships of a security in any universe. */
   membershipsOf(identifier: string): readonly Membership[];
   /** Returns the first and last date with a CLOSE; null if the security has none. */
   datesOf(identifier: string): { readonly start: Day; readonly end: Day } | null;
@@ -21,7 +21,7 @@ export interface MarketLookup {
 
 const cache = new WeakMap<MarketData, MarketLookup>();
 
-/** Rows of a table by security, cached with the table, which versions of a store may share. */
+/** Rows of a table by security, cached by table, because versions of a store may share tables. */
 const grouped = new WeakMap<readonly object[], ReadonlyMap<string, readonly object[]>>();
 
 /** Returns the lookup of a market, created at its first use. @cost O(securities + actions) once, then O(1) a call */
@@ -73,7 +73,7 @@ function createLookup(market: MarketData): MarketLookup {
 function groupByIdentifier<T extends { readonly identifier: string }>(
   items: readonly T[],
 ): ReadonlyMap<string, readonly T[]> {
-  const known = grouped.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // the value of a table is its rows
+  const known = grouped.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // `groups` of this table were stored with its row type
   if (known !== undefined) return known;
   const groups = new Map<string, T[]>();
   for (const item of items) {
@@ -86,7 +86,7 @@ function groupByIdentifier<T extends { readonly identifier: string }>(
 }
 
 /**
- * Returns a value of a security as of a day: the latest one on or before it, at most `staleMax` dates of the store old.
+ * Returns the latest value of a security on or before a day, at most `staleMax` dates of the store old.
  * @returns NaN if there is none
  */
 export function valueAt(market: MarketData, field: string, position: number, day: Day, staleMax: number): number {
@@ -101,7 +101,7 @@ export function valueAt(market: MarketData, field: string, position: number, day
   return Number.NaN;
 }
 
-/** Returns the row of the store on which an action takes effect; the number of dates if that is in the future. */
+/** Returns the row of the store on which an action takes effect; the number of dates for a future action. */
 export function findEffectiveRow(market: MarketData, { exDay }: CorporateAction): number {
   return findFirstAtLeast(market.dates, exDay);
 }

@@ -21,7 +21,7 @@ interface Head {
   readonly format: typeof FORMAT;
   readonly market: Pick<MarketHandle, 'datasetId' | 'contentHash' | 'adjustment' | 'currency'>;
   readonly loadedAt: string;
-  /** Number of bytes of each part, in order; for panels, of one panel. */
+  /** Number of bytes of each part, in order; `panel` is the size of a single panel. */
   readonly dates: number;
   readonly tables: number;
   readonly actionPlaces: number;
@@ -38,19 +38,19 @@ interface Parts<T> {
   readonly history: T;
 }
 
-/** Maximum size of the head, which contains names of source files, each a few hundred bytes. */
+/** Maximum size of the head in bytes; it contains names of source files, each a few hundred bytes. */
 const HEAD_BYTES_MAX = 64 << 20;
-/** Bytes copied in one turn of the event loop: a millisecond or two. */
+/** Number of bytes copied per turn of the event loop: a millisecond or two. */
 const TURN_BYTES = 8 << 20;
 
-/** A market that is read again, ready to be opened. */
+/** Market read from a snapshot, ready to be opened. */
 export interface ReadSnapshot {
   readonly handle: MarketHandle;
   readonly loadedAt: string;
   readonly files: readonly KnownFile[];
 }
 
-/** @cost one copy of the panels, in turns of the event loop */
+/** Encodes a market as bytes. @cost one copy of the panels, in turns of the event loop */
 export async function encodeSnapshot({ handle, market, loadedAt, files }: ServedMarket): Promise<Uint8Array> {
   const panel = market.dates.length * market.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
   const head: Head = {
@@ -118,7 +118,7 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
       SharedArrayBuffer,
       SharedArrayBuffer,
       ...SharedArrayBuffer[],
-    ]; // As many as were created above.
+    ]; // the arrays have equal lengths
     const { market, digests } = head;
     const handle = {
       ...market,
@@ -140,7 +140,7 @@ async function readHead(file: FileHandle): Promise<{ readonly head: Head; readon
   const length = new DataView(start.buffer).getUint32(0, true);
   const text = new Uint8Array(Math.min(length, HEAD_BYTES_MAX));
   await readInto(file, [text], start.length);
-  // `encodeSnapshot` wrote it, and its file was checked.
+  // written by `encodeSnapshot` and verified by the digest of the file
   const head = JSON.parse(new TextDecoder().decode(text)) as Head;
   if (head.format !== FORMAT)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The snapshot of the market is of another format.');

@@ -3,15 +3,15 @@ import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { KnownFile } from '../sources/known-files.js';
 
-/** Immutable version of the served store. A request that holds it never sees another version. */
+/** Immutable version of the served store. A request that has a reference to it always sees this version. */
 export interface ServedMarket {
   readonly handle: MarketHandle;
   /** Identity of the market, in events and in the input of tasks. */
   readonly identity: MarketIdentity;
-  /** Data opened in this thread, for look-ups. */
+  /** Data opened in this thread, for lookups. */
   readonly market: MarketData;
   readonly loadedAt: string;
-  /** Files of its source at the time when all of them were read. A refresh need not read unchanged ones again. */
+  /** Source files at the time when all of them were read. A refresh need not read unchanged files again. */
   readonly files: readonly KnownFile[];
 }
 
@@ -19,17 +19,17 @@ export interface Markets {
   /** Returns the served version; undefined if none is served. */
   served(): ServedMarket | undefined;
   /**
-   * Returns the served version; undefined if no store is active, for responses that contain less without a market.
-   * @throws Refusal STORE_UNAVAILABLE while the store from before a restart is being read
+   * Returns the served version; undefined if no store is active, for responses that contain less data without a market.
+   * @throws Refusal STORE_UNAVAILABLE while the store is being read after a restart
    */
   current(): ServedMarket | undefined;
   /**
    * Returns the served version.
-   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE while the store from before a restart is being read
+   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE while the store is being read after a restart
    */
   require(): ServedMarket;
   /**
-   * Resolves when the store from before a restart has been read again or has failed. Work queued before the restart
+   * Resolves when the reading of the store after a restart has succeeded or failed. Work queued before the restart
    * waits for it, so that it does not fail while data is being read.
    */
   settled(): Promise<void>;

@@ -4,16 +4,16 @@ import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
-/** Bars and actions of one security, not copied. */
+/** Bars and actions of one security, as views of the store. */
 export interface NameBars {
   /** Dates of the store, [T]. */
   readonly dates: Int32Array;
   /** Panels [T x N] by field. */
   readonly fields: readonly { readonly name: string; readonly values: Float64Array }[];
-  /** Names of the store, N, and position of this one. */
+  /** Number of securities of the store, N, and position of this security. */
   readonly names: number;
   readonly position: number;
-  /** Actions of the name by ex day. */
+  /** Actions of the security by ex-date. */
   readonly actions: readonly CorporateAction[];
   /** Price basis of the store. */
   readonly adjustment: Adjustment;
@@ -26,7 +26,7 @@ export interface SeriesRequest {
   readonly start: Day | null;
   readonly end: Day | null;
   readonly interval: Interval;
-  /** Fields wanted, in this order. */
+  /** Requested fields, in the order of the response. */
   readonly columns: readonly string[];
   readonly adjust: Adjustment;
 }
@@ -84,7 +84,7 @@ function column(panel: Float64Array, names: number, position: number): Float64Ar
   return values;
 }
 
-/** Returns the rows of a range on which the security has a value in any field. */
+/** Returns the rows of a range in which the security has a value in any field. */
 function rowsWithValue({ fields, names, position }: NameBars, from: number, to: number): Int32Array {
   const rows = new Int32Array(Math.max(to - from, 0));
   const panels = fields.map(({ values }) => values);
@@ -101,7 +101,7 @@ function rowsWithValue({ fields, names, position }: NameBars, from: number, to: 
   return rows.subarray(0, count);
 }
 
-/** Returns the values of some rows in one column of a row-major table. */
+/** Copies selected rows of one column of a row-major table to `out`, and returns it. */
 function pick<T extends Float64Array | Int32Array>(
   values: T,
   step: number,
@@ -114,16 +114,16 @@ function pick<T extends Float64Array | Int32Array>(
 }
 
 export interface AdjustmentFactors {
-  /** Factor on the prices of a row, [T]. */
+  /** Factors on the prices of each row, [T]. */
   readonly price: Float64Array;
-  /** Factor on the share counts of a row, [T]. */
+  /** Factors on the share counts of each row, [T]. */
   readonly shares: Float64Array;
 }
 
 /**
- * Returns factors that convert every row to the share basis of the last one. For `total`, prices also grow like a
- * holding with all cash reinvested: adjusted CLOSE over the previous one is the growth of that session in the total
- * variant. The last bar keeps its price. A store whose prices are already adjusted to that degree has factors of 1.
+ * Returns factors that convert every row to the share basis of the last row. For `total`, prices also grow like a
+ * holding with all cash reinvested: adjusted CLOSE divided by the previous one is the growth of the session in the
+ * total variant. The last bar keeps its price. A store with prices already adjusted to that degree has factors of 1.
  */
 export function adjustmentFactors(
   bars: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>,
@@ -142,8 +142,8 @@ export function adjustmentFactors(
   }
   if (adjust === 'splits') return { price, shares };
 
-  // The factor changes between sessions only if something happens to the share. A carried price is followed, so that an
-  // action on a session without a bar counts too.
+  // The factor changes between sessions only if an action affects the share. The loop follows a carried price, so that
+  // an action on a session without a bar is included.
   const steps = new Float64Array(sessions).fill(1);
   let carried = Number.NaN;
   for (let t = 0; t < sessions; t++) {
@@ -158,12 +158,12 @@ export function adjustmentFactors(
   const last = close.findLastIndex((bar) => !Number.isNaN(bar));
   price.fill(1);
   for (let t = last - 1; t >= 0; t--) price[t] = price[t + 1]! * steps[t + 1]!;
-  const basis = last < 0 ? 1 : shares[last]!; // actions after the last bar change no price that is shown
+  const basis = last < 0 ? 1 : shares[last]!; // no reported price depends on actions after the last bar
   for (let t = 0; t < sessions; t++) shares[t]! /= basis;
   return { price, shares };
 }
 
-/** Returns the actions on a share by row. An ex-date without a row takes effect on the next one. */
+/** Returns the effects of actions by row. An ex-date without a row takes effect on the next row. */
 function effectsBySession(
   { dates, actions, adjustment }: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>,
   adjust: 'splits' | 'total',
@@ -216,7 +216,10 @@ function drawnTogether(
   };
 }
 
-/** OPEN is the first value, HIGH the largest, LOW the smallest, VOLUME the sum, any other field the last. */
+/**
+ * Aggregates the values of a period: the first OPEN, the highest HIGH, the lowest LOW, the sum of VOLUME, the last
+ * value of any other field.
+ */
 function drawOne(name: string, all: readonly number[]): number {
   const values = all.filter((value) => value === value);
   if (values.length === 0) return Number.NaN;

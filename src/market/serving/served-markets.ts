@@ -10,46 +10,46 @@ import { lookupOf } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
 import { reportPanelMemory } from '../panels/gc-pressure.js';
 
-/** Store that was to be served and could not be read. */
+/** Active store that could not be read. */
 export interface FailedLoad {
   readonly datasetId: string;
   readonly error: ErrorDetail;
 }
 
-/** Reference to the served market, replaced in one assignment. No other module stores it. */
+/** Holder of the served market, which is replaced in one assignment. No other module stores it. */
 export interface ServedMarkets extends Markets {
-  /** Returns the event that a market is now served, for the transaction that makes its dataset active. */
+  /** Returns the event that a market is served, for the transaction that makes its dataset active. */
   activation(market: ServedMarket): CommitEvent<'market-activated'>;
   /** Serves the market of an activation. @throws Error if its content is not in this process */
   activate(event: CommitEvents['market-activated']): void;
-  /** Updates the declarations of the same content, if it is the served one. */
+  /** Updates the declared properties of the served market, if it has the content of the event. */
   declare(event: CommitEvents['market-declared']): void;
   /**
-   * Returns the memory of a market of this process by its identity. The holder of an identity from `served` always
-   * finds it.
-   * @throws Refusal NO_DATA_SOURCE if it has been replaced and nothing else holds it
+   * Returns the memory of a market of this process by its identity. It is always found for an identity from `served`
+   * that is still referenced.
+   * @throws Refusal NO_DATA_SOURCE if the market was replaced and is no longer referenced
    */
   handleOf(identity: MarketIdentity): MarketHandle;
-  /** The content of an identity, if this process has it. */
+  /** Returns the content of an identity; undefined if this process does not have it. */
   find(identity: MarketIdentity): ServedMarket | undefined;
-  /** Registers an earlier content under its identity as long as it is referenced. */
+  /** Registers an earlier content under its identity; the content is kept as long as the identity is referenced. */
   hold(market: ServedMarket): void;
   /** Serves a market from now on. */
   serve(market: ServedMarket): void;
   /**
-   * Announces the store from before a restart: until it is served or `settle` is called, no response states that there
-   * is no data.
+   * Announces the store that was active before a restart: until it is served or `settle` is called, no response states
+   * that there is no data.
    */
   expect(datasetId: string): void;
-  /** Returns the id of that store until then. */
+  /** Returns the id of the announced store until it is served or `settle` is called. */
   awaited(): string | undefined;
-  /** Returns the active store that could not be read, until another one is served. */
+  /** Returns the active store that could not be read, until another store is served. */
   failure(): FailedLoad | undefined;
   /** Reports that the first load has ended, and the reason if the previous store could not be read. */
   settle(failure?: FailedLoad): void;
 }
 
-/** @param onServe called when another market is served */
+/** Creates the holder. @param onServe called when another market is served */
 export function createServedMarkets(onServe: () => void = () => {}): ServedMarkets {
   const contents = createMarketContents();
   let current: ServedMarket | undefined;
@@ -118,7 +118,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
   };
 }
 
-/** Returns a market with the present declarations of its store. */
+/** Returns a market with changed declarations of its store. */
 export function redeclareMarket(
   served: ServedMarket,
   { adjustment, currency = null }: Pick<MarketIdentity, 'adjustment' | 'currency'>,
@@ -140,12 +140,12 @@ function noDataSource(failed: FailedLoad | undefined): Refusal {
   return new Refusal('NO_DATA_SOURCE', failureText(failed), { store_id: datasetId, error });
 }
 
-/** Returns the fault of an active store, and how to correct it. */
+/** Describes the error of an active store, and how to fix it. */
 export function failureText({ datasetId, error }: FailedLoad): string {
   return `The active data store ${datasetId} could not be read: ${error.message} Fix its source and activate it again, or activate another.`;
 }
 
-/** Prepares a loaded market for serving, with its lookup. Requests for the currently served market do not wait. */
+/** Prepares a loaded market and its lookup for serving. Requests for the currently served market do not wait. */
 export async function prepareServedMarket(
   handle: MarketHandle,
   loadedAt: string,

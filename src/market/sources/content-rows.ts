@@ -14,11 +14,11 @@ import { createUniverseRows } from '../content/universe-rows.js';
 import { seriesIn } from '../content/whole-content.js';
 
 /**
- * Receives the rows of one table, null for an unreadable row; undefined if its columns are not those of the dataset.
+ * Receiver of the rows of one table, null for an unreadable row; undefined if the columns do not belong to the dataset.
  */
 export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
 
-/** The name of a table in its source, and the rows above its header. */
+/** Name of a table in its source, and the rows above its header. */
 export interface TablePlace {
   readonly name: string;
   readonly heading?: Heading;
@@ -26,16 +26,16 @@ export interface TablePlace {
 
 /** Collects the rows of all datasets into one content. */
 export interface ContentRows {
-  /** Begins a table of cells. @param table its location */
+  /** Begins a table of cells. @param table its name and heading */
   beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TablePlace): RowSink;
-  /** Begins a CSV file; numbers of the market are read from its bytes. */
+  /** Begins a CSV file; market numbers are parsed directly from its bytes. */
   beginCsv(
     tableKind: TableKind,
     label: string,
     columns: readonly string[],
     table?: TablePlace,
   ): ((record: CsvRecord) => void) | undefined;
-  /** Begins a table of the market whose numbers are set individually. */
+  /** Begins a market table with numbers that are set individually. */
   beginMarket(
     label: string,
     columns: readonly string[],
@@ -94,7 +94,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
   };
 }
 
-/** Receives the records of a CSV file of a table. */
+/** Returns a receiver of the records of a CSV file of a table. */
 export function tableRecords(
   rows: CheckedRows<unknown>,
   label: string,

@@ -5,7 +5,7 @@ import type { Cell, Heading } from '../formats/cells.js';
 import { removeProtection } from '../formats/formula-text.js';
 import { convertToUtf8, type TextEncoding } from '../formats/text-encoding.js';
 
-/** Maximum record size: more than a thousand columns of a hundred characters. */
+/** Maximum record size in bytes: more than a thousand columns of a hundred characters. */
 const RECORD_BYTES_MAX = 1 << 20;
 
 /** Maximum number of columns of a record. */
@@ -16,25 +16,25 @@ const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const DELIMITERS = [',', ';', '\t', '|'] as const;
-const HEADING_BYTES_MAX = 1 << 16; // with a delimiter in it, if anywhere: a title above the header has none
+const HEADING_BYTES_MAX = 1 << 16; // searched for a line with a delimiter; a title above the header has none
 
-/** One record of a CSV file: its cells as ranges of bytes. */
+/** Record of a CSV file, with its cells as ranges of bytes. */
 export interface CsvRecord {
   readonly bytes: Uint8Array;
-  /** First byte of each cell, quotes excluded. */
+  /** First byte of each cell, without quotes. */
   readonly starts: Int32Array;
-  /** Byte after the last one of each cell. */
+  /** End of each cell, exclusive. */
   readonly ends: Int32Array;
-  /** 1 where the cell holds doubled quotes. */
+  /** 1 for a cell with doubled quotes. */
   readonly escaped: Uint8Array;
   cells: number;
 }
 
-/** Unreadable CSV file: the fault and its record, where the header is record 0. */
+/** Thrown for an invalid CSV file, with its record; the header is record 0. */
 export class CsvFault extends Error {
   override readonly name = 'CsvFault';
   readonly record: number;
-  /** The accepted texts of a closed set. */
+  /** Accepted alternatives, if the value has a closed set of them. */
   readonly accepted: readonly string[] | undefined;
   constructor(record: number, message: string, accepted?: readonly string[]) {
     super(message);
@@ -46,7 +46,7 @@ export class CsvFault extends Error {
 interface CsvTerms {
   /** Number of lines before the header, not counting empty ones. */
   readonly skip?: number | undefined;
-  /** Encoding of a text without a byte order mark; null or absent: UTF-8. */
+  /** Encoding of a text without a byte order mark. Default: UTF-8. */
   readonly encoding?: TextEncoding | null | undefined;
 }
 
@@ -55,10 +55,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /**
  * Reads records of comma-separated values (RFC 4180; the header determines the delimiter: comma, semicolon, tab or
  * bar). Quoted cells may contain delimiters, line breaks and doubled quotes. Empty lines are skipped.
- * @param onHeader receives the column names and the lines above them; returns what to do with each record, undefined to
- *   stop. A record may have more or fewer cells than the header.
- * @throws CsvFault if the text is not such a file.
- * @cost one pass over the bytes; a record is a view that is valid during the call only.
+ * @param onHeader receives the column names and the lines above them; returns a receiver of the records, undefined to
+ * stop. A record may have more or fewer cells than the header.
+ * @throws CsvFault for an invalid file.
+ * @cost one pass over the bytes; a record is a view that is valid only during the call.
  */
 export async function readCsv(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -80,7 +80,7 @@ export async function readCsv(
   const heading: string[][] = [];
   let onRecord: ((record: CsvRecord) => void) | undefined;
 
-  /** Reads the records of `bytes`; returns where the first incomplete one begins. */
+  /** Reads the records in `bytes`; returns the start of the first incomplete record. */
   function readRecords(bytes: Uint8Array, last: boolean): number {
     let position = 0;
     record.bytes = bytes;
@@ -125,7 +125,7 @@ export async function readCsv(
   if (columns === 0) throw new CsvFault(0, 'The file is empty; a header is needed.');
 }
 
-/** Cuts one record into cells; returns the position after it, or -1 when the bytes end inside it. */
+/** Splits one record into cells; returns the position after it, or -1 if the bytes end inside it. */
 function readRecord(
   record: { bytes: Uint8Array; starts: Int32Array; ends: Int32Array; escaped: Uint8Array; cells: number },
   from: number,
@@ -190,7 +190,7 @@ function readRecord(
 /** Splits a line above the header at any delimiter, because only the header determines the delimiter. */
 const headingCells = (line: string) => line.split(/[,;\t|]/).map((text) => text.trim().replaceAll(/^"|"$/g, ''));
 
-/** Returns the position after the next non-empty line, -1 if it is incomplete. */
+/** Returns the position after the next non-empty line; -1 if it is incomplete. */
 function afterLine(bytes: Uint8Array, from: number): number {
   let position = from;
   while (bytes[position] === LF || bytes[position] === CR) position += 1;
@@ -200,7 +200,7 @@ function afterLine(bytes: Uint8Array, from: number): number {
 
 const startOfText = ([a, b, c]: Uint8Array) => (a === 0xef && b === 0xbb && c === 0xbf ? 3 : 0);
 
-/** Returns the most frequent delimiter outside quotes in the first line with one; 0 if it is unknown. */
+/** Returns the most frequent delimiter outside quotes in the first line with one; 0 if more bytes are needed. */
 function delimiterOf(bytes: Uint8Array, from: number, last: boolean): number {
   const counts = DELIMITERS.map(() => 0);
   let isQuoted = false;
@@ -225,7 +225,7 @@ function concatenate(a: Uint8Array, b: Uint8Array): Uint8Array {
   return both;
 }
 
-/** Returns the text of a cell, surrounding spaces removed. @throws CsvFault if it is not UTF-8. */
+/** Returns the text of a cell without surrounding spaces. @throws CsvFault if it is not UTF-8. */
 export function cellText(record: CsvRecord, cell: number): string {
   const text = decodeText(record.bytes, record.starts[cell]!, record.ends[cell]!);
   return record.escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
@@ -243,14 +243,14 @@ function decodeText(bytes: Uint8Array, start: number, end: number): string {
   }
 }
 
-/** Returns the cells of a record as text, null if empty. An apostrophe that prevents formulas is removed. */
+/** Returns the cells of a record as text, null if empty. A leading apostrophe that prevents formulas is removed. */
 export function textCells(record: CsvRecord): Cell[] {
   return Array.from({ length: record.cells }, (_, cell) =>
     record.starts[cell] === record.ends[cell] ? null : removeProtection(cellText(record, cell)),
   );
 }
 
-/** Receives each record of a file; undefined if its columns are not those of a market file. */
+/** Begins a market file and returns a receiver of its records; undefined if the columns are not those of a market. */
 export type MarketRecords = (
   label: string,
   columns: readonly string[],
@@ -258,7 +258,7 @@ export type MarketRecords = (
   heading?: Heading,
 ) => ((record: CsvRecord) => void) | undefined;
 
-/** Adds the records of market files to the rows, one file after another. Numbers are read from the bytes, identifiers and days once per spelling. */
+/** Adds the records of market files, in turn. Numbers are parsed from bytes, identifiers and days once per spelling. */
 export function createMarketRecords(rows: MarketRows): MarketRecords {
   let file: MarketFile;
   const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodeText(bytes, start, end) || null));
@@ -298,10 +298,10 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
 /** Message for a row whose number of cells differs from the number of columns. */
 export const describeRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
 
-/** True if the last `numberOf` that returned NaN read an invalid number rather than an empty cell. */
+/** True if the last `numberOf` that returned NaN parsed an invalid number rather than an empty cell. */
 let isBad = false;
 
-/** Powers of ten that a double holds exactly: a mantissa below 2^53 over one of them is correctly rounded. */
+/** Powers of ten that are exact doubles: a mantissa below 2^53 divided by one of them is correctly rounded. */
 const EXACT_POWERS = Float64Array.from({ length: 23 }, (_, k) => Number(`1e${k}`));
 const MANTISSA_MAX = Number.MAX_SAFE_INTEGER / 10 - 1;
 

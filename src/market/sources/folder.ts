@@ -13,13 +13,13 @@ import type { Problems } from '../tables/problems.js';
 
 export type TableFiles = Readonly<Record<TableKind, readonly SourceFile[]>>;
 
-/** Maximum number of files of one store: a file a day for eighty years. */
+/** Maximum number of files of one store: one file per day for eighty years. */
 const FILES_MAX = 30_000;
 
-/** Maximum number of entries of a tree that are searched for market files, among files of other kinds. */
+/** Maximum number of directory entries that are searched for market files, including files of other kinds. */
 const ENTRIES_MAX = 4 * FILES_MAX;
 
-/** Folders below a dataset's: more partition keys than anyone uses. */
+/** Maximum depth of folders below the folder of a dataset; far above the usual number of partition keys. */
 const DEPTH_MAX = 8;
 
 const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile, 'format' | 'isGzipped'> }[] = [
@@ -35,10 +35,10 @@ const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile,
 
 /**
  * Returns the files of a store's folder by dataset: `market.parquet`, `market.csv`, `market.jsonl` (the latter two also
- * as `.gz`) or a folder `market/` of files of one of these kinds, with or without hive partitions; likewise the other
- * datasets. Files whose names begin with a dot or an underscore are ignored. Files are in the order of their labels.
- * With a mapping and no file of that name, the market consists of the remaining files. These may be workbooks if there
- * are no others, with `reference.xlsx` and similar files in addition.
+ * as `.gz`) or a folder `market/` of files of one of these formats, with or without hive partitions; likewise the other
+ * datasets. Files with names that begin with a dot or an underscore are ignored. Files are in the order of their
+ * labels. With a mapping and no file named like the market dataset, the market consists of the remaining files. These
+ * may be workbooks if there are no others, with `reference.xlsx` and similar files in addition.
  */
 export async function folderFiles(
   folder: string,
@@ -78,7 +78,7 @@ export async function folderFiles(
         problems,
       });
     else if (tables.market === undefined) {
-      // A table that is named explicitly may be among other files.
+      // An explicitly named table may be among other files.
       const read = new Set(isMapped ? files.market.map(({ path }) => basename(path)) : []);
       reportAbsent(
         table,
@@ -97,7 +97,7 @@ export async function folderFiles(
   return { market: [], reference: [], corporate_actions: [], universes: [], series: [] };
 }
 
-/** Reports that the market is absent, and files that may be a dataset under a misspelt name. */
+/** Reports that the market is absent, and files that may be a dataset with a misspelt name. */
 function reportAbsent(table: TableKind, names: readonly string[], problems: Problems): void {
   const near = names.find(
     (name) =>
@@ -132,7 +132,7 @@ function stemOf(name: string): string {
   return name.slice(0, name.length - ending.length);
 }
 
-/** Names of the files in a folder, and how the market files are read. */
+/** Names of the files of a folder, and the mapping of the market files. */
 export interface FolderTerms {
   /** Names of files or folders of datasets, if they differ from the default. */
   readonly tables: Readonly<Partial<Record<TableKind, string>>>;
@@ -140,13 +140,13 @@ export interface FolderTerms {
 }
 
 interface Listing {
-  /** The field that states the dataset's location: the dataset itself, or the field of `tables`. */
+  /** Field with the location of the dataset: the dataset itself, or the field of `tables`. */
   readonly field: string;
   readonly locations: Locations;
   readonly problems: Problems;
 }
 
-/** Returns the files of a mapped market: readable files of the folder that belong to no other dataset. */
+/** Returns the files of a mapped market: readable files of the folder that do not belong to another dataset. */
 async function mapFiles(
   folder: string,
   names: readonly string[],
@@ -154,7 +154,7 @@ async function mapFiles(
   listing: Listing,
 ): Promise<SourceFile[]> {
   const isOwn = (name: string) => !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name);
-  // A workbook next to tables is a note on them.
+  // A workbook next to text or Parquet files is documentation and not data.
   for (const areWorkbooks of [false, true]) {
     const isRead = (name: string) => isOwn(name) && isWorkbook(name) === areWorkbooks;
     const own = names
@@ -175,7 +175,9 @@ async function mapFiles(
   return [];
 }
 
-/** Files in the folders of a folder, as 2024/01/2024-01-02.csv; links to folders are not followed. */
+/**
+ * Returns the files in the subfolders of a folder, such as 2024/01/2024-01-02.csv; links to folders are not followed.
+ */
 async function filesBelow(folder: string, isOwn: (name: string) => boolean): Promise<string[]> {
   const results: string[] = [];
   let entries = 0;
@@ -196,20 +198,20 @@ async function filesBelow(folder: string, isOwn: (name: string) => boolean): Pro
 const filesOfTable = (path: string, table: TableKind, listing: Listing) => filesAt([[path, table]], table, listing);
 
 /**
- * Returns the name of a file in its folder. @param label `market`, or `market/` and its path below the folder of the
- * table
+ * Returns the name of a file in its folder.
+ * @param label `market`, or `market/` followed by the path below the folder of the table
  */
 export const fileName = (label: string, path: string) =>
   label.includes('/') ? label.slice(label.indexOf('/') + 1) : tableName({ label, path });
 
-/** Returns the table name of a file. An upload, whose file has a hidden name, has the name of its table. */
+/** Returns the table name of a file. An upload has a hidden file name and is named like its table. */
 export function tableName({ label, path }: Pick<SourceFile, 'label' | 'path'>): string {
   const name = basename(path);
   return name.startsWith('.') ? label : name;
 }
 
 /**
- * Returns the files at some locations and in the folders there. @param places locations with their names in findings
+ * Returns the files at some locations, including files in folders. @param places locations with their names in findings
  */
 async function filesAt(
   places: readonly (readonly [path: string, label: string])[],
@@ -304,14 +306,14 @@ function identityOf({
   return { identity: [dev, ino, size, mtimeNs, ctimeNs].join(':'), changedAt: Number(ctimeMs) };
 }
 
-/** Returns the format stated by a file name, for any file or for one with the name of the dataset. */
+/** Returns the format stated by a file name; with `table`, only if the file is named like the dataset. */
 function formatOf(name: string, table?: string): (typeof ENDINGS)[number] | undefined {
   return ENDINGS.find(({ ending }) =>
     table === undefined ? name.endsWith(ending) && name.length > ending.length : name === table + ending,
   );
 }
 
-/** Returns the files of a single table in one Parquet file. */
+/** Returns the files of a source that consists of one table in one Parquet file. */
 export async function tableAlone(dataset: TableKind, path: string): Promise<TableFiles> {
   const [{ size, ctimeMs }, identity] = await Promise.all([stat(path), identityOfFile(path)]);
   const file = {
@@ -320,7 +322,7 @@ export async function tableAlone(dataset: TableKind, path: string): Promise<Tabl
     format: 'parquet',
     isGzipped: false,
     bytes: size,
-    identity: identity!, // it is there: its size was just read
+    identity: identity!, // the file exists, because its size was just read
     changedAt: ctimeMs,
   } as const;
   return { market: [], reference: [], corporate_actions: [], universes: [], series: [], [dataset]: [file] };

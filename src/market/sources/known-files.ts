@@ -5,23 +5,23 @@ import { identityOfFile, type TableFiles } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import type { FileDigest } from '../formats/digest-file.js';
 
-/** State of a file when a version of a store was read from the whole of it. */
+/** State of a file when a version of a store was read from it. */
 export interface KnownFile extends FileDigest {
   readonly dataset: TableKind;
   readonly path: string;
-  /** Null if the file was written too shortly before the reading to be recognised by its identity. */
+  /** Null if the file was written too shortly before the reading for its identity to prove that it is unchanged. */
   readonly identity: string | null;
 }
 
 /**
- * Minimum age of a file before its identity proves that its bytes are unchanged: two writes within one tick of a file
- * system's clock have the same times, and the coarsest clock in use ticks every two seconds.
+ * Minimum age of a file at which its identity proves that its bytes are unchanged: two writes within one tick of a file
+ * system's clock have equal times, and the coarsest clock in use ticks every two seconds.
  */
 const SETTLED_AFTER_MS = 2000;
 
 /**
- * Returns the files of a folder as they are to be recognised later.
- * @param listedAt before any of them was read, ms since 1970
+ * Returns the states of the files of a folder, by which later readings recognise them.
+ * @param listedAt time before any of the files was read, ms since 1970
  */
 export function toKnownFiles(files: TableFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
   const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
@@ -43,11 +43,11 @@ function findSettledIdentity(
 }
 
 /**
- * Finds files of the market that are known by their bytes but not by their identity, because they were rewritten
- * unchanged or too shortly before they were read.
+ * Finds market files with known bytes but an unknown identity, because they were rewritten unchanged or too shortly
+ * before they were read.
  * @param listedAt time before any of the files was inspected, ms since 1970
  * @returns the files by path, with their new identity
- * @cost 1 ms a MiB of files of the size of a known one
+ * @cost 1 ms a MiB of files with the size of a known file
  */
 export async function findKnownByBytes(
   files: TableFiles,
@@ -73,28 +73,29 @@ export async function findKnownByBytes(
   return same;
 }
 
-/** Digests of the files of tables by label. */
+/** Digests of the files of each table, by label. */
 export type KnownTables = Readonly<Partial<Record<TableKind, Readonly<Record<string, string>>>>>;
 
-/** The files of a folder still to be read when some are known. */
+/** Files of a folder that must be read if some files are known. */
 export interface Unread {
-  /** New or changed files of the market, and all files of tables of which any file was added, changed or removed. */
+  /** New or changed files of the market, and all files of other tables with an added, changed or removed file. */
   readonly files: TableFiles;
   /** True if known files of the market have changed or disappeared, so that bars of any day may differ. */
   readonly isMarketChanged: boolean;
-  /** Files that are as they were. */
+  /** Unchanged files of all datasets. */
   readonly unchanged: readonly KnownFile[];
-  /** Tables whose files are all unchanged. */
+  /** Tables with only unchanged files. */
   readonly unchangedTables: readonly TableKind[];
   /**
-   * Digests of the files of other tables to which none was added or removed: their files may have been rewritten
+   * Digests of the files of other tables with neither an added nor a removed file: their files may have been rewritten
    * unchanged.
    */
   readonly digests: KnownTables;
 }
 
 /**
- * @param byBytes files of the market that are known although their identity differs.
+ * Compares the files of a folder with the known files.
+ * @param byBytes market files with known bytes, although their identity differs.
  * @param derived tables with rows derived from the market, which are always read again.
  * @cost O(files)
  */

@@ -2,11 +2,11 @@ import { realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { Problem } from '../tables/problems.js';
 
-/** The places of this machine that stores may be read from. */
+/** Folders of this machine from which stores may be read. */
 export interface Locations {
   /**
    * Returns the real path of a folder or file below one of the roots. A location outside gives LOCATION_NOT_ALLOWED
-   * whether it exists or not; a location inside that is absent, or of another kind, gives LOCATION_NOT_FOUND.
+   * whether it exists or not; an absent location inside, or a location of another kind, gives LOCATION_NOT_FOUND.
    */
   resolve(
     location: string,
@@ -17,12 +17,13 @@ export interface Locations {
 }
 
 /**
+ * Creates the locations of the given roots.
  * @param roots absolute folders; a folder that does not exist allows nothing.
- * @param machine name for refusals if other machines may allow the path
+ * @param machine name of this machine in refusals, if other machines may allow the path
  */
 export function createLocations(roots: readonly string[], machine?: string): Locations {
   const here = machine === undefined ? '' : ` on ${machine}, which answered; other fronts may allow others`;
-  // Resolved each time: a root may be created or redirected after the start.
+  // Roots are resolved each time, because a root may be created or redirected after the start.
   const realRoots = async () =>
     (await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)))).filter(
       (root) => root !== undefined,
@@ -52,7 +53,10 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
   };
 }
 
-/** Returns the real path of a location, or the path that it would have if it existed. Existing links are resolved. */
+/**
+ * Returns the real path of a location; for an absent location, the path that it would have. Symbolic links in existing
+ * parents are resolved.
+ */
 export async function resolveAbsentPath(path: string): Promise<string> {
   const real = await realpath(path).catch(() => undefined);
   if (real !== undefined) return real;

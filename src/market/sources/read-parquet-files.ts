@@ -30,7 +30,7 @@ export async function readParquetMarket(
       path: 'market',
       message: `The files cannot be read: ${reasonOf(error)}`,
     });
-  // Computes the digests while waiting for rows, that is, after the wide scan has started.
+  // Computes the digests while the scan of all columns has started and its rows are awaited.
   let digesting: Promise<void> | undefined;
   const digest = () => (digesting ??= digestFilesApart(listed, digests).catch(refuse));
   try {
@@ -76,7 +76,7 @@ export async function readParquetMarket(
     onNames(rows.names());
     return panels && { panels, rows: rows.rows };
   } catch (error) {
-    if ((await findChangedFiles(listed)).length > 0) return undefined; // which is reported of each when all tables are read
+    if ((await findChangedFiles(listed)).length > 0) return undefined; // changed files are reported after all tables have been read
     if (!(await reportUnreadable(listed, open, problems))) refuse(error);
     return undefined;
   } finally {
@@ -84,7 +84,7 @@ export async function readParquetMarket(
   }
 }
 
-/** Returns threads that read a market, if it is large enough. */
+/** Starts threads that read a market; undefined if the market is too small to benefit. */
 function scatteringOf(files: readonly SourceFile[]): Scattering | undefined {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   return bytes < SCATTERED_BYTES_MIN
@@ -93,8 +93,8 @@ function scatteringOf(files: readonly SourceFile[]): Scattering | undefined {
 }
 
 /**
- * Returns the files of a market with the columns of their scan; undefined, with a finding, where the scan would read
- * others.
+ * Returns the files of a market with the columns of their scan; undefined, with a finding, if the scan would change
+ * columns.
  */
 async function soundFiles(
   connection: DuckDBConnection,
@@ -109,27 +109,27 @@ async function soundFiles(
   return problems.errors > before ? undefined : result;
 }
 
-/** Returns the problem of a file that DuckDB cannot read. */
+/** Describes a file that DuckDB cannot read. */
 export const describeUnreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
   code: 'UNREADABLE_FILE',
   path: label,
   message: readerFault(error) ?? `The file cannot be read: ${reasonOf(error)}`,
 });
 
-/** Returns a sentence for faults that the reader describes unclearly; undefined for others. */
+/** Returns a clear message for errors that the reader describes unclearly; undefined for other errors. */
 function readerFault(error: unknown): string | undefined {
   const isCut = error instanceof Error && /no magic bytes found at end of file/i.test(error.message);
   return isCut ? 'The file is cut off, or is no Parquet file: there is no Parquet footer at its end.' : undefined;
 }
 
-/** Reports each file whose columns are unreadable. @returns true if there is any */
+/** Reports each file with unreadable columns. @returns true if there is any */
 async function reportUnreadable(
   files: readonly SourceFile[],
   open: ReadState['duck'],
   problems: Problems,
 ): Promise<boolean> {
   const before = problems.errors;
-  const duck = await open().catch(() => undefined); // one that does not open says nothing of files
+  const duck = await open().catch(() => undefined); // a database that cannot be opened says nothing about the files
   for (const file of duck === undefined ? [] : files)
     await columnsOf(duck!.connection, scanOf([file], { withRows: false })).catch((error: unknown) =>
       problems.error(describeUnreadableFile(file, error)),
@@ -156,13 +156,13 @@ export async function readParquetTable<T>(
       if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, columns, addRow);
     }
   } catch (error) {
-    if ((await findChangedFiles(files)).length > 0) return; // as for a market
+    if ((await findChangedFiles(files)).length > 0) return; // changed files are reported after all tables have been read
     const message = readerFault(error) ?? `The files cannot be read: ${reasonOf(error)}`;
     problems.error({ code: 'UNREADABLE_FILE', path: label, message });
   }
 }
 
-/** Passes on the rows of one Parquet file in file order. Columns that only other files have are null. */
+/** Passes the rows of one Parquet file to `addRow` in file order. Columns that only other files have are null. */
 async function cellsFrom(
   connection: DuckDBConnection,
   file: SourceFile,

@@ -87,7 +87,7 @@ export async function readSource(
     await duck?.then(
       (open) => open.close(),
       () => {},
-    ); // A file that did not open is reported where it is needed.
+    ); // an error of opening is reported where the database is used
   }
 }
 
@@ -134,7 +134,7 @@ async function readMarket(
       terms: { skip: terms.mapping?.skip_rows, encoding: terms.mapping?.encoding, ignore: terms.mapping?.ignore },
     });
     done += file.bytes;
-    // A single one is reported as a market without rows; of a part only later rows count.
+    // For a single file, the empty market is reported instead; in a part of a source, an empty file is permitted.
     if (files.length > 1 && !isPart && rows.rows === before && problems.errors === errors)
       problems.error({
         code: 'EMPTY_DATASET',
@@ -146,7 +146,7 @@ async function readMarket(
   return { market: panels && { panels, rows: rows.rows }, identifiers: rows.names() };
 }
 
-/** Market, undefined after an error, and its identifiers as far as known. */
+/** Market, undefined after an error, and its identifiers if known. */
 interface FoundMarket {
   readonly market: MarketRead | undefined;
   readonly identifiers: readonly string[];
@@ -181,7 +181,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
   return { table: rows.toTable(), rows: rows.rows };
 }
 
-/** Returns true if the files of a table are byte for byte the known ones, and adds their digests. */
+/** Returns true if the files of a table are byte-identical to the known files, and records their digests. */
 async function isAsKnown(
   tableKind: TableKind,
   files: readonly SourceFile[],

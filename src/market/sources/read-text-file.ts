@@ -15,18 +15,18 @@ import { XmlFault } from '../formats/xml-tokens.js';
 import { ZipFault } from '../formats/zip-reader.js';
 import { readWorkbookFile, type WorkbookTerms } from './read-workbook-file.js';
 
-/** Maximum ratio of decompressed to compressed bytes. Text does not compress further. */
+/** Maximum ratio of decompressed to compressed bytes; the ratio of ordinary text is lower. */
 const GZIP_RATIO_MAX = 200;
 
-/** Bytes read at a time. */
+/** Number of bytes per read. */
 const CHUNK_BYTES = 1 << 20;
 
-/** Bytes of a gzipped file read at a time, few so that one that decompresses to too much is refused early. */
+/** Number of bytes per read of a gzipped file; small, so that excessive decompression is detected early. */
 const GZIPPED_CHUNK_BYTES = 1 << 16;
 
 /**
- * Number of decompressed bytes below which the ratio is not checked, because a file may begin with highly compressible
- * data.
+ * Number of decompressed bytes up to which the ratio refers to the whole file, because a file may begin with highly
+ * compressible data.
  */
 const RATIO_FROM_BYTES = 1 << 24;
 
@@ -39,7 +39,7 @@ interface RowReaders {
   readonly onBytes: (bytes: number) => void;
 }
 
-/** Reads one file of text, or a workbook, row by row; a fault of the format becomes one finding. */
+/** Reads a text file or a workbook row by row; a format error becomes one finding. */
 export async function readRows(
   file: SourceFile,
   digests: FileDigest[],
@@ -74,7 +74,7 @@ const isFault = (error: unknown): error is Error => FAULTS.some((fault) => error
 
 const FAULTS = [CsvFault, JsonLinesFault, RowsFault, WorkbookFault, ZipFault, XmlFault];
 
-/** Faults of a gzipped file, by error code of the decompressor. */
+/** Error messages for a gzipped file, by error code of the decompressor. */
 const GZIP_FAULTS: Readonly<Record<string, string>> = {
   Z_BUF_ERROR: 'The gzipped file is truncated.',
   Z_DATA_ERROR: 'The file is called gzipped and is not, or its data is damaged.',
@@ -83,21 +83,21 @@ const GZIP_FAULTS: Readonly<Record<string, string>> = {
 const isCode = (error: unknown): error is Error & { readonly code: string } =>
   error instanceof Error && typeof (error as { code?: unknown }).code === 'string';
 
-/** Yields the text of a file as it is read, decompressed, and adds its digest at the end. */
+/** Yields the decompressed text of a file as it is read, and adds the digest of the file at the end. */
 async function* bytesOf(
   file: SourceFile,
   digests: FileDigest[],
   onBytes: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
-  // The path has no links; a link that was created since is not followed.
+  // The path contains no symbolic links; a link that was created since is not followed.
   const handle = await open(file.path, constants.O_RDONLY | constants.O_NOFOLLOW);
   let read = 0;
   async function* readChunks(): AsyncGenerator<Uint8Array> {
     for await (const chunk of handle.createReadStream({
       highWaterMark: file.isGzipped ? GZIPPED_CHUNK_BYTES : CHUNK_BYTES,
     })) {
-      const bytes = chunk as Buffer; // no encoding is set
+      const bytes = chunk as Buffer; // chunks are buffers because no encoding is set
       read += bytes.length;
       hash.update(bytes);
       yield bytes;
@@ -109,9 +109,9 @@ async function* bytesOf(
     else {
       let inflated = 0;
       const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
-      pipeline(Readable.from(readChunks()), gunzip, () => {}); // its failure is thrown by the loop
+      pipeline(Readable.from(readChunks()), gunzip, () => {}); // the loop throws this error
       for await (const chunk of gunzip) {
-        const bytes = chunk as Buffer; // as above
+        const bytes = chunk as Buffer; // chunks are buffers because no encoding is set
         inflated += bytes.length;
         if (inflated > GZIP_RATIO_MAX * (inflated > RATIO_FROM_BYTES ? read : file.bytes) + CHUNK_BYTES)
           throw new CsvFault(

@@ -25,7 +25,7 @@ import type { Scattering } from '../threads/scattering.js';
 interface TypedSource extends NumberedSource {
   readonly scan: string;
   readonly columns: Extract<MarketColumns, { kind: 'typed' }>;
-  /** Threads that may read it. */
+  /** Threads available for reading the source. */
   readonly scattering?: Scattering | undefined;
 }
 
@@ -34,12 +34,16 @@ export interface MarketRead {
   readonly rows: number;
 }
 
-/** Receives the identifiers of a market as soon as they are known, even if the market turns out to be invalid. */
+/**
+ * Function that receives the identifiers of a market as soon as they are known, even if the market turns out to be
+ * invalid.
+ */
 export type OnNames = (identifiers: readonly string[]) => void;
 
 /**
- * Reads a typed market source into panels: two narrow scans give the axes, and one wide scan is scattered into the
- * cells. Errors are searched for again with row numbers, so that valid files do not pay for messages.
+ * Reads a typed market source into panels: two scans of single columns give the axes, and one scan of all columns is
+ * scattered into the cells. If there are errors, they are located by further scans with row numbers, so that valid
+ * files have no cost for messages.
  * @returns undefined, with a finding, after an error.
  * @cost 0.15 µs a row and field on one core.
  */
@@ -53,9 +57,9 @@ export async function readTypedMarket(
   const { columns, scan, isPart = false } = source;
   const { connection } = duck;
   const identifier = sqlName(columns.identifier);
-  const beside = await duck.connect(); // It comes first: a failing scan for which no code waits would end the process.
+  const beside = await duck.connect(); // connects first, because a failing scan that is not yet awaited would end the process
   const [spellings, rowsByDay] = await settleAll([
-    // Identifiers that are far too long are invalid, and their bytes stay in DuckDB.
+    // Identifiers above the maximum length are invalid, and their bytes are not copied from DuckDB.
     distinctTexts(connection, `SELECT ${shortOnly('name')} FROM (SELECT DISTINCT ${identifier} AS name FROM ${scan})`),
     countDays(beside, scan, columns.date),
   ]);
@@ -101,14 +105,14 @@ export async function readTypedMarket(
   return { panels: removeEmptyLines(scattered.panels), rows: scattered.rows };
 }
 
-/** Destination of the rows of a source. */
+/** Panels to fill from a source, with all spellings of its identifiers. */
 interface Destination {
   readonly target: RowTarget;
   readonly spellings: readonly string[];
   readonly rows: number;
 }
 
-/** Fills the panels of a source, in separate threads if they are available and identifiers are short. */
+/** Fills the panels of a source, in separate threads if they are available and all identifiers are short. */
 async function scatter(
   duck: DuckDb,
   source: TypedSource,
@@ -129,7 +133,7 @@ async function scatter(
   return scatterRows(await openStreams(duck, source, { positions, short, rows }), target, onRows, follower);
 }
 
-/** Opens streams of the rows of a source. Identifiers are found by their bytes, long ones by a join. */
+/** Opens streams of the rows of a source. Short identifiers are found by their bytes, long ones by a join. */
 async function openStreams(
   duck: DuckDb,
   source: TypedSource,
@@ -158,9 +162,9 @@ async function openStreams(
   );
 }
 
-/** SQL for day, name and numbers of rows. */
+/** Returns the SQL for day, identifier and numbers of rows. */
 function queryOf({ columns: { date, fields } }: TypedSource, name: string, from: string): string {
-  const day = date.type === 'DATE' ? sqlName(date.name) : dayExpression(date); // a DATE is its days since 1970
+  const day = date.type === 'DATE' ? sqlName(date.name) : dayExpression(date); // a DATE is stored as days since 1970
   const values = fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
   return `SELECT ${day} AS d, ${name}, ${values.join(', ')} FROM ${from}`;
 }
@@ -174,11 +178,12 @@ const PART_ROWS_MIN = 500_000;
  */
 const PARTS_MAX = 3;
 
-/** DuckDB's name of a row's position. */
+/** Matches the names that DuckDB gives to the file and number of a row. */
 const ROW_KEYS = /^(filename|file_row_number)$/i;
 
 /**
- * Returns the rows at which a file ordered by day is divided into about equal parts, each beginning a block of days.
+ * Returns the rows at which a file ordered by day is divided into parts of about equal size, each beginning a block of
+ * days.
  */
 function bordersOf(rowsOfDay: Int32Array, parts: number): number[] {
   const begins = rowsTogether(rowsOfDay, BLOCK_DAYS).reduce<number[]>(
@@ -187,19 +192,19 @@ function bordersOf(rowsOfDay: Int32Array, parts: number): number[] {
   );
   const borders = Array.from({ length: parts - 1 }, (_, i) => {
     const ideal = ((i + 1) * begins.at(-1)!) / parts;
-    return begins.findLast((row) => row <= ideal)!; // the first is 0
+    return begins.findLast((row) => row <= ideal)!; // the first is 0, which is at most `ideal`
   });
   return [...new Set(borders)].filter((row) => row > 0);
 }
 
 /**
- * Divides the scan of a source into scans that together return each row once and skip each other's row groups: by row
- * within one file, by file if there are many.
- * @param borders rows of a single file at which parts after the first begin; for many files, their number gives the
- *   number of parts
+ * Divides the scan of a source into scans that together return each row once and skip row groups of the other scans: by
+ * row within a single file, by file if there are several.
+ * @param borders rows of a single file at which parts after the first begin; for several files, only their number is
+ * used
  */
 function partsOf({ files, scan, numberedScan, columns }: TypedSource, borders: readonly number[]): string[] {
-  if (columns.fields.some(({ column }) => ROW_KEYS.test(column))) return [scan]; // In the file it has another meaning.
+  if (columns.fields.some(({ column }) => ROW_KEYS.test(column))) return [scan]; // the file contains a column with this name
   const count = files.length === 1 ? borders.length + 1 : Math.min(borders.length + 1, files.length);
   if (files.length === 0 || count < 2) return [scan];
   const paths = files.map(({ path }) => path).toSorted(compareText);
@@ -216,7 +221,8 @@ function partsOf({ files, scan, numberedScan, columns }: TypedSource, borders: r
 }
 
 /**
- * A table `axis` of every spelling of an identifier with the column of its panel: spaces around it are not part of it.
+ * Creates a table `axis` that maps every spelling of an identifier, which may include surrounding spaces, to the column
+ * of its panel.
  */
 async function writeAxis(connection: DuckDBConnection, positions: ReadonlyMap<string, number>): Promise<void> {
   await connection.run('CREATE TABLE axis (name VARCHAR, n INTEGER)');
@@ -229,7 +235,7 @@ async function writeAxis(connection: DuckDBConnection, positions: ReadonlyMap<st
   rows.closeSync();
 }
 
-/** SQL of a text that can be a key, null for one that is longer. */
+/** Returns the SQL of a text; null for a text above the maximum length of a key. */
 const shortOnly = (text: string) => `CASE WHEN strlen(${text}) <= ${TEXT_BYTES_MAX} THEN ${text} END`;
 
 /** Returns the distinct texts of a query with one column. */
@@ -246,13 +252,13 @@ async function distinctTexts(connection: DuckDBConnection, sql: string): Promise
 }
 
 interface Spellings {
-  /** The columns of texts: identifiers. */
+  /** Valid identifiers as written. */
   readonly texts: readonly string[];
   /** True if all rows are valid. */
   readonly isSound: boolean;
 }
 
-/** Rows of each day of the date column; undefined if one is null or no day that can be written. */
+/** Counts the rows of each day; undefined if a date is null or not a valid day. */
 async function countDays(
   connection: DuckDBConnection,
   scan: string,

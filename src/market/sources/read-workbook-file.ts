@@ -5,20 +5,21 @@ import type { SourceFile } from '../formats/source-file.js';
 /** Maximum size of a workbook, equal to the largest upload after decoding. */
 const WORKBOOK_BYTES_MAX = 48 << 20;
 
-/** Terms for reading a workbook with one table. */
+/** Settings for reading a workbook with one table. */
 export interface WorkbookTerms {
   /** Number of rows before the header, not counting empty ones. */
   readonly skip?: number | undefined;
-  /** Sheets that are ignored. */
+  /** Names of ignored sheets. */
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** Receiver of the only sheet that is not empty. */
+/** Function that receives the header of the only non-empty sheet and returns a receiver of its rows. */
 type OnHeader = (columns: readonly string[], heading: Heading) => SheetSink;
 
 /**
- * Reads a workbook of a dataset, which must have only one sheet that is not empty.
- * @param file its bytes, with their name in the folder or archive
+ * Reads a workbook of a dataset, which must have exactly one non-empty sheet.
+ * @param file size of the file
+ * @param bytes content of the file
  * @throws WorkbookFault, ZipFault, XmlFault
  */
 export async function readWorkbookFile(

@@ -9,29 +9,29 @@ import type { Problems } from '../tables/problems.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { DayFollower } from '../threads/scatter-rows.js';
 
-/** Contents of a source as read. */
+/** Result of reading a source. */
 export interface SourceRead {
   readonly content: MarketContent;
   readonly rows: RowsByTable;
   readonly files: readonly FileDigest[];
-  /** Tables that were not read because their files are the known ones. */
+  /** Tables that were not read because their files are unchanged. */
   readonly unchangedTables?: readonly TableKind[];
-  /** Number of actions derived from adjusted closes; null if none were requested. */
+  /** Numbers of actions derived from adjusted closes; null if no derivation was requested. */
   readonly derived?: DerivedActions | null;
-  /** Precision of each derived dividend. */
+  /** Rounding error of each derived dividend. */
   readonly dividendErrors?: readonly DividendError[];
 }
 
 export interface ReadOptions {
-  /** Terms for interpreting the market. Default: no mapping. */
+  /** Interpretation of the market. Default: no mapping. */
   readonly terms?: MarketTerms;
-  /** The files are some of a source's: they may hold no bar. */
+  /** True if the files are only a part of a source, which may contain no bar. */
   readonly isPart?: boolean;
-  /** The service wrote the files itself. */
+  /** True if the service wrote the files itself. */
   readonly isOwn?: boolean;
-  /** Tables that need not be read when their files have these digests. */
+  /** Digests of known files; a table with equal digests is not read. */
   readonly known?: KnownTables;
-  /** Receives days of the market that are complete before all of it is, where the order of reading permits. */
+  /** Receives days of the market as soon as they are complete, if the order of reading permits it. */
   readonly follower?: DayFollower;
 }
 
@@ -43,6 +43,6 @@ export interface ReadState {
   readonly known: KnownTables;
   readonly follower: DayFollower | undefined;
   readonly terms: MarketTerms;
-  /** Returns the reader of all its Parquet files. */
+  /** Returns the DuckDB that reads all Parquet files of the source. */
   duck(): Promise<DuckDb>;
 }

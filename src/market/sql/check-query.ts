@@ -1,25 +1,25 @@
 import { refuseWithFindings, Refusal } from '#domain/refusals/refusal.js';
 import type { DuckDBConnection } from '@duckdb/node-api';
 
-/** Facts about a parsed query. */
+/** Properties of a parsed query. */
 export interface CheckedQuery {
   /** Text constants in the query. */
   readonly texts: ReadonlySet<string>;
   /** Names of tables in the query, in lower case. */
   readonly tables: ReadonlySet<string>;
-  /** Names of columns in the query, in lower case; null if it contains a star. */
+  /** Names of columns in the query, in lower case; null for all columns. */
   readonly columns: ReadonlySet<string> | null;
-  /** True for SHOW and DESCRIBE. */
+  /** True for SHOW and DESCRIBE statements. */
   readonly isDescription: boolean;
 }
 
-/** Maximum depth of a syntax tree. DuckDB also refuses deeper expressions. */
+/** Maximum depth of a syntax tree. DuckDB also rejects deeper expressions. */
 const DEPTH_MAX = 1000;
 
 /** Table functions that read only their arguments. */
 const TABLE_FUNCTIONS = new Set(['unnest', 'generate_series', 'range', 'json_each', 'json_tree']);
 
-/** Functions that read settings, files, the catalogue or other queries. */
+/** Matches functions that read settings, files, the catalogue or other queries. */
 const FORBIDDEN =
   /^(?:read_|parquet_|duckdb_|pragma_|sniff_|glob$|getenv$|getvariable$|current_setting$|set_config$|query$|query_table$|json_execute|json_serialize|json_deserialize|write_log|parse_duckdb_log|nextval$|currval$|enable_|disable_|which_secret$|load_|add_parquet_key|from_substrait|pg_)/;
 
@@ -88,14 +88,14 @@ function assertAllowed(name: string, isTable: boolean, place: Place | undefined)
     throw refuseQuery(`The function ${name.slice(0, 80)} is not available: queries read the views only.`, place);
 }
 
-/** A place in a query, from 1, and the characters before it. */
+/** Position in a query: line and column counted from 1, and the number of characters before it. */
 interface Place {
   readonly line: number;
   readonly column: number;
   readonly start: number;
 }
 
-/** @param at bytes of UTF-8 before it; none if DuckDB knows no place */
+/** Converts an offset to a position. @param at bytes of UTF-8 before the position; undefined if DuckDB reports none */
 function placeAt(query: string, at: number | undefined): Place | undefined {
   const bytes = Buffer.from(query);
   if (at === undefined || at > bytes.length) return undefined;
@@ -104,7 +104,7 @@ function placeAt(query: string, at: number | undefined): Place | undefined {
   return { line: lines.length, column: lines.at(-1)!.length + 1, start: before.length };
 }
 
-/** @param column from 1 */
+/** Returns the position of a line and column. @param column counted from 1 */
 function placeOf(query: string, line: number, column: number): Place {
   const before = query
     .split('\n')
@@ -113,12 +113,12 @@ function placeOf(query: string, line: number, column: number): Place {
   return { line, column, start: before + (line > 1 ? 1 : 0) + column - 1 };
 }
 
-/** A message of DuckDB with a line of the query and a mark below it. */
+/** Matches an error message of DuckDB that contains a line of the query with a mark below it. */
 const MARKED = /\nLINE (\d+): ([^\n]*)\n( *)\^/;
 
 /**
- * Converts an error of DuckDB to a refusal that names the place.
- * @param prefix characters before the query on its first line
+ * Converts an error of DuckDB to a refusal with the position in the query.
+ * @param prefix number of characters before the query on its first line
  */
 export function queryRefusal(query: string, error: unknown, prefix = 0): Refusal {
   if (error instanceof Refusal) return error;
@@ -130,7 +130,7 @@ export function queryRefusal(query: string, error: unknown, prefix = 0): Refusal
   if (mark === null) return refuseQuery(text);
   const line = Number(mark[1]);
   const column = mark[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);
-  // DuckDB shortens long lines, so the position of the mark is not the column.
+  // DuckDB shortens long lines with "..."; then the position of the mark is not the column.
   return refuseQuery(text, mark[2]!.includes('...') ? undefined : placeOf(query, line, Math.max(1, column)));
 }
 

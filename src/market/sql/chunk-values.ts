@@ -2,23 +2,23 @@ import type { DuckDBDataChunk, DuckDBValue } from '@duckdb/node-api';
 import type { ColumnType } from '#domain/exports/export-table.js';
 import type { ResultColumn } from './sql-order.js';
 
-/** Marks a missing day or count. NaN marks a missing number. */
+/** Represents a missing day or count; NaN represents a missing number. */
 const NONE = -0x8000_0000;
 
 type Vector = ReturnType<DuckDBDataChunk['getColumnVector']>;
 
 /**
- * Members of vectors that the package does not publish: values in memory, and the validity bits. If they are absent,
- * values are read one by one.
+ * Members of vectors that the package does not publish: values in memory, and the validity bits. Without them, values
+ * are read one by one.
  */
 interface VectorMemory {
   readonly items?: Float64Array | Int32Array | object;
-  /** Texts of at most 12 bytes: the length, then the bytes, in 16 bytes each. */
+  /** Texts in 16 bytes each: the length, then up to 12 bytes of text. */
   readonly dataView?: DataView;
   readonly validity?: { readonly data: BigUint64Array | null; readonly offset: number };
 }
 
-/** Reads the values of a column, chunk by chunk. */
+/** Function that reads the values of a column, chunk by chunk. */
 export type ReadValues = (vector: Vector, count: number) => ResultColumn;
 
 /** Name of a result column, and its type in exported files. */
@@ -27,7 +27,7 @@ export interface TypedColumn {
   readonly type: ColumnType;
 }
 
-/** Returns the reader of a column. Infinities are missing, as JSON has none. */
+/** Returns the reader of a column. Infinities become missing values, because JSON cannot represent them. */
 export function createReader({ name, type }: TypedColumn): ReadValues {
   switch (type) {
     case 'date':
@@ -78,18 +78,18 @@ function eachNull(vector: Vector, count: number, onNull: (row: number) => void):
 function wholeOf(value: DuckDBValue): number {
   if (value === null) return NONE;
   if (typeof value === 'boolean') return value ? 1 : 0;
-  return typeof value === 'number' ? value : (value as { readonly days: number }).days; // A date.
+  return typeof value === 'number' ? value : (value as { readonly days: number }).days; // a date
 }
 
 function numberOf(value: DuckDBValue): number {
   if (value === null) return NaN;
-  const number = typeof value === 'object' ? (value as { toDouble(): number }).toDouble() : Number(value); // A decimal, or a plain number.
+  const number = typeof value === 'object' ? (value as { toDouble(): number }).toDouble() : Number(value); // a decimal, or a plain number
   return Number.isFinite(number) ? number : NaN;
 }
 
-/** Places of remembered texts, a power of two. */
+/** Number of cached texts, a power of two. */
 const PLACES = 1 << 14;
-/** Number of 32-bit words of a text in a vector, and the maximum length of a text stored inline. */
+/** Number of 32-bit words per text in a vector, and maximum length of a text stored inline. */
 const WORDS = 4;
 const INLINE_BYTES_MAX = 12;
 
@@ -123,7 +123,7 @@ function createTextReader() {
 
   return (vector: Vector, count: number) => {
     const { validity } = vector as unknown as VectorMemory;
-    // Bytes of a null are arbitrary.
+    // the bytes of a null are arbitrary
     const words = validity?.data === null ? wordsOf(vector, count) : undefined;
     const positions = new Map<string, number>();
     const codes = new Int32Array(count);

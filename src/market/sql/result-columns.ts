@@ -5,7 +5,7 @@ import type { TypedColumn } from './chunk-values.js';
 const COUNTS = /^(?:U?TINYINT|U?SMALLINT|INTEGER|BOOLEAN)$/;
 const NUMBERS = /^(?:U?BIGINT|U?HUGEINT|UINTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM)$/;
 
-/** Returns the columns of a result. Repeated names get a number, and types that files do not support become text. */
+/** Returns the columns of a result. Repeated names are numbered, and unsupported types become text. */
 export function resultColumns(result: DuckDBResult): readonly TypedColumn[] {
   const taken = new Set<string>();
   return result.columnNames().map((asked, at) => {

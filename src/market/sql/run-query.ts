@@ -9,15 +9,15 @@ import { resultColumns } from './result-columns.js';
 import type { CreateResultWriter, SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from './sql-order.js';
 import { type PlannedRuns, planningTables, readingTables, restTable, runTable } from './view-definitions.js';
 
-/** Number of threads of one query. Several queries run concurrently with the work of the service. */
+/** Number of threads per query. Several queries run concurrently with the work of the service. */
 const THREADS = 2;
 
-/** Statistics of the empty tables must not remove tables from a plan. */
+/** SQL settings for planning: statistics of the empty tables must not remove tables from a plan. */
 const PLANNING = `SET disabled_optimizers = 'statistics_propagation'; SET threads = 1;`;
 
 /**
- * Runs a query: parses it, plans it on empty tables, requests the tables that the plan reads, and writes the result.
- * @param ask returns the tables
+ * Runs a query: parses it, plans it on empty tables, requests the tables in the plan, and writes the result.
+ * @param ask returns the requested tables
  * @throws Refusal VALIDATION_FAILED with the position of an error, QUERY_LIMIT
  */
 export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promise<SqlInputs>): Promise<SqlOutcome> {
@@ -45,12 +45,12 @@ export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promis
 }
 
 /**
- * Maximum number of tables of a plan, about 0.1 ms each. If the client may read more runs, those named in the query
- * come first.
+ * Maximum number of run tables in a plan, which take about 0.1 ms each. If the client may read more runs, only runs
+ * named in the query have a table.
  */
 const PLANNED_RUNS = 1000;
 
-/** Maximum number of texts of a query that are excluded from the further runs. */
+/** Maximum number of texts of a query that are known not to be ids of further runs. */
 const EXCLUDED_TEXTS = 100;
 
 function createPlannedRuns(ids: readonly string[], texts: ReadonlySet<string>): PlannedRuns {
@@ -62,7 +62,7 @@ function createPlannedRuns(ids: readonly string[], texts: ReadonlySet<string>): 
 
 const EXPLAIN = 'EXPLAIN (FORMAT json) ';
 
-/** Names of the tables that the plan of a query reads. */
+/** Returns the names of the tables that the plan of a query reads. */
 async function tablesIn(connection: DuckDBConnection, query: string): Promise<ReadonlySet<string>> {
   try {
     const plan = await connection.runAndReadAll(`${EXPLAIN}${query}`);
@@ -72,7 +72,7 @@ async function tablesIn(connection: DuckDBConnection, query: string): Promise<Re
   }
 }
 
-/** Names of the tables that a plan scans. */
+/** Returns the names of the tables that a plan scans. */
 function tablesOf(plan: unknown): ReadonlySet<string> {
   const results = new Set<string>();
   const pending = [plan];

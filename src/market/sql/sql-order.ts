@@ -2,17 +2,17 @@ import type { ColumnType } from '#domain/exports/export-table.js';
 import type { RowFormat } from '#domain/exports/formats.js';
 import type { ListCell, ListViewName, MarketViewName, RunViewName, SqlViewName } from '#domain/sql/views.js';
 
-/** A query and its limits. */
+/** Query with its limits and output. */
 export interface SqlOrder {
   readonly query: string;
   readonly format: RowFormat;
-  /** Ids with a run that the client may read. */
+  /** Ids of indices with a run that the client may read. */
   readonly runs: readonly string[];
   /** Columns of each view, by name. */
   readonly columns: Readonly<Record<SqlViewName, Readonly<Record<string, SqlColumnType>>>>;
-  /** File that the result is written to. */
+  /** File to which the result is written. */
   readonly resultFile: string;
-  /** Module of the program that encodes rows: `createResultWriter`. */
+  /** Module that exports `createResultWriter`, which encodes rows. */
   readonly encoder: string;
   readonly limits: SqlLimits;
 }
@@ -20,21 +20,21 @@ export interface SqlOrder {
 export type SqlColumnType = ColumnType | 'flag';
 
 export interface SqlLimits {
-  /** Number of runs whose tables the query reads. */
+  /** Maximum number of runs whose tables a query may read. */
   readonly runs: number;
   readonly rows: number;
   readonly bytes: number;
 }
 
-/** Tables that a query reads, after its conditions on `index_id`. */
+/** Tables that a query reads, restricted by its conditions on `index_id`. */
 export interface SqlNeeds {
   readonly runs: readonly { readonly view: RunViewName; readonly indexId: string }[];
-  /** Views with the columns that the query names; null: any. */
+  /** Views with the columns in the query; null for all columns. */
   readonly market: readonly { readonly view: MarketViewName; readonly columns: readonly string[] | null }[];
   readonly lists: readonly ListViewName[];
 }
 
-/** Inputs of a query: Parquet files, in the order of the needs, and rows. */
+/** Inputs of a query: Parquet files, in the order of the needs, and rows of lists. */
 export interface SqlInputs {
   readonly runs: readonly string[];
   readonly market: readonly { readonly file: string; readonly columns: readonly string[] }[];
@@ -43,11 +43,11 @@ export interface SqlInputs {
 
 export interface SqlOutcome {
   readonly rows: number;
-  /** True if rows after the limit were dropped. */
+  /** True if rows beyond the limit were dropped. */
   readonly isTruncated: boolean;
 }
 
-/** Values of a column: positions in a list of texts, days or counts, numbers. */
+/** Values of a column: days or counts, numbers, or positions in a list of texts. */
 export type ResultValues =
   | Int32Array
   | Float64Array
@@ -59,7 +59,7 @@ export interface ResultColumn {
   readonly values: ResultValues;
 }
 
-/** Writes the rows of a result in a format. */
+/** Writer of result rows in a format. */
 export interface ResultWriter {
   rows(columns: readonly ResultColumn[], count: number): void;
   end(isTruncated: boolean): void;

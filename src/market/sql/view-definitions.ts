@@ -10,7 +10,7 @@ const TYPES: Readonly<Record<SqlColumnType, string>> = {
   flag: 'BOOLEAN',
 };
 
-/** Schema of the tables that views read: a listing of tables shows the views only. */
+/** Schema of the tables behind the views, so that a listing of tables shows only the views. */
 const INPUT_SCHEMA = 'input';
 
 const table = (name: string) => `${INPUT_SCHEMA}.${sqlName(name)}`;
@@ -27,21 +27,21 @@ const declared = (columns: Columns) =>
 const createOwnColumns = (columns: Columns): Columns =>
   Object.fromEntries(Object.entries(columns).filter(([name]) => name !== 'index_id'));
 
-/** Runs of a plan. */
+/** Runs in a plan. */
 export interface PlannedRuns {
-  /** Ids with a separate table. */
+  /** Ids of runs with a separate table. */
   readonly named: readonly string[];
   /** True if one table represents all further runs. */
   readonly hasRest: boolean;
-  /** Texts of the query that are not the id of a further run. */
+  /** Texts of the query that are not ids of further runs. */
   readonly others: readonly string[];
 }
 
 /**
- * Returns empty tables with views over them, for planning: one table for each run up to a number, and one for all
- * others. `index_id` is a constant of each table, so a plan contains only the tables that satisfy its conditions on
- * `index_id`.
- * @param views views of the runs that the query names; others are empty
+ * Returns the SQL of empty tables with views over them, for planning: one table for each run up to a maximum number,
+ * and one table for all further runs. `index_id` is constant in each table of a run, so a plan contains only tables
+ * that satisfy its conditions on `index_id`.
+ * @param views names of the views in the query; other views are empty
  */
 export function planningTables(
   { columns }: SqlOrder,
@@ -72,7 +72,7 @@ const emptyView = (view: SqlViewName, columns: Columns) =>
 
 const branch = ([id, name]: readonly [string, string]) => `SELECT ${id} AS index_id, * FROM ${table(name)}`;
 
-/** Returns the views over the inputs of a query. All other views are empty. */
+/** Returns the SQL of the views over the inputs of a query. All other views are empty. */
 export function readingTables({ columns }: SqlOrder, needs: SqlNeeds, inputs: SqlInputs): string {
   const ofRuns = RUN_VIEWS.map((view) => {
     const branches = needs.runs.flatMap((need, i) =>
@@ -106,7 +106,7 @@ const nulls = (columns: Columns) =>
     .map(([name, type]) => `NULL::${TYPES[type]} AS ${sqlName(name)}`)
     .join(', ');
 
-/** Rows per statement, to limit the length of its text. */
+/** Number of rows per INSERT statement, which limits the length of its text. */
 const INSERTED_ROWS = 500;
 
 function insertions(into: string, rows: readonly (readonly (string | number | null)[])[]): string[] {

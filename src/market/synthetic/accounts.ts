@@ -3,74 +3,77 @@ import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { Sector } from './names.js';
 
 /**
- * Published report of a fiscal year: the flows of the year and the book value at its end, in whole thousands of
- * currency.
+ * Published report of a fiscal year: the flows of the year and the book value at its end, in thousands of currency,
+ * rounded.
  */
 export interface Report {
   readonly periodEnd: Day;
-  /** Day from which it is known. */
+  /** Day from which the report is known. */
   readonly published: Day;
   readonly sales: number;
   readonly earnings: number;
-  /** Cash that went ex in the year, special dividends among it. */
+  /** Cash dividends with an ex-date in the year, including special dividends. */
   readonly dividends: number;
   readonly book: number;
   /** Market capitalisation at the end of the year, or at a later listing. */
   readonly worth: number;
 }
 
-/** Accounts of one company while it exists. All amounts are in units of the market's currency. */
+/** Accounts of one company during its existence. All amounts are in the market's currency. */
 export interface Accounts {
   /** Day after which the current fiscal year must be closed. */
   readonly periodEnd: Day;
   pay(cash: number): void;
-  /** Adds cash from new shares; a negative amount buys shares back. */
+  /** Adds cash from new shares; a negative amount is a buy-back. */
   issue(cash: number): void;
-  /** Hands a part of the company to a new one. */
+  /** Transfers a fraction of the company to a spun-off company. */
   divide(fraction: number): void;
-  /** Closes the current fiscal year. @param worth value of all shares at its last close */
+  /** Closes the current fiscal year. @param worth market capitalisation at its last close */
   close(worth: number): void;
   readonly reports: readonly Report[];
 }
 
 export interface Opening {
-  /** First session. */
+  /** Day of the first session. */
   readonly listed: Day;
-  /** True if the company is listed on that day: its latest accounts before it are published with the listing. */
+  /** True for a new listing: its latest accounts are published with the listing. */
   readonly isNew: boolean;
   readonly sector: Sector;
-  /** Market capitalisation, and dividends a year. */
+  /** Market capitalisation, and annual dividends. */
   readonly worth: number;
   readonly dividends: number;
 }
 
-/** Weight of the last price of a year in the value that earnings follow, because earnings lag prices. */
+/** Weight of the price at the end of a year in the value that earnings follow, because earnings lag prices. */
 const SMOOTHING = 0.5;
 /**
- * Deviation of a year's earnings of the most and the least stable company, and of the sales of all, as fractions of
- * their normal values.
+ * Standard deviation of annual earnings for the most and the least stable company, and of sales, as fractions of their
+ * normal values.
  */
 const EARNINGS_NOISE_MIN = 0.1;
 const EARNINGS_NOISE_MAX = 0.6;
 const SALES_NOISE = 0.05;
-/** Share of the book that is written off in a year in which a company becomes worthless. */
+/** Fraction of the book value that is written off in a year in which a company becomes worthless. */
 const COLLAPSE_CHARGE = 0.8;
-/** Share that is written off from the part of the book above a multiple of its value. */
+/** Fraction that is written off from the book value in excess of a multiple of the market value. */
 const EXCESS_CHARGE = 0.3;
 const EXCESS_BOOK = 3;
-/** Days from the end of a year to its report: at least, spread over companies, spread over years. */
+/**
+ * Days from the end of a fiscal year to its report: the minimum, the range between companies, and the range between
+ * years.
+ */
 const LAG_DAYS = 40;
 const LAG_SPREAD = 45;
 const LAG_JITTER = 8;
 const LAG_MAX = LAG_DAYS + LAG_SPREAD + LAG_JITTER;
-/** Months that fiscal years end with, by how many companies choose them. */
+/** Last months of fiscal years, repeated by their frequency among companies. */
 const FISCAL_MONTHS = [12, 12, 12, 12, 12, 12, 12, 3, 6, 9] as const;
 const YEAR_DAYS = 365;
 
 /**
- * Opens accounts that agree with the market: earnings follow the value of the shares at the end of the year and before,
- * dividends are those that were paid, and the book grows by earnings and new shares less dividends. Nothing in a report
- * was decided after its year.
+ * Opens accounts that are consistent with the market: earnings follow the value of the shares at the end of the year
+ * and before, dividends equal the paid ones, and the book value grows by earnings and new shares less dividends. A
+ * report depends only on data up to the end of its year.
  * @source Ohlson (1995), Contemporary Accounting Research 11, 661-687: clean surplus.
  */
 export function openAccounts({ listed, isNew, sector, worth, dividends }: Opening, random: CounterRandom): Accounts {
@@ -112,7 +115,7 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
     dividends: isNew ? 0 : dividends,
     worth,
   });
-  // The part of the current year before the first session pays the dividends of earlier years.
+  // The part of the current year before the first session has the same dividends as earlier years.
   const yearStart = periodEnd - YEAR_DAYS;
   let paid = isNew ? 0 : dividends * Math.min((listed - yearStart) / YEAR_DAYS, 1);
 
@@ -152,7 +155,7 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
 
 const thousands = (amount: number) => Math.round(amount / 1000) * 1000 + 0;
 
-/** Returns the last day of the month, of the latest year in which that is not after a day. */
+/** Returns the last end of a month not after a day, for the given month. */
 function yearEndBefore(day: Day, month: number): Day {
   const { year } = toCivilDate(day);
   const end = monthEnd(year, month);

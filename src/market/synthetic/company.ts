@@ -5,23 +5,23 @@ import type { Report } from './accounts.js';
 export interface Birth {
   readonly identifier: string;
   readonly name: string;
-  /** Stream of its random numbers. */
+  /** First random stream of the security. */
   readonly stream: number;
   /**
-   * Position among the securities that may acquire others; lower ones are generated first. Null for spun-off
-   * securities.
+   * Position among the securities that may acquire others; securities with lower positions are generated first. Null
+   * for spun-off securities.
    */
   readonly rank: number | null;
   readonly sector: number;
   readonly industry: string;
-  /** First session. */
+  /** Number of the first session. */
   readonly listed: number;
   readonly price: number;
-  /** Shares outstanding at the start. */
+  /** Shares outstanding at the first session. */
   readonly shares: number;
 }
 
-/** The bars of a name from its first session on. */
+/** Bars of a security from its first session on. */
 export interface Bars {
   readonly open: Float64Array;
   readonly high: Float64Array;
@@ -30,7 +30,7 @@ export interface Bars {
   readonly volume: Float64Array;
   readonly shares: Float64Array;
   readonly freeFloat: Float64Array;
-  /** 1 where the bar is not published. */
+  /** 1 for a bar that is not published. */
   readonly missing: Uint8Array;
 }
 
@@ -38,13 +38,13 @@ export interface Bars {
 export interface Company {
   readonly birth: Birth;
   readonly bars: Bars;
-  /** Bars it has. */
+  /** Number of bars. */
   readonly count: number;
-  /** Session of its ending; null while it lives. */
+  /** Session of the ending; null while the security is listed. */
   readonly ended: number | null;
   readonly actions: readonly CorporateAction[];
-  /** Published reports in order of days, including reports after the last session. */
+  /** Published reports in order of days, including reports published after the last session. */
   readonly reports: readonly Report[];
-  /** Names it spun off. */
+  /** Spun-off securities. */
   readonly children: readonly Birth[];
 }

@@ -4,18 +4,18 @@ import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { SyntheticSpec } from './spec.js';
 
 /**
- * Share of securities that pay dividends. Their yields are chosen so that the mean over all securities is the requested
- * yield.
+ * Fraction of securities that pay dividends. Their yields are chosen so that the mean yield of all securities is the
+ * requested yield.
  */
 const PAYERS = 0.7;
-/** Weight of the price in next quarter's dividend: dividends follow prices over years. */
+/** Weight of the current price in the next quarterly dividend, which makes dividends follow prices over years. */
 export const DIVIDEND_SMOOTHING = 0.1;
 
 export interface DividendPolicy {
   readonly isPayer: boolean;
   readonly quarterlyYield: number;
   readonly perShare: number;
-  /** Month of the quarter, 0 to 2, and session of the month on which it trades ex. */
+  /** Month within the quarter, 0 to 2, and session of that month, of the ex-date. */
   readonly month: number;
   readonly session: number;
   readonly payDays: number;
@@ -38,7 +38,10 @@ export function dividendPolicy(
   };
 }
 
-/** Announced three weeks earlier; paid if the payment day is within the window. */
+/**
+ * Returns the dates and status of a dividend: announced three weeks before the ex-date; paid if the payment date is
+ * within the window.
+ */
 export function createDividend(exDay: Day, payDays: number, sessions: Int32Array): Partial<CorporateAction> {
   const payDay = exDay + payDays;
   return { payDay, announcedDay: exDay - 21, status: payDay <= sessions.at(-1)! ? 'paid' : 'announced' };

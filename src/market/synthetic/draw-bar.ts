@@ -19,16 +19,16 @@ export function createEmptyBars(length: number): Bars {
 
 interface Move {
   readonly price: number;
-  /** Yesterday's close on today's basis: after splits and without the cash of today. */
+  /** Previous close on the basis of the current session: after splits and without the cash paid on it. */
   readonly before: number;
   readonly volatility: number;
   readonly activity: number;
-  /** Specific shock of the security, in standard deviations. */
+  /** Security-specific shock, in standard deviations. */
   readonly shock: number;
   readonly random: CounterRandom;
 }
 
-/** One session's bar around its close: high at least open and close, low at most, all on the price grid. */
+/** Sets the bar of one session around its close: high at least open and close, low at most, all on the price grid. */
 export function drawBar(bars: Bars, i: number, { price, before, volatility, activity, shock, random }: Move): void {
   const first = random.uniform();
   const second = random.uniform();
@@ -43,12 +43,15 @@ export function drawBar(bars: Bars, i: number, { price, before, volatility, acti
   bars.volume[i] = Math.round(activity * bustle);
 }
 
-/** A uniform number of 52 bits is two of 26, which is more than a price has. */
+/** A uniform number of 52 bits is split into two of 26 bits, which exceeds the precision of a price. */
 const HALF = 2 ** 26;
 const upperHalf = (uniform: number) => Math.floor(uniform * HALF) / HALF;
 const lowerHalf = (uniform: number) => uniform * HALF - Math.floor(uniform * HALF);
 
-/** Returns the nearest price of the grid: cents from one unit of currency on, hundredths of cents below. Never zero. */
+/**
+ * Returns the nearest price of the grid: cents for prices of at least one unit of currency, hundredths of cents below.
+ * Never zero.
+ */
 export function toTick(price: number): number {
   const grid = price >= 1 ? CENT : CENT * CENT;
   return Math.max(Math.round(price * grid), 1) / grid;

@@ -3,14 +3,19 @@ import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { Company } from './company.js';
 import { toTick } from './draw-bar.js';
 
-/** Sessions from the announcement of an ending to the last bar, at least and on top. */
+/**
+ * Minimum number of sessions from the announcement of an ending to the last bar, and the range of additional sessions.
+ */
 const CLOSING_SESSIONS = 20;
 const CLOSING_SPREAD = 40;
 
-/** Maximum loss on one session. */
+/** Maximum loss in one session. */
 export const LOSS_MAX = 0.6;
 
-/** Way in which a security leaves: for cash, for shares of another one, by delisting at its price, or by bankruptcy. */
+/**
+ * Ending of a security: acquisition for cash, merger for shares of another security, delisting at its price, or
+ * bankruptcy.
+ */
 export type CompanyEnding = { readonly session: number; readonly offer: number } & (
   | { readonly way: 'acquired' | 'delisted' | 'bankrupt' }
   | { readonly way: 'merged'; readonly into: Company; readonly ratio: number }
@@ -46,7 +51,7 @@ function priceOn({ birth, bars, count }: Company, session: number): number | und
   return i >= 0 && i < count ? bars.close[i] : undefined;
 }
 
-/** Growth of a session between the announcement of an ending and its day. */
+/** Returns the growth of a session between the announcement of an ending and the ending. */
 export function nearingEnd(
   ending: CompanyEnding,
   {
@@ -84,7 +89,7 @@ export function endLife(
     case 'acquired':
       return act('ACQUISITION', t, ending.offer);
     case 'merged': {
-      // If the acquirer has left in the meantime, the last value of its shares is paid in cash.
+      // If the acquirer is no longer listed, the last price of the security is paid in cash.
       if (priceOn(ending.into, t) === undefined) return act('ACQUISITION', t, lastClose);
       return act('MERGER', t, ending.ratio, { related: ending.into.birth.identifier });
     }

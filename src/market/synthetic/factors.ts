@@ -3,18 +3,18 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { drawClusteredShocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
-/** Volatility of a sector in addition to the market's, as a fraction of the market's. */
+/** Volatility of a sector in addition to the market, as a fraction of market volatility. */
 const SECTOR_SHARE = 0.5;
 
-/** Streams of random numbers with lower numbers than those of the securities. */
+/** First random streams by purpose; the streams of securities come last. */
 export const STREAMS = { market: 0, listings: 1, sectors: 2, names: 64 } as const;
 
-/** Common factors of all securities, per session. */
+/** Common factors of all securities, by session. */
 export interface Factors {
   /** Returns of the market and of each sector. */
   readonly market: Float64Array;
   readonly sectors: readonly Float64Array[];
-  /** Month of the session, 1 to 12, and its position among the sessions of that month, from 0. */
+  /** Month of each session, 1 to 12, and its position among the sessions of the month, from 0. */
   readonly month: Uint8Array;
   readonly monthSession: Uint8Array;
 }

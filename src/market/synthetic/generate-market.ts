@@ -13,10 +13,10 @@ import { SPIN_OFF_SHARE } from './spin-off.js';
 import { companyName, countryOf, SECTORS, ticker, TICKERS_MAX } from './names.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
-/** Universe that contains every security while it is listed. */
+/** Universe that contains every security while the security is listed. */
 export const SYNTHETIC_UNIVERSE = 'SYNTH';
 
-/** Number of streams for one security and the securities spun off from it. */
+/** Number of random streams for one security and the securities spun off from it. */
 const STREAMS_PER_NAME = 128;
 
 /** Smallest and largest initial market value of a security, in the market's currency. */
@@ -25,8 +25,9 @@ const VALUE_MAX = 1.2e12;
 
 /**
  * Generates a market from a seed: a common factor and sectors, securities with fat-tailed returns and volatility
- * clusters, bars, dividends, splits, listings, spin-offs, takeovers, mergers and bankruptcies. The same spec gives the
- * same bits on every platform; a spec that differs only by later sessions gives the same bars on the earlier ones.
+ * clusters, bars, dividends, splits, listings, spin-offs, takeovers, mergers and bankruptcies. The same spec gives a
+ * bit-identical market on every platform; a spec that differs only by later sessions gives the same bars on the earlier
+ * sessions.
  * @cost 0.8 µs a bar.
  */
 export function generateMarket(spec: SyntheticSpec, onProgress: (fraction: number) => void): MarketContent {
@@ -50,7 +51,7 @@ function initialNames(spec: SyntheticSpec): Birth[] {
   return Array.from({ length: spec.assets }, (_, rank) => newName(spec, rank, 0));
 }
 
-/** Later listings: their mean number a session gives the requested number a year. */
+/** Draws later listings, with a mean number per session that gives the requested number per year. */
 function listings(spec: SyntheticSpec): Birth[] {
   const random = createCounterRandom({ seed: spec.seed, stream: STREAMS.listings });
   const rate = ((1 - SPIN_OFF_SHARE) * spec.listings_per_year * spec.assets) / SESSIONS_PER_YEAR;
@@ -71,8 +72,8 @@ function newName(spec: SyntheticSpec, rank: number, listed: number): Birth {
   const sector = random.integer(spec.sectors);
   const { industries } = SECTORS[sector]!;
   const price = Math.round((listed === 0 ? 8 + 140 * random.uniform() : 15 + 25 * random.uniform()) * 100) / 100;
-  // The reciprocal of a uniform number gives sizes as uneven as in real markets (Zipf's law). New securities are not
-  // the largest.
+  // The reciprocal of a uniform number gives a size distribution as uneven as in real markets (Zipf's law). New
+  // securities are not among the largest.
   const value = Math.min(VALUE_MIN / Math.max(random.uniform(), 1e-6), listed === 0 ? VALUE_MAX : VALUE_MAX / 20);
   return {
     identifier,
@@ -153,8 +154,8 @@ const COLUMNS = [
 ];
 
 /**
- * Returns one row per security without accounts, then one from every day on which it publishes accounts, because they
- * were unknown before. A delisted security has a last row from that day, with its latest accounts.
+ * Returns one row per security without accounts, then one row from every day on which it publishes accounts, because
+ * accounts were unknown before. A delisted security has a last row from its delisting, with its latest accounts.
  */
 function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): ReferenceTable {
   const { sessions, exchange, currency } = spec;
@@ -200,8 +201,8 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
 const NOTHING: readonly ReferenceValue[] = Array.from({ length: 9 }, () => null);
 
 /**
- * Returns amounts in currency, then ratios: to the value of all shares at the end of the year, and of earnings to book
- * value, if positive.
+ * Returns amounts in currency, then ratios: to the market capitalisation at the end of the year, and of earnings to
+ * book value, if positive.
  */
 function figuresOf({ sales, earnings, dividends, book, worth }: Report): readonly ReferenceValue[] {
   return [
@@ -215,10 +216,10 @@ function figuresOf({ sales, earnings, dividends, book, worth }: Report): readonl
   ];
 }
 
-/** Rounds to a millionth, which exceeds the accuracy of accounts. */
+/** Returns a ratio rounded to a millionth, which exceeds the accuracy of accounts. */
 const ratio = (amount: number, base: number) => Math.round((1e6 * amount) / base) / 1e6 + 0;
 
-/** Caches days as texts. */
+/** Returns a function that formats days and caches the texts. */
 function dayTexts(): (day: Day) => string {
   const known = new Map<Day, string>();
   return (day) => {

@@ -3,17 +3,17 @@ import type { CounterRandom } from '#kernels/random/counter-random.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 import { SPIN_OFF_SHARE } from './spin-off.js';
 
-/** Special dividends a year of a name that pays at all. */
+/** Annual number of special dividends of a security that pays dividends. */
 const SPECIALS_PER_YEAR = 0.01;
 
-/** Price above which a split becomes more likely, because few companies let their shares become more expensive. */
+/** Price above which a split becomes more probable, because few companies let their share price rise further. */
 const DEAR = 250;
 const DEAR_SPLITS = 9;
 
-/** An event, and its probability on one session as an interval of (0, 1). */
+/** Event with its probability per session, represented as an interval of (0, 1). */
 export interface Hazard {
   readonly event: 'split' | 'ending' | 'spin-off' | 'special';
-  /** End of its interval of (0, 1). */
+  /** End of the interval. */
   readonly below: number;
 }
 
@@ -37,7 +37,10 @@ export function eventOf(uniform: number, hazards: readonly Hazard[], price: numb
   return price > DEAR && uniform < last + DEAR_SPLITS * hazards[0]!.below ? 'split' : undefined;
 }
 
-/** Returns a split for expensive shares, a consolidation for cheap ones, and stock dividends for others. */
+/**
+ * Returns a split for expensive shares, a consolidation for cheap shares, and a split, stock dividend or bonus issue
+ * for others.
+ */
 export function splitOf(price: number, random: CounterRandom): { readonly type: ActionType; readonly ratio: number } {
   const pick = random.integer(4);
   if (price < 4) return { type: 'SPLIT', ratio: pick < 2 ? 0.1 : 0.2 };

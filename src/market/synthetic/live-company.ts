@@ -15,13 +15,13 @@ import { spinOff, SPIN_OFFS_MAX } from './spin-off.js';
 export interface Surroundings {
   readonly spec: SyntheticSpec;
   readonly factors: Factors;
-  /** Companies of lower rank, generated earlier, which can acquire this one. */
+  /** Companies generated earlier, which can acquire this company. */
   readonly elders: readonly Company[];
 }
 
 /**
  * Simulates one security from its listing to its ending or the last session. All decisions are made in session order
- * from the security's own random numbers, so that a longer window only extends a shorter one.
+ * from random streams of the security, so that a longer window only extends a shorter one.
  */
 export function simulateCompany(birth: Birth, surroundings: Surroundings): Company {
   const life = beginLife(birth, surroundings);
@@ -41,17 +41,17 @@ export function simulateCompany(birth: Birth, surroundings: Surroundings): Compa
   return { birth, bars, count, ended, actions, reports: accounts.reports, children };
 }
 
-/** A security while it is listed: its attributes, its state, and its published data. */
+/** State of a security while it is listed: its traits, its current values, and its published data. */
 interface Life extends Surroundings {
   readonly birth: Birth;
   readonly traits: Traits;
   readonly policy: DividendPolicy;
   readonly accounts: Accounts;
-  /** Random numbers of prices. */
+  /** Random stream of prices. */
   readonly random: CounterRandom;
-  /** Stream for the events of the security. */
+  /** Random stream of events. */
   readonly fate: CounterRandom;
-  /** Stream for bars that are not published. */
+  /** Random stream of unpublished bars. */
   readonly gaps: CounterRandom;
 
   readonly bars: Bars;
@@ -60,25 +60,25 @@ interface Life extends Surroundings {
 
   price: number;
   shares: number;
-  /** Quarterly dividend, smoothed. */
+  /** Smoothed quarterly dividend per share. */
   perShare: number;
   freeFloat: number;
-  /** Ending that is announced and not yet effective. */
+  /** Announced ending that is not yet effective. */
   ending: CompanyEnding | undefined;
 }
 
 interface Traits {
   readonly beta: number;
   readonly sectorBeta: number;
-  /** Standard deviation of its specific daily returns. */
+  /** Standard deviation of the security-specific daily return. */
   readonly deviation: number;
   readonly shocks: Shocks;
-  /** Daily, as a share of the free float. */
+  /** Daily turnover, as a fraction of the free float. */
   readonly turnover: number;
   readonly hazards: readonly Hazard[];
 }
 
-/** The order of draws is fixed: another order gives another market. */
+/** Begins the life of a security. The order of draws is fixed, because another order gives another market. */
 function beginLife(birth: Birth, surroundings: Surroundings): Life {
   const { spec } = surroundings;
   const { seed, sessions } = spec;
@@ -146,12 +146,12 @@ function act(
   });
 }
 
-/** Changes of a share on one session. */
+/** Changes of a share in one session. */
 interface Change {
   growth: number;
-  /** Shares after for each before. */
+  /** Number of shares after the session per share before it. */
   ratio: number;
-  /** Paid per share after the ratio. */
+  /** Cash paid per share, after the ratio was applied. */
   cash: number;
 }
 
@@ -189,7 +189,7 @@ function liveSession(life: Life, t: number): void {
   if (spec.missing_rate > 0 && gaps.uniform() < spec.missing_rate) bars.missing[i] = 1;
 }
 
-/** A split, the announcement of an ending, or a spin-off. */
+/** Performs a split, the announcement of an ending, or a spin-off. */
 function happen(life: Life, event: Hazard['event'], t: number, change: Change): void {
   const { birth, spec, elders, accounts, children, fate, price } = life;
   const day = spec.sessions[t]!;
@@ -210,7 +210,7 @@ function happen(life: Life, event: Hazard['event'], t: number, change: Change): 
   }
 }
 
-/** The quarterly dividend on its session, and a special one. */
+/** Pays the quarterly dividend on its session, and special dividends. */
 function payDividends(life: Life, event: Hazard['event'] | undefined, t: number, change: Change): void {
   const { spec, factors, policy, fate, price } = life;
   if (!policy.isPayer) return;
@@ -231,7 +231,7 @@ function payDividends(life: Life, event: Hazard['event'] | undefined, t: number,
   }
 }
 
-/** New or bought back shares at the beginning of a quarter; once a year perhaps another free float. */
+/** Issues or buys back shares at the beginning of a quarter; once a year, the free float may change. */
 function issueShares(life: Life, month: number): void {
   if (month % 3 !== 1) return;
   const { random, accounts } = life;

@@ -6,10 +6,12 @@ const VOWELS = 'AEIOUY';
 /** Number of possible identifiers: consonant, vowel, consonant, consonant. */
 export const TICKERS_MAX = CONSONANTS.length * CONSONANTS.length ** 2 * VOWELS.length;
 
-/** Prime that is coprime to their number, so that successive identifiers look different and are distinct. */
+/**
+ * Prime that is coprime to the number of identifiers, so that consecutive identifiers look different and are distinct.
+ */
 const STEP = 7919;
 
-/** Returns the identifier of the k-th name. */
+/** Returns the identifier of the k-th security. */
 export function ticker(k: number): string {
   let code = (k * STEP + 1009) % TICKERS_MAX;
   const letter = (letters: string) => {
@@ -46,7 +48,8 @@ export interface Sector {
   readonly sector: string;
   readonly industries: readonly string[];
   /**
-   * Margin and valuation of its companies, as multiples of a year's earnings and of their book: centres of wide ranges.
+   * Profit margin and valuation ratios (price to earnings, price to book) of companies in the sector: centres of wide
+   * ranges.
    */
   readonly margin: number;
   readonly priceToEarnings: number;
@@ -116,7 +119,7 @@ export const SECTORS: readonly Sector[] = [
   { sector: 'Real Estate', industries: ['Offices', 'Housing'], margin: 0.25, priceToEarnings: 22, priceToBook: 1.6 },
 ];
 
-/** Countries of the large exchanges; securities of other exchanges have no country. */
+/** Countries of large exchanges; securities of other exchanges have no country. */
 const COUNTRIES: Readonly<Record<string, string>> = {
   XNYS: 'US',
   XNAS: 'US',

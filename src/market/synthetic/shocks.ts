@@ -1,39 +1,40 @@
 import type { CounterRandom } from '#kernels/random/counter-random.js';
 import { computeNormalQuantile } from '#kernels/random/normal-quantile.js';
 
-/** Probability that a draw comes from a wide distribution, which causes the fat tails of returns. */
+/** Probability that a draw comes from the wide distribution, which causes the fat tails of returns. */
 const WIDE_PROBABILITY = 0.04;
 const WIDE_SCALE = 2.5;
-/** Scale of the others, so that the variance of all is 1. */
+/** Scale of the narrow distribution, such that the mixture has variance 1. */
 const NARROW_SCALE = Math.sqrt((1 - WIDE_PROBABILITY * WIDE_SCALE * WIDE_SCALE) / (1 - WIDE_PROBABILITY));
 
 /**
- * Draws a number with mean 0, variance 1 and kurtosis 6.4. A single uniform number selects the distribution and the
- * quantile.
+ * Draws a number with mean 0, variance 1 and kurtosis 6.4. A single uniform number determines both the distribution and
+ * the quantile.
  */
 function fatTailed(random: CounterRandom): number {
   const uniform = random.uniform();
   if (uniform < WIDE_PROBABILITY) return WIDE_SCALE * computeNormalQuantile(uniform / WIDE_PROBABILITY);
-  // The rest is stretched to (0, 1); its ends may round to values outside the domain of the quantile.
+  // The remaining interval is stretched to (0, 1); its ends may round to values outside the domain of the quantile.
   const rest = (uniform - WIDE_PROBABILITY) / (1 - WIDE_PROBABILITY);
   return NARROW_SCALE * computeNormalQuantile(Math.min(Math.max(rest, SMALLEST), 1 - SMALLEST));
 }
 
 const SMALLEST = 2 ** -53;
 
-/** Shocks whose volatility clusters: a GARCH(1,1) process. */
+/** Generator of shocks with volatility clusters: a GARCH(1,1) process. */
 export interface Shocks {
   /** Returns the shock of the next session. */
   next(): number;
-  /** Standard deviation of the last shock, as known before it. */
+  /** Returns the standard deviation of the last shock, as known before the shock. */
   volatility(): number;
 }
 
 /**
- * @param persistence weight of yesterday's variance; `reaction`: weight of yesterday's squared shock. Their sum is
- *   below 1.
- * @source Bollerslev (1986), Journal of Econometrics 31, 307-327. Only sums, products and square roots of uniform
- *   numbers: the same bits on every platform.
+ * Creates a generator of shocks. It uses only sums, products and square roots of uniform numbers, so that the shocks
+ * are bit-identical on every platform.
+ * @param persistence weight of the previous variance; `reaction` is the weight of the previous squared shock. Their sum
+ * is below 1.
+ * @source Bollerslev (1986), Journal of Econometrics 31, 307-327.
  */
 export function drawClusteredShocks(
   random: CounterRandom,
@@ -50,7 +51,8 @@ export function drawClusteredShocks(
     next() {
       sigma = Math.sqrt(variance);
       const shock = sigma * fatTailed(random);
-      // A shock counts as four deviations at most, or one crash would rule the volatility for a year.
+      // A shock counts as at most four standard deviations; otherwise one crash would dominate the volatility of a
+      // year.
       const counted = Math.min(shock * shock, 16 * variance);
       variance = (1 - reaction - persistence) * longRun + reaction * counted + persistence * variance;
       return shock;

@@ -3,7 +3,7 @@ import type { Birth } from './company.js';
 import { companyName } from './names.js';
 import { toTick } from './draw-bar.js';
 
-/** Share of new listings that are spun off from a living name. */
+/** Fraction of new listings that are spun off from a listed security. */
 export const SPIN_OFF_SHARE = 0.1;
 export const SPIN_OFFS_MAX = 6;
 
@@ -19,8 +19,7 @@ interface Parent {
 const SPIN_OFF_LETTERS = 'NRSTWX';
 
 /**
- * Creates a security that trades separately from a session on. The price of its parent falls by the value distributed
- * to holders.
+ * Creates a security that trades separately from a session on. The price of its parent falls by the distributed value.
  */
 export function spinOff({ birth, ordinal, session, price, shares, random }: Parent): {
   readonly birth: Birth;

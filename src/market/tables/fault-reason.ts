@@ -1,4 +1,4 @@
-/** Reason of a failure, fit for a finding: one line, without paths of this machine. */
+/** Returns the reason of a failure for a finding: one line, without paths of this machine. */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text

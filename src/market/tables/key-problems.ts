@@ -24,8 +24,8 @@ export function describeBadDay(path: string, column: string, text: string | null
 }
 
 /**
- * Describes a market row whose keys repeat an earlier row.
- * @param earlier location of that row and comparison of its values, if known
+ * Describes a market row with the same keys as an earlier row.
+ * @param earlier location of the earlier row and comparison of its values, if known
  */
 export function describeRepeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): Problem {
   const where = earlier === undefined ? '' : `: ${earlier.path}, with ${earlier.isSame ? 'the same' : 'other'} values`;
@@ -33,19 +33,19 @@ export function describeRepeatedKey(path: string, identifier: string, day: Day, 
   return { code: 'DUPLICATE_KEY', path, message };
 }
 
-/** A row that another one repeats the keys of. */
+/** Earlier row with the same keys as a later row. */
 export interface EarlierRow {
   readonly path: string;
   readonly isSame: boolean;
 }
 
-/** Message for a price of zero or less, with the mapping that accepts it. */
+/** Returns the message for a price of zero or less, including the mapping that accepts it. */
 export function nonPositivePrice(column: string, value: number): string {
   const option = value < 0 ? 'negative_prices: absolute reads its amount' : 'zero_prices: missing reads it as none';
   return `${column} is ${value}; a price must be greater than 0. In a mapping, ${option}.`;
 }
 
-/** Returns a text of a file as a message repeats it. */
+/** Quotes a text of a file for a message. */
 export function quote(text: string): string {
   return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 77)}...`);
 }

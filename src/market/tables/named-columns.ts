@@ -9,7 +9,7 @@ import {
 } from './table-kinds.js';
 import type { Problems } from './problems.js';
 
-/** Columns that a message about a missing one lists. */
+/** Maximum number of columns listed in a message about a missing column. */
 const LISTED_MAX = 20;
 
 /**
@@ -45,7 +45,7 @@ export function nameFileColumns(
   }
   if (missing.length === REQUIRED_COLUMNS[table].length) return undefined;
   doubtNames({ dataset: table, label, names, missing }, problems);
-  // A misspelled known column is not read as a custom column, because each of its cells would be refused.
+  // A misspelt required column is not read as a custom column, because each of its cells would be rejected.
   return names.map((name, i) => (isRepeated(name, i) || isMeantFor(name, { dataset: table, missing }) ? '' : name));
 }
 
@@ -88,7 +88,7 @@ interface Named {
   readonly missing: readonly string[];
 }
 
-/** Warns of unknown columns whose name is similar to an absent known one, and reports unread columns. */
+/** Warns of unknown columns with names similar to an absent known column, and reports ignored columns. */
 function doubtNames({ dataset: table, label, names, missing }: Named, problems: Problems): void {
   const absent = KNOWN_COLUMNS[table].filter((known) => !names.includes(known) && !missing.includes(known));
   const unknown = names.filter(
@@ -115,7 +115,7 @@ function ignored({ dataset: table, label }: Pick<Named, 'dataset' | 'label'>, na
   return { code: 'COLUMN_IGNORED' as const, path: `${label}.${name}`, column: name, message };
 }
 
-/** Returns true if an unknown column has a name similar to a missing one. */
+/** Returns true if an unknown column has a name similar to a missing required column. */
 function isMeantFor(name: string, { dataset: table, missing }: Pick<Named, 'dataset' | 'missing'>): boolean {
   return !isKnownColumn(table, name) && missing.some((column) => findNearestName(column, [name]) !== undefined);
 }

@@ -7,16 +7,16 @@ import {
   type Severity,
 } from '#domain/refusals/findings.js';
 
-/** Maximum number of findings reported about one store, after which MORE_FINDINGS counts the rest. */
+/** Maximum number of findings reported about one store; MORE_FINDINGS counts the remaining ones. */
 export const FINDINGS_MAX = 200;
 
 /**
- * Maximum number of findings with one code and column that are listed individually. More of them become one finding
- * with their count.
+ * Maximum number of findings with one code and column that are listed individually; above it, they are combined into
+ * one finding with their count.
  */
 export const ALIKE_MAX = 20;
 
-/** Maximum number of locations in a finding about many, and in its sentence. */
+/** Maximum number of locations in a combined finding, and in its message. */
 const PLACES_MAX = 10;
 const PLACES_LISTED_MAX = 3;
 
@@ -25,7 +25,7 @@ export interface Problem {
   readonly code: FindingCode;
   readonly path: string;
   readonly message: string;
-  /** Column concerned, where the path has no row that it follows. */
+  /** Column of the problem, if the path contains no row from which it follows. */
   readonly column?: string;
   /** Path that identifies the file, if `path` does not. */
   readonly at?: string;
@@ -34,22 +34,22 @@ export interface Problem {
 }
 
 /**
- * Collects the problems of a store. More than ALIKE_MAX findings with one severity, code, table and column become one
- * finding with their count, the first locations and the first finding as an example. The first FINDINGS_MAX findings of
- * each severity are listed in the order of responses; a MORE_FINDINGS finding counts the rest.
+ * Collects the problems of a store. More than ALIKE_MAX findings with one severity, code, table and column are combined
+ * into one finding with their count, the first locations and the first finding as an example. The first FINDINGS_MAX
+ * findings of each severity are listed in the order of responses; a MORE_FINDINGS finding counts the remaining ones.
  */
 export interface Problems {
   /**
-   * Sets the name of the file whose label begins the paths of findings.
+   * Sets the name of the file for findings with paths that begin with a label.
    * @param label of a table or a file, or `market[AAPL` for all findings of one security
    */
   nameFile(label: string, file: string): void;
-  /** @param times number of problems that this one represents, including itself */
+  /** Adds an error. @param times number of problems that it represents, including itself */
   error(problem: Problem, times?: number): void;
   warning(problem: Problem): void;
   /** Records that two rows of one security and date differ, in addition to the error about the later row. */
   conflict(conflict: ValueConflict): void;
-  /** Conflicts by security, in the order in which they were met. */
+  /** Returns the conflicts by security, in the order of their first occurrence. */
   conflicts(): readonly RowConflict[];
   /** Adds findings that were collected elsewhere. */
   take(findings: readonly Finding[]): void;
@@ -62,7 +62,7 @@ export interface Problems {
 interface Alike {
   readonly place: string;
   readonly first: Finding[];
-  /** Order of arrival of the first ones. */
+  /** Sequence numbers of the first findings. */
   readonly orders: number[];
   count: number;
 }
@@ -84,7 +84,7 @@ export function createProblems(): Problems {
     const key = `${finding.code} ${place}`;
     let alike = held.alike.get(key);
     if (alike === undefined) {
-      if (held.alike.size === FINDINGS_MAX) return; // counted with the rest
+      if (held.alike.size === FINDINGS_MAX) return; // counted without being listed
       held.alike.set(key, (alike = { place, first: [], orders: [], count: 0 }));
     }
     alike.count += times;
@@ -135,7 +135,10 @@ export function createProblems(): Problems {
 
 const empty = (): Collected => ({ alike: new Map(), met: 0 });
 
-/** Returns the first FINDINGS_MAX findings of one severity in the order of responses, and the count of the rest. */
+/**
+ * Returns the first FINDINGS_MAX findings of one severity in the order of responses, followed by a count of the
+ * remaining ones.
+ */
 function listValues(severity: Severity, { alike, met }: Collected): Finding[] {
   const all = [...alike.values()].flatMap((each) =>
     each.count > ALIKE_MAX
@@ -160,8 +163,8 @@ function listValues(severity: Severity, { alike, met }: Collected): Finding[] {
 }
 
 /**
- * Combines many problems of one column into one finding: their number, the first locations, and the first problem as an
- * example.
+ * Combines several problems of one column into one finding: their number, the first locations, and the first problem as
+ * an example.
  */
 function asOne({ place, first, count }: Alike): Finding {
   const example = first[0]!;
@@ -200,7 +203,7 @@ function fileOf(path: string, files: ReadonlyMap<string, string>): string | unde
   return undefined;
 }
 
-/** Returns the table and column of a path: those of its dataset, for any of its files and rows. */
+/** Returns the table and column of a path, independent of its file and row. */
 function placeOf(path: string, column: string | undefined): string {
   const opening = path.indexOf('[');
   const label = opening < 0 ? path : path.slice(0, opening);

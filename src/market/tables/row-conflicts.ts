@@ -1,10 +1,10 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 
-/** Rows of one security that differ from an earlier row of their date. */
+/** Rows of one security that differ from an earlier row of the same date. */
 export interface RowConflict {
   readonly identifier: string;
   readonly rows: number;
-  /** Date of the first of them, the first differing value, and the values of both rows. */
+  /** Date of the first such row, its first differing column, and the values of both rows. */
   readonly date: string;
   readonly column: string;
   readonly first: number | null;
@@ -20,7 +20,7 @@ export interface ValueConflict {
   readonly other: number;
 }
 
-/** Securities with conflicts that are listed. */
+/** Maximum number of listed securities with conflicts. */
 const CONFLICTS_MAX = 1000;
 
 /** Counts conflicts by security. */

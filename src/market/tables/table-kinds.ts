@@ -2,10 +2,10 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 
 export type TableKind = (typeof TABLE_KINDS)[number];
 
-/** Number of rows of each table. Series are omitted if there are none, as in most stores. */
+/** Number of rows of each table. Series are absent if a store has none, as in most stores. */
 export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>> & { readonly series?: number };
 
-/** Returns the dataset that a table is called like, in any case. */
+/** Returns the dataset with the name of a table, ignoring case; undefined if there is none. */
 export const tableNamed = (name: string): TableKind | undefined =>
   TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
 
@@ -20,7 +20,7 @@ export function rowsByTable(rowsOf: (table: TableKind) => number): RowsByTable {
   };
 }
 
-/** Columns a dataset cannot do without. */
+/** Required columns of each dataset. */
 export const REQUIRED_COLUMNS: Record<TableKind, readonly string[]> = {
   market: ['identifier', 'date', 'CLOSE'],
   reference: ['identifier'],
@@ -29,7 +29,7 @@ export const REQUIRED_COLUMNS: Record<TableKind, readonly string[]> = {
   series: ['identifier', 'date', 'CLOSE'],
 };
 
-/** Columns with a defined meaning. Their names are matched ignoring case and stored in this spelling. */
+/** Columns with a defined meaning. Names are matched ignoring case and stored in this spelling. */
 export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
   market: ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'],
   reference: [
@@ -64,16 +64,16 @@ export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
   series: ['identifier', 'date', 'CLOSE', 'CURRENCY', 'NAME'],
 };
 
-/** Datasets that may have any columns in addition to the known ones. */
+/** Datasets that may have additional columns. */
 export const OPEN_TABLES: ReadonlySet<TableKind> = new Set(['market', 'reference']);
 
-/** Columns that must be greater than zero if they have a value: a price of zero divides the next return. */
+/** Columns with values that must be greater than zero: the next return divides by the price. */
 export const PRICE_COLUMNS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 
-/** Columns that must not be negative where they have a value. */
+/** Columns with values that must not be negative. */
 export const COUNT_COLUMNS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT']);
 
-/** Reference columns that are always text: the code of an issuer may consist of digits. */
+/** Reference columns that are always text; the code of an issuer, for example, may consist of digits. */
 export const TEXT_COLUMNS: ReadonlySet<string> = new Set([
   'NAME',
   'CURRENCY',

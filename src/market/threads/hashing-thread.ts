@@ -3,7 +3,7 @@ import { blockDigests } from '../panels/day-blocks.js';
 import { digestFiles, type FileDigest } from '../formats/digest-file.js';
 import type { HashingAnswer, HashingOrder } from './hashing.js';
 
-/** Entry point of a thread that hashes data which another thread reads. */
+/** Entry point of a thread that hashes data while another thread reads it. */
 
 let panels: { readonly turn: number; readonly digestOf: (block: number) => Uint8Array } | undefined;
 

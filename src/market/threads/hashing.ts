@@ -3,7 +3,7 @@ import type { Panels } from '../panels/panels.js';
 import { digestFiles, type FileDigest } from '../formats/digest-file.js';
 import type { SourceFile } from '../formats/source-file.js';
 
-/** Data to be hashed; for panels in shared memory, the data after their blocks. */
+/** Orders to the hashing thread: set the panels in shared memory, hash a block of them, or hash files. */
 export type HashingOrder =
   | { readonly kind: 'panels'; readonly turn: number; readonly panels: Panels }
   | { readonly kind: 'block'; readonly block: number }
@@ -17,11 +17,11 @@ export type HashingAnswer =
 /** Minimum number of bytes for a separate hashing thread, which takes 50 ms to start. */
 export const APART_BYTES_MIN = 64 << 20;
 
-/** Starts a thread that hashes. @param onEnd called when it has stopped for any reason */
+/** Starts a hashing thread. @param onEnd called when the thread has stopped for any reason */
 export function startHashing(onAnswer: (answer: HashingAnswer) => void, onEnd: () => void): Worker {
   const thread = new Worker(new URL('./hashing-thread.js', import.meta.url));
   thread.on('message', onAnswer);
-  thread.on('error', onEnd); // and it exits
+  thread.on('error', onEnd); // an exit follows
   thread.on('exit', onEnd);
   return thread;
 }
@@ -38,7 +38,7 @@ export async function digestFilesApart(files: readonly SourceFile[], digests: Fi
   else await digestFiles(files, digests);
 }
 
-/** Returns the answer about files; undefined if the thread ended without an answer. */
+/** Returns the digests of files from a separate thread; undefined if the thread ended without an answer. */
 async function askedApart(files: readonly SourceFile[]): Promise<HashingAnswer | undefined> {
   let thread: Worker | undefined;
   try {

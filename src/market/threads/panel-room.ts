@@ -1,36 +1,39 @@
 import { isWritten, findMemoryLimit, writeInto, writeIntoApart } from '#kernels/memory/paged-memory.js';
 import { settleAll } from '../panels/settle-all.js';
 
-/** Memory of the cells of panels while they are filled in batches of days. */
+/** Write buffer of panels that are filled in batches of days. */
 export interface PanelRoom {
   batchOf(cell: number): number;
-  /** First cell of a batch. */
+  /** Returns the first cell of a batch. */
   firstOf(batch: number): number;
-  /** Returns the cells of a batch of one panel, which must be filled before the next batch is requested. */
+  /** Returns the cells of a batch in one panel, which must be filled before another batch is requested. */
   cellsOf(batch: number, field: number): Float64Array;
-  /** Returns the panels themselves, in which any cell can then be written. */
+  /** Ends the buffering and returns the panels, in which any cell can then be written. */
   open(): readonly Float64Array[];
   /**
-   * Marks a batch as filled. @param onDone called when its cells are in the panels: immediately, or before `settled`
-   * resolves
+   * Marks a batch as filled.
+   * @param onDone called when its cells are in the panels: immediately, or before `settled` resolves
    */
   close(batch: number, onDone: () => void): void;
-  /** Resolves once every batch that was closed is in the panels. @throws what the system does not write */
+  /** Resolves when every closed batch is in the panels. @throws errors of writes to the files of paged panels */
   settled(): Promise<void>;
 }
 
-/** Maximum number of batches in separate memory: one for each scan, and one that is late. */
+/** Maximum number of batches in separate memory: one per scan, and one late batch. */
 const APART_MAX = 4;
 
-/** Batches that threads of the file system write at a time; the thread that fills them writes more itself. */
+/**
+ * Maximum number of batches that threads for file access write concurrently; the calling thread writes further batches
+ * itself.
+ */
 const WRITTEN_MAX = 2;
 
-/** Maximum share of the memory of panels for batches in separate memory. */
+/** Maximum size of batches in separate memory, as a share of the memory for panels. */
 const APART_SHARE = 0.5;
 
 /**
  * Creates a write buffer for panels. If panels are paged, a batch is filled in separate memory and written as a whole,
- * because page faults of a file are the largest cost. This continues while rows arrive in the order of the panels.
+ * because page faults of a file have the highest cost. Batches stay in separate memory until `open` is called.
  */
 export function createPanelRoom(panels: readonly Float64Array[], batchCells: number): PanelRoom {
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
@@ -38,9 +41,9 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
   const most = Math.min(APART_MAX, room);
   const writtenMost = Math.min(WRITTEN_MAX, room - most);
   let isApart = most > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));
-  /** Separate memory by batch, least recently used first. */
+  /** Batches in separate memory, least recently used first. */
   const apart = new Map<number, readonly Float64Array[]>();
-  /** Batches that are filled in the panels. */
+  /** Batches that are filled directly in the panels. */
   const within = new Set<number>();
   const spare: (readonly Float64Array[])[] = [];
   const writing = new Set<Promise<void>>();
@@ -53,13 +56,15 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
     if (!isApart || within.has(batch)) return inPanels(batch);
     const held = apart.get(batch);
     apart.delete(batch);
-    if (held === undefined && apart.size === most) write(apart.keys().next().value!); // there is one
+    if (held === undefined && apart.size === most) write(apart.keys().next().value!); // the map is not empty
     const cells = held ?? spare.pop() ?? panels.map(() => new Float64Array(batchCells));
     apart.set(batch, cells);
     return cells;
   }
 
-  /** Returns the buffered values of a batch and sends its later values directly to the panels. */
+  /**
+   * Removes a batch from separate memory and returns its values; later values of the batch go directly to the panels.
+   */
   function takeBatch(batch: number): readonly Float64Array[] {
     within.add(batch);
     const cells = apart.get(batch) ?? [];
@@ -67,7 +72,7 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
     return cells;
   }
 
-  /** Returns the positions in the file of a batch's cells of each field, with their bytes. */
+  /** Returns the buffer, position and bytes of the cells of a batch in one field, as arguments for writing. */
   function place(batch: number, cells: readonly Float64Array[], field: number) {
     const { buffer, byteOffset, byteLength } = panels[field]!.subarray(batch * batchCells, (batch + 1) * batchCells);
     return [buffer, byteOffset, new Uint8Array(cells[field]!.buffer, 0, byteLength)] as const;
@@ -107,7 +112,7 @@ export function createPanelRoom(panels: readonly Float64Array[], batchCells: num
         writing.add(written);
         written.then(
           () => writing.delete(written),
-          () => {}, // thrown by `settled`
+          () => {}, // `settled` throws this error
         );
         return;
       }

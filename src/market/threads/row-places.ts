@@ -1,11 +1,11 @@
 import { dayPositions } from '../panels/day-positions.js';
 import type { Stage } from './stages.js';
 
-/** Rows of a chunk; arrays may be longer. */
+/** Rows of a chunk; the arrays may be longer than the number of rows. */
 export interface StripeRows {
   readonly size: number;
   readonly days: Int32Array;
-  /** Columns of the panels, -1 for an unknown one. */
+  /** Positions of identifiers in the panels, -1 for an unknown identifier. */
   readonly names: Int32Array;
   /** Values by field. */
   readonly values: readonly Float64Array[];
@@ -18,7 +18,7 @@ const RUN_ROWS_MIN = 8;
 interface Places {
   /** Cell of each row, -1 for a row outside the panels. */
   readonly cells: Int32Array;
-  /** First row of each run of rows of one day with contiguous cells, followed by the number of rows. */
+  /** First row of each run of rows with one day and contiguous cells, followed by the number of rows. */
   readonly runs: Int32Array;
   readonly runCount: number;
   /** False if a row has no cell. */
@@ -60,14 +60,14 @@ export function createPlaces({ dates, assets }: { readonly dates: Int32Array; re
 
 interface Segment {
   readonly places: Places;
-  /** Its runs. */
+  /** Range of runs in `places`. */
   readonly from: number;
   readonly to: number;
-  /** Offset added to a cell of the panels. */
+  /** Offset from the cell of a panel to the cell of the destination. */
   readonly shift: number;
 }
 
-/** Writes values to cells. @returns false if a value is below its floor or is infinite */
+/** Writes the values of a range of runs to their cells. @returns false if a value is below its floor or is infinite */
 export function put(
   values: readonly Float64Array[],
   { places: { cells, runs }, from, to, shift }: Segment,
@@ -93,7 +93,7 @@ export function put(
   return isSound;
 }
 
-/** Writes one column of rows whose cells are not contiguous. */
+/** Writes one column of rows with non-contiguous cells. */
 function putRows(
   { values, cells, shift, floor }: Readonly<{ values: Float64Array; cells: Int32Array; shift: number; floor: number }>,
   begin: number,
@@ -104,13 +104,13 @@ function putRows(
   for (let i = begin; i < end; i++) {
     const value = values[i]!;
     if (value >= floor && value <= Number.MAX_VALUE) into[cells[i]! + shift] = value + 0;
-    else if (value !== value) into[cells[i]! + shift] = Number.NaN; // one NaN for all there are
+    else if (value !== value) into[cells[i]! + shift] = Number.NaN; // replaces any NaN by the standard NaN
     else isSound = false;
   }
   return isSound;
 }
 
-/** Writes one column of rows with contiguous cells. This is the hot loop. */
+/** Writes one column of rows with contiguous cells; this is the hot loop. */
 function putRun(values: Float64Array, into: Float64Array, first: number, floor: number): boolean {
   if (areAboveZero(values, floor)) {
     into.set(values, first);
@@ -119,7 +119,7 @@ function putRun(values: Float64Array, into: Float64Array, first: number, floor: 
   let isSound = true;
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
-    if (value >= floor && value <= Number.MAX_VALUE) into[first + i] = value + 0; // + 0 turns a negative zero into 0
+    if (value >= floor && value <= Number.MAX_VALUE) into[first + i] = value + 0; // + 0 converts a negative zero to 0
     else if (value !== value) into[first + i] = Number.NaN;
     else isSound = false;
   }

@@ -9,18 +9,21 @@ import { createPanelRoom, type PanelRoom } from './panel-room.js';
 import { rowsTogether } from './stripes.js';
 import { batchDays } from '../panels/shared-market.js';
 
-/** Destination of rows. */
+/** Axes and fields of the panels that receive the rows. */
 export interface RowTarget extends Pick<Panels, 'identifiers' | 'dates'> {
   readonly fields: readonly string[];
   /** Expected number of rows of each day. */
   readonly rowsOfDay: Int32Array;
 }
 
-/** Follows panels while they are filled. It is notified of complete days in whole blocks, in any order, each once. */
+/**
+ * Observer of panels while they are filled. It is notified of complete days in whole blocks, in any order, once per
+ * block.
+ */
 export interface DayFollower {
   begin(panels: Panels): void;
   complete(from: number, to: number): void;
-  /** Receives the digest of a block of days from the code that fills it, before the block is complete. */
+  /** Receives the digest of a block of days from the thread that fills the block, before the block is complete. */
   digested?(block: number, digest: Uint8Array): void;
 }
 
@@ -29,30 +32,30 @@ export interface Scattered {
   readonly rows: number;
   /**
    * False if two rows share a cell, an identifier or value is invalid, or the number of rows of a day differs from the
-   * expected one.
+   * expected number.
    */
   readonly isSound: boolean;
 }
 
-/** Rows of one query as chunks of day, identifier, and one double per field. */
+/** Rows of one query as chunks with day, identifier, and one double per field. */
 export interface RowStream {
   readonly chunks: AsyncIterable<DuckDBDataChunk>;
   /**
-   * Returns the positions of the identifiers of a chunk, -1 for an unknown one. They are used before the next chunk is
-   * requested.
+   * Returns the positions of the identifiers of a chunk, -1 for an unknown identifier. The result is used before the
+   * next chunk is requested.
    */
   namesOf(chunk: DuckDBDataChunk): Int32Array;
 }
 
-/** Maximum number of rows per chunk. Vectors of DuckDB have 2,048. */
+/** Maximum number of rows per chunk; DuckDB vectors have 2,048. */
 const CHUNK_ROWS_MAX = 1 << 16;
 
 /** Minimum average length of a run at which whole runs are copied instead of rows. */
 const RUN_ROWS_MIN = 8;
 
 /**
- * Writes the rows of several queries to one set of panels, in any order. Rows in the order of a panel are copied as one
- * run.
+ * Writes the rows of several queries to one set of panels, in any order. Consecutive rows with contiguous cells are
+ * copied as one run.
  * @cost 10 ns per row of five fields in the order of the panels, otherwise 30 ns
  */
 export async function scatterRows(
@@ -108,7 +111,7 @@ export async function scatterRows(
   };
 }
 
-/** Returns the minimum value of each field. */
+/** Returns the minimum valid value of each field. */
 export function floorsOf(fields: readonly string[]): number[] {
   return fields.map((name) =>
     PRICE_COLUMNS.has(name) ? Number.MIN_VALUE : COUNT_COLUMNS.has(name) ? 0 : -Number.MAX_VALUE,
@@ -122,22 +125,22 @@ interface Places {
   /** First row of each run of rows with contiguous cells, followed by the number of rows. */
   readonly runs: Int32Array;
   readonly runCount: number;
-  /** False if a row has no cell, or one that another has. */
+  /** False if a row has no cell, or shares its cell with another row. */
   readonly isSound: boolean;
 }
 
 interface Cells {
   readonly dates: Int32Array;
   readonly assets: number;
-  /** A flag for each cell. */
+  /** 1 for each filled cell. */
   readonly filled: Uint8Array;
-  /** Days of a batch, rows that each batch still lacks, and the batches that lack none. */
+  /** Number of days per batch, number of missing rows of each batch, and the complete batches. */
   readonly days: number;
   readonly left: Int32Array;
   readonly full: number[];
 }
 
-/** Creates a finder that also counts the cells of rows. Results are valid until the next call. */
+/** Creates a finder that also marks and counts the cells of rows. Results are valid until the next call. */
 function createPlaces({ dates, assets, filled, days, left, full }: Cells) {
   const rowOf = dayPositions(dates);
   const firstDay = dates[0]!;
@@ -151,7 +154,7 @@ function createPlaces({ dates, assets, filled, days, left, full }: Cells) {
   return (dayOf: Int32Array, nameOf: Int32Array, size: number): Places => {
     let isSound = true;
     let runCount = 0;
-    /** Previous day, its row, and the first row of it in the chunk. */
+    /** Previous day, its row in the panels, and the first row of the chunk with this day. */
     let [day, t, since] = [firstDay - 1, -1, 0];
     for (let i = 0, next = -1; i < size; i++) {
       if (dayOf[i] !== day) {
@@ -195,7 +198,7 @@ function scatterColumns(columns: readonly Column[], places: Places, room: PanelR
     const [from, to] = [runs[r]!, runs[r + 1]!];
     const cell = cells[from]!;
     if (cell < 0) continue;
-    const batch = room.batchOf(cell); // All of a run is of one day.
+    const batch = room.batchOf(cell); // all rows of a run have the same day
     const run = { from, to, first: cell - room.firstOf(batch) };
     for (const { field, values, floor } of columns)
       if (!copyRun(values, run, room.cellsOf(batch, field), floor)) isSound = false;
@@ -203,30 +206,30 @@ function scatterColumns(columns: readonly Column[], places: Places, room: PanelR
   return isSound;
 }
 
-/** Writes one column of rows whose cells are not contiguous. */
+/** Writes one column of rows with non-contiguous cells. */
 function scatterColumn({ values, floor }: Column, { cells, runs, runCount }: Places, panel: Float64Array): boolean {
   const size = runs[runCount]!;
   let isSound = true;
   for (let i = 0; i < size; i++) {
     const value = values[i]!;
-    if (value !== value) panel[cells[i]!] = Number.NaN; // one NaN for all there are
+    if (value !== value) panel[cells[i]!] = Number.NaN; // replaces any NaN by the standard NaN
     else {
       if (!(value >= floor && value <= Number.MAX_VALUE)) isSound = false;
-      panel[cells[i]!] = value + 0; // + 0 turns a negative zero into 0
+      panel[cells[i]!] = value + 0; // + 0 converts a negative zero to 0
     }
   }
   return isSound;
 }
 
 interface Run {
-  /** Its rows. */
+  /** Range of rows of the run. */
   readonly from: number;
   readonly to: number;
-  /** Cell of the first. */
+  /** Cell of the first row. */
   readonly first: number;
 }
 
-/** Writes one column of rows with contiguous cells. This is the hot loop. */
+/** Writes one column of rows with contiguous cells; this is the hot loop. */
 function copyRun(values: Float64Array, { from, to, first }: Run, cells: Float64Array, floor: number): boolean {
   const shift = first - from;
   let isSound = true;
@@ -239,7 +242,7 @@ function copyRun(values: Float64Array, { from, to, first }: Run, cells: Float64A
   return isSound;
 }
 
-/** @param filled flags of the same cells */
+/** Sets unfilled cells to NaN. @param filled 1 for each filled cell */
 function emptyUnfilled(cells: Float64Array, filled: Uint8Array): void {
   for (let cell = 0; cell < filled.length; cell++) if (filled[cell] === 0) cells[cell] = Number.NaN;
 }

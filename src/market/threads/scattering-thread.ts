@@ -7,7 +7,7 @@ import type { ScatterAnswer, ScatterMessage, ScatterOrder } from './scattering.j
 
 /** Entry point of a thread that reads parts of a market into the panels. */
 
-/** Rows between two reports. */
+/** Number of rows between two progress reports. */
 const REPORT_ROWS = 1 << 18;
 
 let duck: DirectDuckDb | undefined;
@@ -15,9 +15,9 @@ let duck: DirectDuckDb | undefined;
 parentPort!.on('message', (message: ScatterMessage) => {
   try {
     if (message.kind === 'open') duck = openDirectDuckDb(message.settings);
-    answer(message.kind === 'open' ? { kind: 'ready' } : scatter(duck!, message.order)); // opened first
+    answer(message.kind === 'open' ? { kind: 'ready' } : scatter(duck!, message.order)); // `open` is the first message
   } catch (fault) {
-    // The other threads take no more.
+    // The other threads do not start any further part.
     if (message.kind === 'scatter') Atomics.store(message.order.next, 0, message.order.parts.length);
     answer({ kind: 'failed', message: fault instanceof Error ? fault.message : String(fault) });
   }
@@ -41,7 +41,7 @@ function scatter(open: DirectDuckDb, { target, places, positions, parts, next }:
   const days = new Int32Array(columns[0].into.buffer);
   const texts = new Int32Array(columns[1].into.buffer);
   const values = columns.slice(2).map(({ into }) => new Float64Array(into.buffer));
-  const positionsOf = createShortNames(new Map(positions))!(); // the caller has checked that they are short
+  const positionsOf = createShortNames(new Map(positions))!(); // the caller has checked that all spellings are short
   let [rows, reported] = [0, 0];
   for (let part = take(next); part < parts.length; part = take(next)) {
     open.stream(parts[part]!, columns, (size) => {

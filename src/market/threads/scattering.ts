@@ -9,20 +9,20 @@ import { allocateHandedPanel, panelBytes } from '../panels/panels.js';
 import { batchDays } from '../panels/shared-market.js';
 import { settleAll } from '../panels/settle-all.js';
 
-/** The work of a thread. */
+/** Message to a reading thread. */
 export type ScatterMessage =
-  /** Opens a DuckDB with these settings. */
+  /** Opens DuckDB with these settings. */
   { readonly kind: 'open'; readonly settings: string } | { readonly kind: 'scatter'; readonly order: ScatterOrder };
 
 export interface ScatterOrder {
   readonly target: StripeTarget;
-  /** File of each panel, to which it is written. */
+  /** File to which each panel is written; undefined for a panel in memory. */
   readonly places: readonly (WrittenPlace | undefined)[];
-  /** Column of each spelling of an identifier. */
+  /** Panel column of each spelling of an identifier. */
   readonly positions: readonly (readonly [string, number])[];
-  /** Queries of day, name and numbers, each row in one of them. */
+  /** Queries of day, identifier and numbers, which together return each row once. */
   readonly parts: readonly string[];
-  /** Number of the part for the next free thread, [1] in shared memory. */
+  /** Index of the next part to read, [1] in shared memory. */
   readonly next: Int32Array;
 }
 
@@ -37,24 +37,24 @@ export type ScatterAnswer =
 /** Minimum size in bytes of the files of a market for separate reading threads, each of which takes 0.1 s to start. */
 export const SCATTERED_BYTES_MIN = 64 << 20;
 
-/** Maximum number of threads that read one market. With more, the disk and the hashes are the bottleneck. */
+/** Maximum number of threads that read one market; with more, the disk and the hashes are the bottleneck. */
 const THREADS_MAX = 4;
 
-/** Maximum share of the memory of panels for threads that fill blocks of panels on a disk. */
+/** Maximum size of the staging memory of all threads, as a share of the memory for panels. */
 const STAGED_SHARE = 0.5;
 
-/** Number of parts per thread, so that all threads end at about the same time. */
+/** Number of parts per thread; several parts let all threads end at about the same time. */
 const PARTS_PER_THREAD = 4;
 
-/** The read that the threads perform. */
+/** Threads that read a market. */
 export interface Scattering {
-  /** Suitable number of parts into which to divide rows. */
+  /** Suggested number of parts of the source. */
   readonly parts: number;
-  /** Resolves to true if all threads can read. */
+  /** Resolves to true if all threads are ready to read. */
   areReady(): Promise<boolean>;
   /**
    * Reads the parts of a market into its panels.
-   * @param positions as for `createShortNames`, without spellings that are too long
+   * @param positions arguments of `createShortNames`, without spellings that are too long
    * @throws Error with the message of DuckDB
    */
   scatter(
@@ -67,12 +67,12 @@ export interface Scattering {
   end(): Promise<void>;
 }
 
-/** Starts the threads that read a market. @param settings of their DuckDBs */
+/** Starts the threads that read a market. @param settings SQL settings of the DuckDB of each thread */
 export function startScattering(settings: string): Scattering {
   const count = Math.min(THREADS_MAX, availableParallelism());
   const start = (): StartedThread => {
     const thread = new Worker(new URL('./scattering-thread.js', import.meta.url));
-    thread.on('error', () => {}); // and it exits
+    thread.on('error', () => {}); // an exit follows
     const opened = askedOf(thread, { kind: 'open', settings: `SET threads = 1; ${settings}` }, () => {});
     const isReady = opened.then(
       ({ kind }) => kind === 'ready',
@@ -87,7 +87,7 @@ export function startScattering(settings: string): Scattering {
     async scatter(reading, target, onRows, follower) {
       const { order, panels, days } = orderOf(reading, target, count + 1);
       const { left, hashed } = order.target;
-      if (hashed !== null) started.push(start()); // while one waits for the disk
+      if (hashed !== null) started.push(start()); // compensates for a thread that waits for the disk
       let rows = 0;
       const onAnswer = (answer: ScatterAnswer): void => {
         if (answer.kind === 'rows') onRows((rows += answer.rows));
@@ -121,7 +121,7 @@ interface StartedThread {
   readonly isReady: Promise<boolean>;
 }
 
-/** Answer for a thread that could not be opened. The other threads read its parts. */
+/** Answer in place of a thread that is not ready. The other threads read its parts. */
 const NOTHING_READ: ScatterAnswer = { kind: 'done', rows: 0, isSound: true };
 
 /** Returns the last answer of a thread to a message. @throws Error if the thread ends without an answer */
@@ -180,7 +180,7 @@ function orderOf(
   };
 }
 
-/** Memory of a thread that fills whole blocks. */
+/** Returns the staging memory of one thread in bytes. */
 const stageBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
   STAGED_BLOCKS_MAX * panelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
 

@@ -1,13 +1,13 @@
 import { SPARE_BYTES } from '#kernels/memory/uncached-writes.js';
 
-/** Cells of a stripe of days before they are in the panels. */
+/** Staging memory for the cells of a stripe of days, before they are copied to the panels. */
 export interface Stage {
   /** [field], [days x assets] each. */
   readonly cells: readonly Float64Array[];
-  /** A flag for each cell that is filled. */
+  /** 1 for each filled cell. */
   readonly flags: Uint8Array;
   rows: number;
-  /** Places the cells of each field at an offset of its memory, below `SPARE_BYTES`. */
+  /** Sets the offset of the cells of each field in its memory, below `SPARE_BYTES`. */
   begin(byteIn: (room: ArrayBuffer, field: number) => number): void;
 }
 
@@ -28,7 +28,7 @@ export function createStage(fields: number, stripeCells: number): Stage {
   };
 }
 
-/** Clears the values of cells without a row. @returns the number of cells with a row */
+/** Sets cells without a row to NaN. @returns the number of cells with a row */
 export function clearUnfilled(cells: readonly Float64Array[], flags: Uint8Array, count: number): number {
   if (flags.indexOf(0) < 0) return count;
   let filled = 0;

@@ -15,27 +15,27 @@ export interface StripeTarget {
   readonly panels: readonly Float64Array[];
   /** Minimum value of each field. */
   readonly floors: readonly number[];
-  /** Days that are reported together, a multiple of the days of a stripe. */
+  /** Number of days that are reported together, a multiple of the days of a stripe. */
   readonly batchDays: number;
   readonly stripeDays: number;
-  /** Rows that each batch lacks. */
+  /** Number of missing rows of each batch. */
   readonly left: Int32Array;
-  /** Flag for each stripe that was written as a whole. */
+  /** 1 for each stripe that was written as a whole. */
   readonly whole: Int32Array;
-  /** A flag for each cell of other stripes that is filled, [T x assets]. */
+  /** 1 for each filled cell outside whole stripes, [T x assets]. */
   readonly filled: Uint8Array;
   /**
-   * Fields in the order in which they are hashed, if a stripe is a block of days that is hashed by the thread that
-   * fills it and written past the system's cache; otherwise null.
+   * Fields in hashing order, if a stripe is a block of days, which the filling thread hashes and writes past the cache
+   * of the operating system; otherwise null.
    */
   readonly hashed: readonly number[] | null;
 }
 
-/** Receives the counts of filled cells of a thread. */
+/** Receives reports of completed batches and hashed blocks. */
 export interface StripeListener {
-  /** The last row of a batch has been put into the panels. */
+  /** Called when the last row of a batch has been written to the panels. */
   complete(batch: number): void;
-  /** Announces the digest of a block of days, unless an error occurs. */
+  /** Called with the digest of a block of days; the digest is invalid if an error occurs. */
   digest(block: number, digest: Uint8Array): void;
 }
 
@@ -43,31 +43,34 @@ export interface StripeListener {
 const UNKNOWN = -1;
 const NONE = -2;
 
-/** Stripes of one thread. */
+/** Placeholders for the first stripe: not yet known, or closed. */
 export interface Stripes {
   take(rows: StripeRows): void;
-  /** Writes the remaining rows to the panels. */
+  /** Writes the staged rows to the panels. */
   flush(): void;
-  /** False once two rows have shared a cell, or a row had no cell or an invalid value. */
+  /** Returns false if two rows shared a cell, or a row had no cell or an invalid value. */
   isSound(): boolean;
   /** Closes the opened files. */
   end(): void;
 }
 
-/** Maximum size of a stripe of all panels, which stays in the processor's cache until it is written. */
+/** Maximum size of a stripe over all panels, which stays in the processor cache until it is written. */
 const STRIPE_BYTES_MAX = 2 << 20;
 
-/** Maximum number of stripes that a thread fills at a time, and of stripes that are blocks. */
+/** Maximum number of stripes that a thread stages; the lower maximum applies if stripes are blocks. */
 const STAGED_MAX = 4;
 export const STAGED_BLOCKS_MAX = 2;
 
-/** Rows count as unordered if a stripe has less than this share of its rows when others replace it. */
+/** Share of its rows below which an evicted stripe shows that rows are unordered. */
 const ORDERED_SHARE = 1 / 8;
 
-/** Cells that follow each other from which on they are written to the file of a panel: two pages. */
+/** Minimum number of contiguous cells for a write to the file of a panel: two pages. */
 const WRITTEN_CELLS_MIN = 1024;
 
-/** Returns the number of days per stripe: a power of two, which divides `batchDays` if that is a multiple of 64. */
+/**
+ * Returns the number of days per stripe: a power of two of at most 64, which divides `batchDays` if that is a multiple
+ * of 64.
+ */
 export function stripeDaysOf({ assets, fields }: { readonly assets: number; readonly fields: number }): number {
   const dayBytes = assets * fields * Float64Array.BYTES_PER_ELEMENT;
   let days = 64;
@@ -84,7 +87,8 @@ export function rowsTogether(rowsOfDay: Int32Array, days: number): Int32Array {
 
 /**
  * Fills panels together with other threads. If one thread receives all rows of a stripe of days, as in files ordered by
- * day, it fills the stripe in cached memory and writes it as a whole. Other cells are written directly to the panels.
+ * day, it fills the stripe in cached memory and writes the stripe as a whole. Other cells are written directly to the
+ * panels.
  */
 export function createStripes(target: StripeTarget, listener: StripeListener): Stripes {
   const { panels, assets, batchDays, stripeDays, filled, hashed } = target;
@@ -93,10 +97,10 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   const stripeCells = stripeDays * assets;
   const expected = rowsTogether(target.rowsOfDay, stripeDays);
   const placesOf = createPlaces(target);
-  /** Stripes in memory, earliest first. */
+  /** Staged stripes, earliest first. */
   const staged = new Map<number, Stage>();
   const spare: Stage[] = [];
-  /** First stripe since the last flush, as long as it may become complete: other threads may have its first rows. */
+  /** First stripe since the last flush, as long as it may become complete: another thread may have its first rows. */
   let first = UNKNOWN;
   let isDirect = false;
   let isSound = true;
@@ -132,7 +136,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     panels[f]!.byteOffset + stripe * stripeCells * Float64Array.BYTES_PER_ELEMENT;
 
   function close(stripe: number): void {
-    const stage = staged.get(stripe)!; // the caller has filled it
+    const stage = staged.get(stripe)!; // the caller passes a staged stripe
     const { rows, flags } = stage;
     staged.delete(stripe);
     if (rows === expected[stripe]) writeWhole(stripe, stage);
@@ -153,10 +157,10 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     if (hashed === null) return;
     const days = target.dates.subarray(stripe * stripeDays, (stripe + 1) * stripeDays);
     const values = hashed.map((f) => cells[f]!);
-    listener.digest(stripe, blockDigest(days, values)); // a stripe is a block
+    listener.digest(stripe, blockDigest(days, values)); // here a stripe is a block
   }
 
-  /** Counts rows that are in the panels, and completes the batch with its last ones. */
+  /** Counts rows that have been written to the panels, and completes their batch if they are the last ones. */
   function reportFilled(stripe: number, rows: number): void {
     const batch = Math.floor((stripe * stripeDays) / batchDays);
     if (Atomics.sub(target.left, batch, rows) !== rows) return;
@@ -165,7 +169,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     listener.complete(batch);
   }
 
-  /** Clears the cells without a row in a stripe that has all its rows. */
+  /** Clears the cells without a row in a stripe with all rows. */
   function complete(stripe: number): void {
     const [from, to] = cellsOf(stripe);
     const cells = panels.map((panel) => panel.subarray(from, to));
@@ -203,7 +207,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   return { take, flush, isSound: () => isSound, end: () => uncached?.close() };
 }
 
-/** Writes the cells of a stripe that other threads fill, too. @param begin first cell of the stripe */
+/** Writes the cells of a stripe that other threads also fill. @param begin first cell of the stripe */
 function putThrough({ cells, flags }: Stage, begin: number, { panels, filled }: StripeTarget): void {
   for (let from = flags.indexOf(1); from >= 0;) {
     const index = flags.indexOf(0, from);

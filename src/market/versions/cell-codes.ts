@@ -1,41 +1,42 @@
 import { raiseToPower } from '#kernels/power.js';
 
 /**
- * Encodes cells of a panel as bytes that compress well: numbers with few decimals as integers, each as the difference
- * from the previous day, with bytes of equal significance grouped. Prices and counts take a tenth of the time of
- * doubles and half of the space.
+ * Encoding of panel cells as bytes that compress well: numbers with few decimals are stored as integers, each as the
+ * difference from the previous day, with bytes of equal significance grouped. Prices and counts take a tenth of the
+ * time of doubles and half of the space.
  */
 
-/** Maximum number of decimals with which numbers are tried as integers. */
+/** Maximum number of decimals tried for the encoding as integers. */
 const DECIMALS_MAX = 6;
 
 /**
- * Form of cells that are stored as doubles. The form of integers is the number of their decimals, plus this offset for
- * long ones.
+ * First byte of cells that are stored as doubles. For integers, the first byte is the number of decimals, plus the
+ * second constant for long integers.
  */
 const DOUBLES = 255;
 const LONG = 128;
 
-/** Upper bound of long integers, so that twice a difference is exact too, and its number of bytes. */
+/** Exclusive upper bound of long integers, such that twice a difference is exact, and their size in bytes. */
 const LONG_END = 2 ** 51;
 const LONG_WIDTH = 7;
 
-/** Missing value among long integers. */
+/** Represents a missing value among long integers. */
 const LONG_NONE = -LONG_END;
 
 const WORD = 2 ** 32;
 
-/** Missing value; integers are larger. */
+/** Represents a missing value among 32-bit integers, below all of them. */
 const NONE = -(2 ** 31);
 
-/** The one NaN that panels have, by its halves. */
+/** Upper half of the only NaN that panels contain; the lower half is 0. */
 const NAN_HIGH = 0x7ff80000;
 
 const WIDTH = Int32Array.BYTES_PER_ELEMENT;
 
 /**
- * @param assets number of cells of a day
- * @returns bytes from which `decodeCells` reproduces the same bits, in memory that the next call overwrites
+ * Encodes the cells of a part of a panel.
+ * @param assets number of cells per day
+ * @returns bytes from which `decodeCells` restores bit-identical cells, in memory that the next call overwrites
  */
 export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
   for (const end of [-NONE, LONG_END]) {
@@ -56,7 +57,8 @@ export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
 }
 
 /**
- * Reused memory of this thread for integers and bytes: new memory for each part would remain until the next collection.
+ * Reused memory of this thread for integers and bytes; new memory for each part would remain until the next garbage
+ * collection.
  */
 const room = { integers: new ArrayBuffer(0), bytes: new ArrayBuffer(0) };
 
@@ -67,7 +69,7 @@ function roomOf(what: keyof typeof room, bytes: number): ArrayBuffer {
 
 const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(roomOf('bytes', length), 0, length);
 
-/** Smallest number of decimals, at or above a given one, that represents the first value. */
+/** Returns the smallest number of decimals, at least `from`, that represents the first value. */
 function findFirstFit(cells: Float64Array, from: number, end: number): number {
   const first = cells.find((value) => value === value) ?? 0;
   for (let decimals = from; decimals <= DECIMALS_MAX; decimals++) {
@@ -77,7 +79,7 @@ function findFirstFit(cells: Float64Array, from: number, end: number): number {
   return Math.max(from, DECIMALS_MAX + 1);
 }
 
-/** Returns true if an integer within the bounds reproduces the same bits. */
+/** Returns true if an integer within the bounds restores a bit-identical value. */
 function isExact(
   value: number,
   integer: number,
@@ -86,7 +88,10 @@ function isExact(
   return integer / scale === value && (integer !== 0 || Object.is(value, 0)) && integer > -end && integer < end;
 }
 
-/** @returns integers of 32 bits, or long ones, depending on the range */
+/**
+ * Converts cells to integers. @returns 32-bit or long integers, depending on the bound; undefined if a value has no
+ * exact integer
+ */
 function integersOf(cells: Float64Array, decimals: number, end: number): Int32Array | Float64Array | undefined {
   const form = { scale: raiseToPower(10, decimals), end };
   const halves = new Uint32Array(cells.buffer, cells.byteOffset, 2 * cells.length);
@@ -107,8 +112,8 @@ function integersOf(cells: Float64Array, decimals: number, end: number): Int32Ar
 }
 
 /**
- * Returns the bytes of differences, mapped so that small negative ones have few significant bytes, in planes by
- * significance.
+ * Returns differences as bytes in planes by significance, mapped so that small negative differences have few
+ * significant bytes.
  */
 function planesOf(integers: Int32Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
@@ -125,7 +130,7 @@ function planesOf(integers: Int32Array, assets: number, decimals: number): Uint8
   return bytes;
 }
 
-/** Returns the planes of long integers, like `planesOf`. */
+/** Returns the planes of long integers, in the format of `planesOf`. */
 function longPlanesOf(integers: Float64Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
   const bytes = bytesOf(1 + LONG_WIDTH * count);
@@ -146,10 +151,10 @@ function longPlanesOf(integers: Float64Array, assets: number, decimals: number):
   return bytes;
 }
 
-/** Returns true if the bytes encode integers. */
+/** Returns true if encoded cells consist of integers. */
 export const areIntegers = (bytes: Uint8Array): boolean => bytes[0] !== DOUBLES;
 
-/** Decodes such bytes into the given memory. */
+/** Decodes the bytes of `encodeCells` into the given memory. */
 export function decodeCells(bytes: Uint8Array, assets: number, cells: Float64Array): void {
   const decimals = bytes[0]!;
   if (decimals === DOUBLES) {

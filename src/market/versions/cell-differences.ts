@@ -4,7 +4,7 @@ import type { MarketContent } from '../content/market-content.js';
 import type { RowCounts } from '../content/restatements.js';
 import { changesOfTables, sumCounts } from './change-counts.js';
 
-/** Value that differs between two contents; null on a side without a value. */
+/** Value that differs between two contents; null for a missing value. */
 export interface CellDifference {
   readonly table: string;
   readonly identifier: string;
@@ -19,19 +19,19 @@ export interface DataDifference {
   /** Number of differing values up to the last day of the first content. */
   readonly cells: number;
   readonly rows: RowCounts;
-  /** First of those values, followed, on request, by values of appended bars. */
+  /** First differing values, followed, on request, by values of appended bars. */
   readonly changes: readonly CellDifference[];
-  /** True if there are more differences than requested. */
+  /** True if there are more differences than the limit. */
   readonly isCut: boolean;
   /** Null if the second content has no later sessions. */
   readonly appended: AppendedBars | null;
 }
 
-/** Bars of the sessions after the last one of the first content. */
+/** Bars after the last session of the first content. */
 export interface AppendedBars {
   readonly sessions: number;
   readonly rows: number;
-  /** YYYY-MM-DD. */
+  /** First and last session, YYYY-MM-DD. */
   readonly start: string;
   readonly end: string;
 }
@@ -39,13 +39,13 @@ export interface AppendedBars {
 export interface DifferenceTerms {
   /** Maximum number of listed values. */
   readonly limit: number;
-  /** True if values of appended bars are listed as well. */
+  /** True to list values of appended bars as well. */
   readonly isAppendedListed: boolean;
 }
 
 /**
  * Returns the differences between two contents.
- * @cost as `changesOfTables`
+ * @cost equal to that of `changesOfTables`
  */
 export function differenceOf(
   before: MarketContent,
@@ -65,7 +65,7 @@ export function differenceOf(
       after: cell.after,
     }));
   const cells = compared.reduce((sum, { total }) => sum + total, 0);
-  // One difference more than the limit shows that there are further ones.
+  // Requests one more difference than the limit, which shows whether there are further differences.
   const list = isAppendedListed
     ? [...changes, ...listAppendedCells(before, after, limit - changes.length + 1)]
     : changes;
@@ -98,7 +98,7 @@ function findAppendedBars(before: MarketContent, after: MarketContent): Appended
   };
 }
 
-/** Values of the bars that were appended, by session and name. */
+/** Returns the values of appended bars, by session and security. */
 function listAppendedCells(before: MarketContent, after: MarketContent, limit: number): CellDifference[] {
   const cells: CellDifference[] = [];
   const { dates, identifiers, fields } = after;

@@ -2,7 +2,7 @@ import type { MarketContent } from '../content/market-content.js';
 import { listChange, placesOf, type ListChange } from './list-change.js';
 import { TABLE_NAMES, tableTexts, type TableTexts } from './table-texts.js';
 
-/** Change from a later content back to an earlier one. Unchanged parts are absent. */
+/** Change from a later content back to an earlier content. */
 export interface ContentChange {
   readonly dates: ListChange<number>;
   readonly identifiers: ListChange<string>;
@@ -10,7 +10,7 @@ export interface ContentChange {
   readonly tables: { readonly [K in keyof TableTexts]: ListChange<string> };
 }
 
-/** Changed cells of a panel, by their position in the reconstructed content. */
+/** Cells of a panel that differ, by their position in the reconstructed content. */
 export interface FieldChange {
   readonly name: string;
   readonly rows: Int32Array;
@@ -20,7 +20,7 @@ export interface FieldChange {
 
 /**
  * Returns the change from `after` back to `before`.
- * @cost one pass over panels that do not share memory, a few microseconds a row of the tables
+ * @cost one pass over panels that do not share memory, a few microseconds per row of the tables
  */
 export function contentChange(before: MarketContent, after: MarketContent): ContentChange {
   const dates = listChange([...before.dates], [...after.dates]);
@@ -32,14 +32,14 @@ export function contentChange(before: MarketContent, after: MarketContent): Cont
   const [were, are] = [tableTexts(before), tableTexts(after)];
   const tables = Object.fromEntries(
     TABLE_NAMES.map((table) => [table, listChange(were[table], are[table])]),
-  ) as unknown as ContentChange['tables']; // Changes of every table.
+  ) as unknown as ContentChange['tables']; // one change per table
   return { dates, identifiers, fields, tables };
 }
 
 interface Places {
   readonly rows: Int32Array;
   readonly columns: Int32Array;
-  /** Columns of the other content. */
+  /** Number of columns of the later content. */
   readonly width: number;
 }
 
@@ -74,7 +74,7 @@ function fieldChange({ name, values, after }: ComparedField, { rows, columns, wi
   };
 }
 
-/** Version of the bytes below. */
+/** Version of the encoding. */
 const FORMAT = 1;
 
 interface Header extends Omit<ContentChange, 'fields'> {
@@ -82,7 +82,7 @@ interface Header extends Omit<ContentChange, 'fields'> {
   readonly fields: readonly { readonly name: string; readonly cells: number }[];
 }
 
-/** A change as bytes: the length of a header, the header as JSON, the cells of each field. */
+/** Encodes a change as bytes: the length of a header, the header as JSON, the cells of each field. */
 export function packChange({ dates, identifiers, tables, fields }: ContentChange): Uint8Array<ArrayBuffer> {
   const header: Header = {
     format: FORMAT,
@@ -106,19 +106,19 @@ export function packChange({ dates, identifiers, tables, fields }: ContentChange
   return packed;
 }
 
-/** Bytes of the length of the header. */
+/** Size of the length of the header, in bytes. */
 const LENGTH_BYTES = 4;
 
-/** @throws Error of bytes that are not a change */
+/** Decodes a change. @throws Error if the bytes are not a change */
 export function unpackChange(raw: Uint8Array): ContentChange {
   const length = new DataView(raw.buffer, raw.byteOffset).getUint32(0, true);
   const text = new TextDecoder().decode(raw.slice(LENGTH_BYTES, LENGTH_BYTES + length));
-  const { fields, ...rest } = JSON.parse(text) as Header; // It was packed so.
+  const { fields, ...rest } = JSON.parse(text) as Header; // written by `packChange`
   let at = LENGTH_BYTES + length;
   const take = (byteLength: number): ArrayBuffer => {
     const part = Uint8Array.prototype.slice.call(raw, at, at + byteLength);
     at += byteLength;
-    return part.buffer as ArrayBuffer; // A copy has its own buffer.
+    return part.buffer as ArrayBuffer; // the copy has a separate buffer
   };
   return {
     ...rest,

@@ -5,16 +5,16 @@ import type { MarketContent } from '../content/market-content.js';
 import { areIntegers, decodeCells, encodeCells } from './cell-codes.js';
 import { tablesOf, tableTexts, type TableTexts } from './table-texts.js';
 
-/** Version of the bytes below. Of version 1 each panel is one part, of doubles. */
+/** Version of the encoding. In version 1, each panel is one part of doubles. */
 const FORMAT = 2;
 
-/** Compression level. Prices compress to half; a higher level takes twice the time for one per cent less. */
+/** Compression level: prices compress to half; a higher level takes twice the time to save one per cent. */
 const LEVEL = 1;
 
-/** Longest part that is read: a panel of 2 GiB. */
+/** Maximum size of an inflated part: a panel of 2 GiB. */
 const PART_BYTES_MAX = 2 ** 31;
 
-/** Bytes of the cells of a part, and of a piece of a copy: the work of a thread without a pause. */
+/** Size of a part and of a piece of a copy, in bytes of cells; a piece is encoded without a pause of the thread. */
 const PART_BYTES = 4 << 20;
 const PIECE_BYTES = 32 << 20;
 
@@ -24,11 +24,11 @@ interface Header {
   readonly identifiers: readonly string[];
   readonly tables: TableTexts;
   readonly fields: readonly string[];
-  /** Days of a part of a panel; absent in version 1. */
+  /** Number of days per part of a panel; absent in version 1. */
   readonly days?: number;
 }
 
-/** A part of a copy, and where the next one begins: null behind the last. */
+/** Piece of a copy, and the number of the part with which the next piece begins; null after the last piece. */
 export interface CopyPiece {
   readonly piece: readonly Uint8Array[];
   readonly next: number | null;
@@ -58,7 +58,7 @@ export function encodeContent(content: MarketContent, from: number): CopyPiece {
     const first = (next % parts) * days * assets;
     const cells = panels[Math.floor(next / parts)]!.subarray(first, first + days * assets);
     const encoded = encodeCells(copyInParts(cells, room), assets);
-    add(encoded, areIntegers(encoded) ? constants.Z_RLE : undefined); // among their bytes there are runs, and little else to find
+    add(encoded, areIntegers(encoded) ? constants.Z_RLE : undefined); // encoded integers contain runs of bytes and few other repetitions
     taken += cells.byteLength;
   }
   return { piece: deflated, next: next < parts * panels.length ? next : null };
@@ -81,7 +81,7 @@ function lengthOf({ length }: Buffer): Buffer {
   return bytes;
 }
 
-/** Returns a content from its bytes; panels are in shared memory. @throws Error of what is no content */
+/** Decodes a content; panels are in shared memory. @throws Error if the bytes are not a content */
 export function decodeContent(bytes: Uint8Array): MarketContent {
   const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
@@ -90,7 +90,7 @@ export function decodeContent(bytes: Uint8Array): MarketContent {
     at = from + raw.readUInt32LE(at);
     return inflateRawSync(raw.subarray(from, at), { maxOutputLength: PART_BYTES_MAX });
   };
-  // It was encoded so.
+  // written by `encodeContent`
   const { dates, identifiers, tables, fields, days } = JSON.parse(take().toString('utf8')) as Header;
   const assets = identifiers.length;
   const panelOf = (): Float64Array => {

@@ -4,27 +4,27 @@ import type { ContentChange } from './content-change.js';
 import { applyListChange, type ListChange } from './list-change.js';
 import { TABLE_NAMES, tablesOf, tableTexts, type TableTexts } from './table-texts.js';
 
-/** A cell as one number: exact below 2^53, with columns below 2^22 and rows below 2^31. */
+/** Maximum number of columns. A cell is encoded as one number, exact below 2^53, with rows below 2^31. */
 const COLUMNS_MAX = 2 ** 22;
 const cellOf = (row: number, column: number): number => row * COLUMNS_MAX + column;
 
-/** A panel under reconstruction: cells of the last content, except where overlaid. */
+/** Panel under reconstruction: cells of the last content with replaced cells. */
 interface Overlay {
-  /** Undefined of a field that the last content does not have. */
+  /** Panel of the last content; undefined if it lacks the field. */
   readonly base: Float64Array | undefined;
   readonly cells: Map<number, number>;
 }
 
-/** Axis under reconstruction. Its items have stable numbers, of which the first are those of the last content. */
+/** Axis under reconstruction. Its items have stable ids, which begin with the items of the last content. */
 interface Axis<T> {
   readonly names: T[];
   ids: number[];
 }
 
 /**
- * Reconstructs a content from the latest one and the changes back to it, latest first. Panels that are a prefix of the
- * latest panels share their memory.
- * @cost of the changes, the tables, and one pass over each panel that differs
+ * Reconstructs a content from the latest content and the changes back to it, latest first. Panels that are a prefix of
+ * the latest panels share their memory.
+ * @cost proportional to the changes and the tables, and one pass over each panel that differs
  */
 export function restoreContent(last: MarketContent, changes: readonly ContentChange[]): MarketContent {
   const dates = axisOf<number>([...last.dates]);
@@ -64,7 +64,7 @@ function stepBack<T>(axis: Axis<T>, change: ListChange<T>): void {
 function tablesBefore(texts: TableTexts, changes: ContentChange['tables']): TableTexts {
   const readEarlierTexts = (table: keyof TableTexts): string[] =>
     applyListChange(changes[table], texts[table], (text) => text);
-  return Object.fromEntries(TABLE_NAMES.map((table) => [table, readEarlierTexts(table)])) as unknown as TableTexts; // Every table.
+  return Object.fromEntries(TABLE_NAMES.map((table) => [table, readEarlierTexts(table)])) as unknown as TableTexts; // contains every table
 }
 
 interface Axes {

@@ -8,9 +8,9 @@ import { restoreContent } from './earlier-content.js';
 import { applyListChange, type ListChange } from './list-change.js';
 import { TABLE_NAMES, tableTexts, type SeriesLine, type TableTexts } from './table-texts.js';
 
-/** A content, stored as the change from the following content. */
+/** Earlier content, stored as the change from the following content. */
 export interface EarlierContent {
-  /** Day at whose end the content was known. */
+  /** Day at whose end this content was known. */
   readonly knownOn: Day;
   readonly change: ContentChange;
 }
@@ -18,14 +18,15 @@ export interface EarlierContent {
 export interface KnownContents {
   /** Day at whose end the latest content was known. */
   readonly knownOn: Day;
-  /** The available earlier contents, latest first. */
+  /** Available earlier contents, latest first. */
   readonly earlier: readonly EarlierContent[];
 }
 
 /**
- * Creates the markets as known at the ends of days. If all later data is dated after the day, the latest market
- * replaces the earlier content, because no computation uses data after its day.
- * @cost of the changes, once; and of an earlier content when it is requested, unless only data after its end changed
+ * Creates the access to markets as known at the ends of days. If all later changes concern data after the day, the
+ * latest market replaces the earlier content, because no computation uses data after its day.
+ * @cost proportional to the changes, once; and a reconstruction of an earlier content when it is requested, unless only
+ * data after its end changed
  */
 export function createKnownMarkets(last: MarketData, { knownOn, earlier }: KnownContents): KnownMarkets {
   const touched = touchedFrom(last, earlier);
@@ -54,7 +55,7 @@ function notKnown({ datasetId }: MarketData, day: Day, first: Day): Refusal {
   });
 }
 
-/** Content during reconstruction, with the dates of its changes. */
+/** Axes and tables of a content during reconstruction. */
 interface Stage {
   readonly dates: readonly Day[];
   readonly identifiers: readonly string[];
@@ -63,7 +64,7 @@ interface Stage {
 }
 
 /**
- * Returns, for each content, the first day on which anything differs from the latest content; -Infinity for changes
+ * Returns, for each content, the first day on which any data differs from the latest content; -Infinity for changes
  * without a day.
  */
 function touchedFrom(last: MarketContent, earlier: readonly EarlierContent[]): Float64Array {
@@ -90,7 +91,7 @@ function stageBefore({ dates, identifiers, tables }: Stage, change: ContentChang
       ? identifiers
       : applyListChange(change.identifiers, identifiers, (name) => name),
     fields: change.fields.map(({ name }) => name),
-    tables: Object.fromEntries(TABLE_NAMES.map((table) => [table, texts(table)])) as unknown as TableTexts, // Every table.
+    tables: Object.fromEntries(TABLE_NAMES.map((table) => [table, texts(table)])) as unknown as TableTexts, // contains every table
   };
 }
 
@@ -106,21 +107,21 @@ function findFirstChanged(change: ContentChange, before: Stage, after: Stage): n
   return first;
 }
 
-/** Returns the first day that only one of two axes has. */
+/** Returns the first day on which two axes differ. */
 function computeFirstParted(before: readonly Day[], after: readonly Day[]): number {
   let place = 0;
   while (place < before.length && before[place] === after[place]) place++;
   return Math.min(before[place] ?? Infinity, after[place] ?? Infinity);
 }
 
-/** Returns true if two lists are equal, item by item. */
+/** Returns true if a change leaves a list unchanged. */
 function isWhole<T>(change: ListChange<T>, after: readonly T[]): boolean {
   const [step] = change;
   if (step === undefined) return after.length === 0;
   return change.length === 1 && !('own' in step) && step[0] === 0 && step[1] === after.length;
 }
 
-/** Lines that only one of two lists has. */
+/** Returns the lines that only one of two lists has. */
 function listPartedLines(change: ListChange<string>, after: readonly string[]): readonly string[] {
   if (isWhole(change, after)) return [];
   const isShared = new Uint8Array(after.length);
@@ -132,21 +133,21 @@ function listPartedLines(change: ListChange<string>, after: readonly string[]): 
   return [...own, ...after.filter((_, place) => isShared[place] === 0)];
 }
 
-/** Returns the first day on which a line of a table can be seen; -Infinity if it has none. */
+/** Returns the first day on which a line of a table is known; -Infinity for a line without a day. */
 function dayOfLine(table: keyof TableTexts, line: string): number {
   if (table === 'series') {
-    const [, day, value] = JSON.parse(line) as SeriesLine; // `tableTexts` writes it.
+    const [, day, value] = JSON.parse(line) as SeriesLine; // written by `tableTexts`
     return typeof value === 'number' ? Number(day) : -Infinity;
   }
   if (table !== 'actions') return -Infinity;
-  const { exDay, announcedDay } = JSON.parse(line) as CorporateAction; // `tableTexts` writes it.
+  const { exDay, announcedDay } = JSON.parse(line) as CorporateAction; // written by `tableTexts`
   return Math.min(exDay, announcedDay ?? exDay);
 }
 
 /**
- * Places a content on the columns and sessions of the latest one. Securities that the latest content lacks are
- * appended, and its first date is prepended, without bars, if the latest content began earlier.
- * @throws Refusal NO_DATA_KNOWN if the content began earlier than the latest one
+ * Arranges a content on the columns and sessions of the latest content. Securities that the latest content lacks are
+ * appended. If the latest content begins earlier, its first date is prepended, without bars.
+ * @throws Refusal NO_DATA_KNOWN if the content begins earlier than the latest content
  */
 function onAxesOf(last: MarketData, content: MarketContent, day: Day): MarketData {
   const { datasetId, adjustment, currency = null, contentHash } = last;

@@ -1,10 +1,10 @@
 /**
- * Instructions for building one list from another: runs of positions, [from, count], and items that the other lacks.
- * Both are JSON.
+ * Instructions for building one list from another: runs of positions, [from, count], and items that the other list
+ * lacks. Lists and instructions can be serialised as JSON.
  */
 export type ListChange<T> = readonly (readonly [number, number] | { readonly own: readonly T[] })[];
 
-/** Returns the instructions for building one list from another. @cost one look-up an item */
+/** Returns the instructions for building one list from another. @cost one lookup per item */
 export function listChange<T extends string | number>(wanted: readonly T[], from: readonly T[]): ListChange<T> {
   const places = new Map<T, number>();
   for (let i = from.length - 1; i >= 0; i--) places.set(from[i]!, i);
@@ -20,7 +20,9 @@ export function listChange<T extends string | number>(wanted: readonly T[], from
   return steps;
 }
 
-/** Returns the list that a change makes. @param ownOf returns the result for an item that the other list lacks */
+/**
+ * Returns the list that results from a change. @param ownOf returns the result for an item that the other list lacks
+ */
 export function applyListChange<T, R>(change: ListChange<T>, from: readonly R[], ownOf: (item: T) => R): R[] {
   const results: R[] = [];
   for (const step of change) {
@@ -30,7 +32,7 @@ export function applyListChange<T, R>(change: ListChange<T>, from: readonly R[],
   return results;
 }
 
-/** Returns the position of each item in the other list; -1 where it is missing. */
+/** Returns the position of each item in the other list; -1 if the item is missing there. */
 export function placesOf<T>(change: ListChange<T>): Int32Array {
   const count = change.reduce((sum, step) => sum + ('own' in step ? step.own.length : step[1]), 0);
   const places = new Int32Array(count).fill(-1);

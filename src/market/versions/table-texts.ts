@@ -2,13 +2,13 @@ import type { CorporateAction, Membership, ReferenceRow } from '#domain/market/m
 import type { PriceSeries } from '#domain/market/series.js';
 import type { ContentTables } from '../content/market-content.js';
 
-/** Tables of a content as lines of JSON, one row or identifier each. */
+/** Tables of a content as lines of JSON, one per row or identifier. */
 export interface TableTexts {
   readonly columns: readonly string[];
   readonly reference: readonly string[];
   readonly actions: readonly string[];
   readonly universes: readonly string[];
-  /** A line for each series, then one for each of its values. */
+  /** One line per series, followed by one line per value. */
   readonly series: readonly string[];
 }
 
@@ -16,7 +16,7 @@ export const TABLE_NAMES = ['columns', 'reference', 'actions', 'universes', 'ser
 
 export type SeriesLine = readonly [string, string | null, string | null] | readonly [string, number, number];
 
-/** @cost a few microseconds a row */
+/** Encodes tables as lines. @cost a few microseconds per row */
 export function tableTexts({ reference, actions, universes, series }: ContentTables): TableTexts {
   return {
     columns: reference.columns,
@@ -34,7 +34,7 @@ function seriesLines({ identifier, name, currency, days, closes }: PriceSeries):
   );
 }
 
-/** Parses tables from such lines. */
+/** Parses tables from lines of JSON. */
 export function tablesOf(texts: TableTexts): ContentTables {
   const series = seriesOf(texts.series);
   return {
@@ -51,7 +51,7 @@ export function tablesOf(texts: TableTexts): ContentTables {
 function seriesOf(lines: readonly string[]): Map<string, PriceSeries> {
   const drafts: { readonly about: readonly [string, string | null, string | null]; values: [number, number][] }[] = [];
   for (const text of lines) {
-    const line = JSON.parse(text) as SeriesLine; // `seriesLines` writes it.
+    const line = JSON.parse(text) as SeriesLine; // written by `seriesLines`
     if (typeof line[2] === 'number') drafts.at(-1)!.values.push([line[1] as number, line[2]]);
     else drafts.push({ about: line as readonly [string, string | null, string | null], values: [] });
   }

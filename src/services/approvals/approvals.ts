@@ -12,7 +12,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { decidedBy, stepOf, type ApprovalDecision, type Decider } from './decide.js';
 import { createStoredApprovals } from './stored-approvals.js';
 
-/** A change that may need a second person. */
+/** Change that may need a second person. */
 export interface Requested {
   readonly action: ApprovalAction;
   /** Id of the index or schedule. */
@@ -22,32 +22,39 @@ export interface Requested {
   readonly summary: string;
   /** Facts for the persons who decide. */
   readonly facts: ApprovalFacts;
-  /** Day of a schedule that requests it, with its earlier request; that is not repeated if a person rejected it. */
+  /**
+   * Day of a schedule that requests the change, with the day's earlier request. The request is not repeated if a person
+   * rejected it.
+   */
   readonly day?: (NonNullable<Approval['schedule_day']> & { readonly asked?: number | undefined }) | null;
 }
 
 /** Approval of a change, for its record. */
 export interface Agreement {
-  /** Null for a change that needs none. */
+  /** Number of the approval; null for a change that needs no approval. */
   readonly approval_id: number | null;
-  /** Names of those who approved it. */
+  /** Names of the persons who approved the change. */
   readonly approved_by: string[];
 }
 
-/** Admission of changes: a change must be undefined, require no approval or have one. */
+/**
+ * Admission of changes: `undefined` for no change, a change that requires no approval, and an approved change are
+ * admitted.
+ */
 export interface Admission {
-  /** Inside the transaction of the change, with which the approval is used up. */
+  /** Admits a change inside its transaction, which uses up the approval. */
   admit(tx: DocumentTransaction, requested: Requested | undefined): Promise<Agreement>;
-  /** Called before work that precedes the transaction; does not use up the approval. */
+  /** Checks the approval before work that precedes the transaction, without using it up. */
   foresee(reader: Pick<DocumentReader, 'get'>, requested: Requested | undefined): Promise<void>;
 }
 
-/** Holds back changes that need a second person. */
+/** Gate that holds back changes that need a second person. */
 export interface ApprovalGate {
-  /** Rule of an action; undefined if it requires no approval. */
+  /** Returns the rule of an action; undefined if the action requires no approval. */
   ruleOf(action: ApprovalAction): ApprovalRules[ApprovalAction];
   /**
-   * Performs work whose transaction admits a change. Without an approval, the change is refused and its request stored.
+   * Performs work with a transaction that admits a change. Without an approval, refuses the change and stores a request
+   * for it.
    * @throws Refusal APPROVAL_REQUIRED with the number of the request
    */
   guarded<T>(by: Authorship | undefined, work: (admission: Admission) => Promise<T>): Promise<T>;
@@ -57,7 +64,7 @@ export interface ApprovalQuery {
   readonly state?: ApprovalState | undefined;
   readonly action?: ApprovalAction | undefined;
   readonly subject?: string | undefined;
-  /** Only requests of days of this schedule, and of this session. */
+  /** Limits the requests to those of this schedule's days, and of this session. */
   readonly schedule_id?: string | undefined;
   readonly date?: string | undefined;
   readonly before?: number | undefined;
@@ -66,11 +73,11 @@ export interface ApprovalQuery {
 
 export interface Approvals extends ApprovalGate {
   readonly rules: ApprovalRules;
-  /** Newest first. */
+  /** Lists approvals, newest first. */
   list(query: ApprovalQuery): Promise<readonly Approval[]>;
-  /** @throws Refusal APPROVAL_NOT_FOUND */
+  /** Returns an approval. @throws Refusal APPROVAL_NOT_FOUND */
   get(approvalId: number): Promise<Approval>;
-  /** @throws Refusal APPROVAL_NOT_FOUND, APPROVAL_CLOSED, APPROVAL_FORBIDDEN */
+  /** Records the decision of a person. @throws Refusal APPROVAL_NOT_FOUND, APPROVAL_CLOSED, APPROVAL_FORBIDDEN */
   decide(approvalId: number, decision: ApprovalDecision, comment: string | null, decider: Decider): Promise<Approval>;
 }
 
@@ -83,10 +90,10 @@ export interface ApprovalsDependencies {
   readonly now: () => number;
 }
 
-/** Maximum number of open requests, more than the indices of all families of a service. */
+/** Maximum number of open requests, which exceeds the number of indices of all families of a service. */
 const OPEN_MAX = 5000;
 
-/** A change that lacks its approval; caught by `guarded`. */
+/** Thrown for a change without the required approval; caught by `guarded`. */
 class Unapproved extends Error {
   readonly requested: Requested;
   constructor(requested: Requested) {
@@ -106,7 +113,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     throw new Refusal('APPROVAL_NOT_FOUND', `There is no approval ${approvalId}.`, { approval_id: approvalId });
   }
 
-  /** Stores the request for a change, unless it exists. */
+  /** Stores the request for a change, unless an open request for it exists. */
   async function request(requested: Requested, by: Authorship): Promise<Approval> {
     const digest = digestOf(requested);
     const before = await findOpen(documents, digest);
@@ -119,7 +126,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
         if (known !== undefined) return known;
         if ((await stored.dropExpired(tx)) >= OPEN_MAX)
           throw new Refusal('OVERLOADED', `${OPEN_MAX} requests wait for approval.`);
-        const { persons } = rules[requested.action]!; // Only changes with a rule are unapproved.
+        const { persons } = rules[requested.action]!; // the error is thrown only for changes with a rule
         const approval: Approval = {
           approval_id: (await stored.lastNumber(tx)) + 1,
           action: requested.action,
@@ -144,7 +151,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     );
   }
 
-  /** Returns the approval of a change; undefined for one that needs none. @throws Unapproved */
+  /** Returns the approval of a change; undefined if the change needs no approval. @throws Unapproved */
   async function approvalOf(
     reader: Pick<DocumentReader, 'get'>,
     requested: Requested | undefined,
@@ -175,7 +182,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
         return await work(admissionOf(by));
       } catch (thrown) {
         if (!(thrown instanceof Unapproved)) throw thrown;
-        // Requests of other clients count too, whether or not the client may read them.
+        // Requests of other clients count as existing, whether or not the client may read them.
         throw refuseUnapproved(await runUnrestricted(() => request(thrown.requested, by)));
       }
     },
@@ -198,7 +205,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
           const approval = (await find(tx, approvalId))!; // Approvals are not deleted.
           const decided = decidedBy(approval, decision, { comment, decider, at: at(), rules });
           await save(tx, decided);
-          // A schedule that waits for it publishes at once, or shows that it was rejected.
+          // A schedule that waits for the approval publishes at once, or shows the rejection.
           if (decided.state === 'approved' || decided.state === 'rejected')
             tx.publish({ type: 'approval-given', approval_id: approvalId });
           return decided;
@@ -209,16 +216,16 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   };
 }
 
-/** Author of work that has none. */
+/** Author of work without an author. */
 const NOBODY: Authorship = { author: 'local', note: null, requestId: '' };
 
 const digestOf = ({ action, subject, content }: Requested): string =>
   createHash('sha256').update(toCanonicalJson({ action, subject, content })).digest('hex');
 
-/** @throws Refusal APPROVAL_CLOSED if a person rejected the same figures in an earlier request */
+/** Refuses a change if a person rejected the same figures in an earlier request. @throws Refusal APPROVAL_CLOSED */
 function assertNotRejected(earlier: Approval | undefined, digest: string): void {
   if (earlier?.state !== 'rejected' || earlier.digest !== digest) return;
-  const { author, comment } = earlier.history.findLast(({ action }) => action === 'rejected')!; // It is rejected.
+  const { author, comment } = earlier.history.findLast(({ action }) => action === 'rejected')!; // the earlier request was rejected
   const message = `${earlier.summary} ${author} rejected it (approval ${earlier.approval_id}): ${comment ?? ''}`;
   throw new Refusal('APPROVAL_CLOSED', message, { approval_id: earlier.approval_id, state: earlier.state });
 }
@@ -233,7 +240,7 @@ const isQueried = (
   (schedule === undefined || approval.schedule_day?.schedule_id === schedule) &&
   (date === undefined || approval.schedule_day?.date === date);
 
-/** Returns facts in the form of clients that do not know `facts`. */
+/** Returns facts in the form for clients that do not support `facts`. */
 function detailOf({ kind, ...members }: ApprovalFacts): Record<string, unknown> {
   if (kind !== 'amend' || !('changes' in members)) return members;
   const changes = members.changes.flatMap(({ fields }) => fields.map((one) => ({ op: 'replace', ...one })));

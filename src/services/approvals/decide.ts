@@ -12,7 +12,7 @@ export type ApprovalDecision = 'approve' | 'reject' | 'withdraw' | 'comment';
 /** Person or key that decides. */
 export interface Decider {
   readonly by: Authorship;
-  /** Names by which a list of approvers may know them. */
+  /** Names of the person or key that a list of approvers may contain. */
   readonly names: readonly string[];
   readonly scopes: ReadonlySet<string>;
 }
@@ -34,7 +34,7 @@ interface DecisionTerms {
   readonly rules: ApprovalRules;
 }
 
-/** @throws Refusal APPROVAL_CLOSED, APPROVAL_FORBIDDEN */
+/** Returns an approval after a decision. @throws Refusal APPROVAL_CLOSED, APPROVAL_FORBIDDEN */
 export function decidedBy(approval: Approval, decision: ApprovalDecision, terms: DecisionTerms): Approval {
   const { comment, decider, at } = terms;
   const add = (action: ApprovalStep['action'], change: Partial<Approval> = {}): Approval => ({
@@ -63,7 +63,10 @@ export function decidedBy(approval: Approval, decision: ApprovalDecision, terms:
   return add('approved', { missing, ...(missing === 0 && { state: 'approved' }) });
 }
 
-/** @throws Refusal APPROVAL_FORBIDDEN for a person who requested it, has approved it, or is no approver */
+/**
+ * Refuses a decision by a person who requested the change, has approved it, or is not an approver. @throws Refusal
+ * APPROVAL_FORBIDDEN
+ */
 function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decider, rules }: DecisionTerms): void {
   const { by, names, scopes } = decider;
   if (by.keyId == null) throw forbidden(approval, 'Without keys the service cannot distinguish persons: create keys.');
@@ -81,7 +84,7 @@ function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decid
     throw forbidden(approval, `${by.author} is no approver of ${approval.action}: ${approvers.join(', ')}.`);
 }
 
-/** Two keys with the same name belong to one person. */
+/** Returns true if a step and an author belong to one person: two keys with the same name do. */
 const isSame = (step: ApprovalStep, { author, keyId = null }: Authorship): boolean =>
   step.key_id === keyId || step.author === author;
 

@@ -4,16 +4,19 @@ import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/
 import { parseStored } from '#store/read-stored.js';
 import { isOpen } from './decide.js';
 
-/** Documents of approvals, and the list of open ones, by which requests are found. */
+/** Documents of approvals, and the list of open requests, which is searched by content. */
 export interface StoredApprovals {
   find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined>;
-  /** Returns the open approval of a content. */
+  /** Returns the open approval of a content, identified by its digest. */
   findOpen(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined>;
   save(tx: DocumentTransaction, approval: Approval): Promise<void>;
-  /** Removes expired requests from those that are searched. @returns the number of open ones */
+  /** Removes expired requests from the list of open requests. @returns the number of open requests */
   dropExpired(tx: DocumentTransaction): Promise<number>;
   lastNumber(reader: Pick<DocumentReader, 'lastNumber'>): Promise<number>;
-  /** Approvals below a number. Those of the states pending and approved are searched only among open ones. */
+  /**
+   * Iterates over approvals with a lower number than `before`. For the states pending and approved, only the list of
+   * open requests is searched.
+   */
   newestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval>;
 }
 
@@ -21,7 +24,7 @@ const OWNER = 'approval';
 const keyOf = (approvalId: number): string => formatNumberedId(OWNER, approvalId);
 
 export function createStoredApprovals(documents: DocumentStore, now: () => number): StoredApprovals {
-  /** Returns an approval in its current state. After its deadline it has expired. */
+  /** Returns an approval with its current state, which is `expired` after its deadline. */
   const asOfNow = (approval: Approval): Approval =>
     isOpen(approval) && Date.parse(approval.expires_at) <= now() ? { ...approval, state: 'expired' } : approval;
 

@@ -2,12 +2,12 @@ import type { DayDocument } from '#domain/daily-plans/day-document.js';
 import { findStepKind } from '#domain/daily-plans/step-catalogue.js';
 import type { Keys } from '../operations/keys.js';
 
-/** Format of key ids. Other authors are subjects of tokens, whose rights only their provider knows. */
+/** Format of key ids. Other authors are subjects of tokens; only their provider knows their rights. */
 const KEY_ID = /^[A-Za-z0-9]{12}$/;
 
 /**
  * Returns the reason why a day may no longer be performed on behalf of its author: the key was revoked, has expired or
- * lacks a scope of a step. A key that replaced it under the same name counts as the key.
+ * lacks a scope of a step. A newer key with the same name is accepted in its place.
  */
 export function authorFault(
   keys: Pick<Keys, 'scopesOf'>,

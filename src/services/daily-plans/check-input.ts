@@ -43,7 +43,7 @@ export interface CheckSubject {
 /** Number of sessions whose published levels are compared with the run: a year. */
 const COMPARED_SESSIONS = 260;
 
-/** Codes of a table that a kind of index has not: an overlay has no constituents. */
+/** Error codes for tables that an index does not have; an overlay, for example, has no constituents. */
 const WITHOUT_TABLE: ReadonlySet<string> = new Set([
   'VALIDATION_FAILED',
   'NO_DATA_AT_DATE',
@@ -59,7 +59,10 @@ interface TableTerms {
   readonly end: string;
 }
 
-/** Returns the rows of a table of a run; null if its kind of index has no such table, or none on the date. */
+/**
+ * Returns the rows of a table of a run; null if its kind of index has no such table, or the table has no rows on the
+ * date.
+ */
 export async function readTable(
   exports: CheckInputDependencies['exports'],
   run: RunDocument,
@@ -71,7 +74,7 @@ export async function readTable(
     const body = JSON.parse(Buffer.from(await bytesOf(await found.open(signal))).toString()) as {
       readonly columns: readonly string[];
       readonly data: readonly (readonly (string | number | null)[])[];
-    }; // Made by this engine.
+    }; // the engine wrote the file with these columns
     return body.data.map((row) => Object.fromEntries(body.columns.map((column, k) => [column, row[k] ?? null])));
   } catch (thrown) {
     if (thrown instanceof Refusal && WITHOUT_TABLE.has(thrown.code)) return null;
@@ -79,14 +82,14 @@ export async function readTable(
   }
 }
 
-/** Reads the data that checks of an index judge. */
+/** Reads the data that the checks of an index evaluate. */
 export async function checkInput(
   { exports, publications, calendars, documents }: CheckInputDependencies,
   subject: CheckSubject,
   signal: AbortSignal,
 ): Promise<CheckInput> {
   const { index, run, market, date, reads, restated } = subject;
-  const calendar = calendars.get(index.calendar)!; // A stored index has one that is known.
+  const calendar = calendars.get(index.calendar)!; // the calendar of a stored index is known
   const day = parseValidDay(date);
   const sessionAt = findLastAtMost(calendar.sessions, day - 1);
   const previous = calendar.sessions[Math.max(sessionAt, 0)]!;
@@ -153,7 +156,7 @@ export async function checkInput(
 
 const NO_CASH = { marketValue: 0, weight: 0 };
 
-/** Returns the securities and the cash of the rows of an index file; null without a file. */
+/** Returns the securities and the cash in the rows of an index file; null without a file. */
 export function compositionOf(rows: Rows | null): CheckedComposition | null {
   if (rows === null) return null;
   const all = rows.map((row) => ({
@@ -166,7 +169,7 @@ export function compositionOf(rows: Rows | null): CheckedComposition | null {
     holdings: all.filter(({ identifier }) => !isCashName(identifier)),
     cash: all.find(({ identifier }) => isCashName(identifier)) ?? NO_CASH,
     divisor: typeof divisor === 'number' ? divisor : null,
-    variant: LEVEL_VARIANTS.find((name) => name === variant) ?? 'price', // Only a file without rows has none.
+    variant: LEVEL_VARIANTS.find((name) => name === variant) ?? 'price', // only a file without rows has no variant
   };
 }
 

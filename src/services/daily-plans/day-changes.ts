@@ -3,17 +3,17 @@ import { dayId } from './stored-days.js';
 
 /** Changes of days by any process. */
 export interface DayChanges {
-  /** Begins to watch a day: a change from now on is not missed. */
+  /** Begins to watch a day: no later change is missed. */
   watch(scheduleId: string, date: string): DayWatch;
   close(): void;
 }
 
 export interface DayWatch {
-  /** Resolves at the next change, or after a time. */
+  /** Resolves at the next change, or after `waitMs`. */
   next(waitMs: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Longest wait for the notification of a change: an outage of the database may lose one. */
+/** Maximum wait for the notification of a change: an outage of the database may lose a notification. */
 const NOTIFICATION_MS = 5_000;
 
 export function followDayChanges(documents: Pick<DocumentStore, 'subscribe'>): DayChanges {

@@ -19,7 +19,7 @@ import { shownDay } from './shown-day.js';
 import { assertFound, createWaiverRequest, type WaiverRequest } from './waivers.js';
 import { dayNotFound, hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
 
-/** A request to perform a day now. */
+/** Request to perform a day now. */
 export interface RunDayRequest {
   /** Steps whose results are removed first, so that they are performed again. */
   readonly again: readonly StepType[];
@@ -57,16 +57,16 @@ export interface DayDecisionsDependencies {
   readonly calendars: Calendars;
   readonly approvals: ApprovalGate;
   readonly now: () => number;
-  /** Called when something is due. */
+  /** Wakes the runner because a day is due. */
   readonly wake: () => void;
 }
 
 /** Calendars and the present time. */
 type Clock = Pick<DayDecisionsDependencies, 'calendars' | 'now'>;
 
-/** A decision by the members that it has. */
+/** Decision with the members that differ from the defaults. */
 type Judged = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reason'> & Partial<Judgement>;
-/** A day after a decision, with its entry of the register, and what others have to agree to. */
+/** Day after a decision, with its entry for the register and the change that other persons must approve, if any. */
 interface Decided {
   readonly day: DayDocument;
   readonly judged: Judged;
@@ -87,7 +87,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
     await tx.put('judgement', formatNumberedId(judged.schedule_id, seq), judgement);
   }
 
-  /** Changes a day that has not ended by a decision of a person. */
+  /** Changes a day that has not ended according to a person's decision. */
   async function toDecision(
     scheduleId: string,
     date: string,
@@ -194,7 +194,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
   };
 }
 
-/** @throws Refusal VALIDATION_FAILED for a day in the future or without a session */
+/** Refuses a day in the future or without a session. @throws Refusal VALIDATION_FAILED */
 function assertSession({ plan }: AuthoredPlan, date: string, { calendars, now }: Clock): void {
   const calendar = calendars.get(plan.calendar);
   const isSession = calendar?.isSession(parseValidDay(date)) === true;
@@ -206,7 +206,7 @@ function assertSession({ plan }: AuthoredPlan, date: string, { calendars, now }:
   throw refuseWithFindings('request', [{ severity: 'error', code: 'BAD_DATE', path: 'date', message, value: date }]);
 }
 
-/** Returns the sessions of a range. @throws Refusal VALIDATION_FAILED if they are none or too many */
+/** Returns the sessions of a range. @throws Refusal VALIDATION_FAILED if the range has no sessions or too many */
 function listBackfillSessions(
   { plan }: AuthoredPlan,
   { start, end, calendars }: Pick<Backfill, 'start' | 'end'> & Pick<Clock, 'calendars'>,
@@ -222,8 +222,8 @@ function listBackfillSessions(
 }
 
 /**
- * Returns the day for its next round: under the present schedule, started if necessary. A running day keeps the
- * request for the end of its round.
+ * Returns the day for its next round under the present schedule; creates the day if it has not begun. A running day
+ * keeps the request until the end of its round.
  */
 function renew(
   stored: DayDocument | undefined,
@@ -231,7 +231,7 @@ function renew(
   { date, again, calendars, now }: Clock & { readonly date: string; readonly again: readonly StepType[] },
 ): DayDocument {
   if (stored === undefined) {
-    const calendar = calendars.get(schedule.plan.calendar)!; // assertSession
+    const calendar = calendars.get(schedule.plan.calendar)!; // assertSession has validated the date
     return createDay(schedule, findDueDay(parseValidDay(date), schedule.plan, calendar), now());
   }
   const at = formatTimestamp(now());

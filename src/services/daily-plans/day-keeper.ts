@@ -1,7 +1,7 @@
 import { LOG_LINES_MAX, type DayDocument, type StoredItem, type StoredStep } from '#domain/daily-plans/day-document.js';
 import type { StoredDays } from './stored-days.js';
 
-/** Day while it is performed: changed in memory, and written as often as the disk permits. */
+/** Day while it is performed: changes are made in memory, and written as often as the disk permits. */
 export interface DayKeeper {
   day(): DayDocument;
   step(position: number): StoredStep;

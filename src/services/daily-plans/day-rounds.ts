@@ -17,7 +17,7 @@ export interface DayRoundsDependencies {
   readonly documents: DocumentStore;
   readonly days: StoredDays;
   readonly performers: Performers;
-  /** Returns the reason why the key of a day's author may not perform it; undefined if it may. */
+  /** Returns the reason why the key of a day's author may not perform the day; undefined if it may. */
   readonly authorFault: (day: Pick<DayDocument, 'author' | 'key_id' | 'plan'>) => string | undefined;
   readonly calendars: Pick<FollowingCalendars, 'get' | 'follow'>;
   readonly clock: Clock;
@@ -47,7 +47,7 @@ export function createDayRounds({
     const { recorded } = calendars.get(plan.calendar) ?? {};
     const change = recorded?.changes.find((one) => one.date === date);
     if (change?.session !== 'closed') return undefined;
-    // It contains the change.
+    // the version of the calendar contains the change
     return `${plan.calendar} was closed: ${change.reason} (version ${recorded!.version} of its changes)`;
   }
 

@@ -22,13 +22,13 @@ export interface DayList {
 
 /** Days of schedules, and decisions of people about them. */
 export interface Days extends DayDecisions {
-  /** Newest first. @throws Refusal SCHEDULE_NOT_FOUND */
+  /** Lists days, newest first. @throws Refusal SCHEDULE_NOT_FOUND */
   list(scheduleId: string, query: { readonly limit: number; readonly before?: string | undefined }): Promise<DayList>;
   /** Returns the day when it has settled, or after a maximum wait. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND */
   get(scheduleId: string, date: string, patience: Patience): Promise<ScheduleDay>;
   /** Returns a file of a day. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, FILE_NOT_FOUND, DOCUMENT_UNREADABLE */
   file(scheduleId: string, date: string, name: string): Promise<OpenedFile>;
-  /** Decisions about a schedule, newest first. @throws Refusal SCHEDULE_NOT_FOUND */
+  /** Lists decisions about a schedule, newest first. @throws Refusal SCHEDULE_NOT_FOUND */
   judgements(scheduleId: string, query: { readonly limit: number }): Promise<readonly Judgement[]>;
 }
 
@@ -39,7 +39,7 @@ export interface OpenedFile {
   open(): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** Time for which a client waits for a day to settle. */
+/** Maximum time that a client waits for a day to settle. */
 export interface Patience {
   readonly waitSeconds: number;
   readonly signal: AbortSignal;
@@ -53,7 +53,7 @@ export interface DaysDependencies extends DayDecisionsDependencies {
 export function createDays(dependencies: DaysDependencies): Days {
   const { documents, schedules, days, changes, artifacts, calendars, now } = dependencies;
 
-  /** Returns the first open day for which later ones wait. */
+  /** Returns the date of the first open day that later days wait for. */
   async function holdingDay(scheduleId: string): Promise<string | undefined> {
     const { open } = await days.state(scheduleId);
     for (const date of open) {

@@ -4,11 +4,11 @@ import type { Jobs } from '#jobs/job-kind.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobStatus } from '#jobs/status.js';
 
-/** Delay before the first check of a job. It is short, because most jobs are. */
+/** Delay before the first check of a job. The delay is short, because most jobs are short. */
 const FIRST_LOOK_MS = 20;
 const LOOK_MS_MAX = 1000;
 
-/** The status of a job once it has ended; undefined if it is not remembered. */
+/** Returns the status of a job once it has ended; undefined if the job is no longer stored. */
 export async function endOf(
   jobs: Pick<Jobs, 'get'>,
   jobId: string,
@@ -21,7 +21,7 @@ export async function endOf(
   }
 }
 
-/** @throws Refusal with the code of a job that failed or was cancelled */
+/** Refuses a job that failed or was cancelled, with the code of the job. @throws Refusal */
 export function assertSucceeded(jobId: string, status: JobStatus | undefined): asserts status is JobStatus {
   if (status?.status === 'succeeded') return;
   const { error } = status ?? {};

@@ -76,7 +76,7 @@ const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument
 /** Codes of results that are dropped when a person performs a day: a rejected change is requested again. */
 const REQUESTED_AGAIN: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
 
-/** Returns a day that is performed again from a time: it keeps the results of all steps but those of `again`. */
+/** Returns a day that is performed again from a time: it keeps the results of all steps except the steps in `again`. */
 export function renewDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
   const { renewal: _renewal, ...day } = stored;
   const steps = stepsUnder(schedule.plan, day).map((step, k) =>

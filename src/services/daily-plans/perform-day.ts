@@ -27,7 +27,7 @@ export interface RoundEnd {
   readonly held: readonly HeldIndex[];
 }
 
-/** Reasons that a sentence names. */
+/** Maximum number of reasons that a sentence names. */
 const NAMED_MAX = 3;
 
 /** Performs a round of a day: every step in order, for the indices that are not held back. */
@@ -56,7 +56,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
     started_at: before.started_at ?? timestamp(),
     code: null,
   });
-  // The performer belongs to the type of the step. TypeScript does not infer this through the union.
+  // The performer matches the type of the step; TypeScript does not infer this through the union.
   const perform = performers[spec.type] as Performer<never>;
   const outcome = await perform(contextOf(position, spec, terms) as never).catch((thrown: unknown) =>
     createRefusedStep(thrown, terms.signal),
@@ -74,7 +74,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
 
 /**
  * Returns the result of a step that is refused as a whole, for example without a served store.
- * @throws every other error
+ * @throws the failure itself if it is not a refusal
  */
 function createRefusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
   const isAway: boolean = isUnavailable(thrown);
@@ -85,7 +85,7 @@ function createRefusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
 function contextOf(position: number, spec: Step, terms: PerformTerms): StepContext<Step> {
   const { keeper, order, carried, timestamp, signal } = terms;
   const heldBefore = new Set(carried.map(({ index_id }) => index_id));
-  /** Returns true if an earlier day or step holds an index back. */
+  /** Returns true if an earlier day or step holds back an index. */
   const isHeld = (id: string): boolean =>
     heldBefore.has(id) ||
     keeper
@@ -146,7 +146,7 @@ function heldBy(steps: readonly StoredStep[], { carried, order, date }: HeldTerm
 const waits = ({ state, code }: Pick<StoredItem, 'state' | 'code'>): boolean =>
   state === 'waiting' || code === 'STORE_UNAVAILABLE';
 
-/** Items that belong to no index, such as a delivery, block the day too. */
+/** Returns the end of a round. Items that belong to no index, such as a delivery, also block the day. */
 function endOf(held: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
   const items = steps.flatMap((step) => step.items.filter(({ state }) => state !== 'done'));
   if (held.length === 0 && items.length === 0) return { state: 'done', reason: null, held };

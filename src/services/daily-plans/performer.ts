@@ -4,7 +4,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Origin } from '#jobs/origin.js';
 
-/** Result of an item. Absent members become null. */
+/** Result of an item; absent members become null in the stored item. */
 export interface ItemResult extends Partial<Pick<StoredItem, 'code' | 'job_id' | 'file' | 'detail' | 'artifact'>> {
   readonly state: ItemState;
   readonly message: string;
@@ -43,7 +43,7 @@ export interface StepOutcome {
   readonly code?: string | null;
 }
 
-/** Performs a kind of step. A repetition performs only what is not done. */
+/** Performs a kind of step. A repetition performs only the items that are not done. */
 export type Performer<T extends StepType> = (context: StepContext<StepOf<T>>) => Promise<StepOutcome>;
 
 /**
@@ -53,7 +53,7 @@ const AT_ONCE_MAX = 8;
 
 /**
  * Performs a step for every open index, parents first. A refusal blocks its index; any other error is a defect and ends
- * the pass.
+ * the round.
  */
 export async function performForEachIndex<S>(
   context: StepContext<S>,

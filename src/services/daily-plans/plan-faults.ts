@@ -5,7 +5,7 @@ import { readPattern } from '#domain/daily-plans/steps/export.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
 import { parseValidDay } from '#domain/time/days.js';
 
-/** Returns steps and checks that need an earlier step, by their place. */
+/** Returns steps and checks that need an earlier step, with their paths. */
 export function listMisplacedSteps({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
   const firstRun = steps.findIndex(({ type }) => type === 'run');
   const firstFile = steps.findIndex(({ type }) => type === 'export' || type === 'render');
@@ -23,7 +23,7 @@ export function listMisplacedSteps({ steps }: ScheduleBody): readonly (readonly 
   });
 }
 
-/** Returns the indices that steps name, by their place. */
+/** Returns the indices that steps name, with their paths. */
 export function listNamedIndices({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
   const list = (ids: readonly string[] | null, path: string): [string, string][] =>
     (ids ?? []).map((id, i) => [`${path}.indices[${i}]`, id]);
@@ -67,7 +67,7 @@ export function listNamedDocuments({ steps }: ScheduleBody): readonly NamedDocum
   });
 }
 
-/** A session; names that differ on it differ on every session, unless their formats of the date differ. */
+/** Sample session: file names that differ on it differ on every session, unless their date formats differ. */
 const SAMPLE = parseValidDay('2001-12-31');
 
 interface PlannedFile {
@@ -77,7 +77,7 @@ interface PlannedFile {
   readonly table: string;
 }
 
-/** Returns patterns that give two files of a day the same name, each once. */
+/** Returns the distinct patterns that give two files of a day the same name. */
 export function reportRepeatedNames(
   schedule: string,
   body: ScheduleBody,

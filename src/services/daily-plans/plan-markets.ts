@@ -11,8 +11,8 @@ export interface PlanMarketRooms {
 }
 
 /**
- * Returns the market of an index of a plan: that of its store, otherwise the active one. @throws Refusal as
- * `StoreMarkets.of`
+ * Returns the market of an index of a plan: the market of its store, otherwise the active market. @throws Refusal for
+ * the same reasons as `StoreMarkets.of`
  */
 export async function marketOfIndex(
   { documents, markets, stores }: PlanMarketRooms,
@@ -22,7 +22,7 @@ export async function marketOfIndex(
   return storeId === null ? markets.require() : stores.of(storeId);
 }
 
-/** The markets of all indices of a plan, each once. */
+/** Returns the distinct markets of all indices of a plan. */
 export async function marketsOfPlan(
   rooms: PlanMarketRooms,
   waves: readonly (readonly string[])[],

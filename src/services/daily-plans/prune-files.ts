@@ -9,9 +9,9 @@ const DATE_LENGTH = 'YYYY-MM-DD'.length;
 
 export interface PruneTerms {
   readonly scheduleId: string;
-  /** Days after the end of a day; null keeps files permanently. */
+  /** Number of days to keep files after the end of a day; null keeps files permanently. */
   readonly keepDays: number | null;
-  /** Today, as a session is written. */
+  /** Today's date, YYYY-MM-DD. */
   readonly today: string;
 }
 
@@ -31,7 +31,7 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
     const dates = page.map(formatDay).filter((date) => from === undefined || date >= from);
     await documents.transaction(async (tx) => {
       for (const date of dates) {
-        // Its files are kept if a day cannot be read.
+        // The files of an unreadable day are kept.
         const day = await readDay(tx, scheduleId, date).catch(() => undefined);
         if (day === undefined || !hasFiles(day)) continue;
         const isOld = day.finished_at !== null && day.finished_at.slice(0, DATE_LENGTH) < cutoff;

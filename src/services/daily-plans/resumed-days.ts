@@ -13,7 +13,7 @@ export interface ResumedDaysDependencies {
   readonly now: () => number;
 }
 
-/** Makes open days due immediately, a running day at the end of its round. @returns true if there is one */
+/** Makes open days due immediately, a running day at the end of its round. @returns true if any day became due */
 export async function resumeDays(
   { documents, schedules, days, now }: ResumedDaysDependencies,
   isAwaited: (day: DayDocument) => boolean,
@@ -33,7 +33,10 @@ export async function resumeDays(
   return isDue;
 }
 
-/** Returns a test for days with a step that waits for an approval, or that may begin to wait for it in this round. */
+/**
+ * Returns a test for days with a step that waits for an approval, and for running days, which may begin to wait for the
+ * approval in this round.
+ */
 export const waitsForApproval =
   (approvalId: number) =>
   ({ state, steps }: DayDocument): boolean =>

@@ -12,8 +12,8 @@ import type { ScheduleReader } from './schedules.js';
 import { holdsLaterDays } from './shown-day.js';
 
 /**
- * Begins days at their time and performs their steps. Only one of the processes that serve the same documents performs
- * a day.
+ * Runner that begins days at their time and performs their steps. Only one of the processes that serve the same
+ * documents performs a day.
  */
 export interface DayRunner {
   start(): void;
@@ -33,7 +33,9 @@ export interface DayRunnerDependencies extends Omit<DayRoundsDependencies, 'hold
 const TICK_MS = 5_000;
 /** Interval after a failed check, because the store may be unavailable. */
 const FAILED_TICK_MS = 15_000;
-/** Maximum number of schedules whose days are performed concurrently. Each uses the threads of the service. */
+/**
+ * Maximum number of schedules with days that are performed concurrently, because each uses the threads of the service.
+ */
 const SCHEDULES_AT_ONCE = 4;
 
 export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner {
@@ -65,14 +67,14 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     log.info({ schedule_id: scheduleId, days: due.length, last: due.at(-1)!.date }, 'days of a schedule began');
   }
 
-  /** Performs open days of a schedule, oldest first, while one of them is due. */
+  /** Performs open days of a schedule, oldest first, until one is not due. */
   async function performOpen(scheduleId: string): Promise<void> {
     const { open } = await days.state(scheduleId);
     let earlier: DayDocument[] = [];
     for (const [k, date] of open.entries()) {
       if (closing.signal.aborted) return;
       const carried = carriedFrom(earlier);
-      if (carried === undefined) return; // An earlier day waits for its data: this one would, too.
+      if (carried === undefined) return; // an earlier day waits for data, so this day would wait too
       const day = await days.claim(scheduleId, date, holder);
       if (day !== undefined) await perform(day, carried);
       // While a day was performed, people may have made decisions about earlier days.

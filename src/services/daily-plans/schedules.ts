@@ -22,7 +22,7 @@ export interface StoredSchedule {
   readonly etag: string;
 }
 
-/** Schedules as what runs them reads them. */
+/** Schedules in the form that their runner reads. */
 export interface ScheduleReader {
   ids(): Promise<readonly string[]>;
   /** Returns the schedule with version and author; undefined if it was deleted or is unreadable. */
@@ -59,7 +59,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
 
   /** Returns the day on which a new schedule begins, on the clocks of its exchange. */
   function today({ calendar, time_zone: zone }: ScheduleBody): string {
-    return formatDay(toLocalDay(zone ?? calendars.get(calendar)!.tz, now())); // listFindings
+    return formatDay(toLocalDay(zone ?? calendars.get(calendar)!.tz, now())); // listFindings has validated the calendar
   }
 
   async function findingsOf(id: string, body: ScheduleBody): Promise<Finding[]> {
@@ -96,7 +96,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
       assertOwn(body);
       const findings = await findingsOf(id, body);
       if (findings.length > 0) throw refuseWithFindings('schedule', findings);
-      // A write without a start does not move the schedule.
+      // A write without `start` keeps the start of the schedule.
       const starts_on = body.starts_on ?? (await planOf(id))?.starts_on ?? today(body);
       await family.put(id, { ...body, starts_on }, ifMatch, by);
       return get(id);

@@ -36,11 +36,13 @@ export function summaryOf(day: DayDocument): ScheduleDaySummary {
   return { ...rest, step: steps.find(({ state }) => state !== 'done')?.type ?? null };
 }
 
-/** Returns true if later days wait until more of a day is done. */
+/** Returns true if later days wait for the progress of a day. */
 export const holdsLaterDays = ({ state, held, plan, steps }: DayDocument): boolean =>
   state === 'running' || steps.some((step) => step.state !== 'done') || (plan.on_failure === 'stop' && held.length > 0);
 
-/** Returns a day with the reason why it waits, if an earlier day holds it: the day has not begun, and has none itself. */
+/**
+ * Adds the reason to a waiting day that an earlier day holds: such a day has not begun, and has no other reason.
+ */
 export const heldBy = <D extends Pick<ScheduleDay, 'state' | 'date' | 'reason'>>(
   day: D,
   earlier: string | undefined,

@@ -7,23 +7,23 @@ import { parseStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { renewDay } from './new-day.js';
 
-/** Time without a sign of life after which another process may take over a day. */
+/** Time without a renewal of the lease after which another process may take over a day. */
 export const LEASE_MS = 60_000;
 
-/** The process that performs a day has lost it: to another one, or to a person who skipped it. */
+/** Thrown when the process that performs a day has lost the day to another process, or to a person who skipped it. */
 export class LeaseLost extends Error {}
 
-/** Days as they are stored, each written by the process that holds its lease. */
+/** Stored days, each written by the process that holds its lease. */
 export interface StoredDays {
   get(scheduleId: string, date: string): Promise<DayDocument | undefined>;
   state(scheduleId: string): Promise<ScheduleState>;
-  /** Stores days that do not exist yet. @param through last session that then has a day */
+  /** Stores days that do not exist yet. @param through last session for which a day then exists */
   begin(scheduleId: string, days: readonly DayDocument[], through?: string): Promise<void>;
-  /** Claims a due day that no process is performing; undefined if there is none. */
+  /** Claims a due day that no process is performing; undefined if there is no such day. */
   claim(scheduleId: string, date: string, holder: string): Promise<DayDocument | undefined>;
-  /** Writes a day, and keeps its lease or gives it back. @throws LeaseLost */
+  /** Writes a day, and keeps or releases its lease. @throws LeaseLost */
   save(day: DayDocument, terms: { readonly holder: string; readonly isOver: boolean }): Promise<void>;
-  /** Changes a day on behalf of a person, within a transaction of theirs. */
+  /** Changes a day on behalf of a person, inside the transaction of that change. */
   changeIn(tx: DocumentTransaction, day: DayDocument): Promise<void>;
 }
 
@@ -31,7 +31,9 @@ export interface StoredDaysDependencies {
   readonly documents: DocumentStore;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** True if several processes perform days. Otherwise a lease of another process belongs to one that has ended. */
+  /**
+   * True if several processes perform days. Otherwise a lease of another process was left by a process that has ended.
+   */
   readonly isShared: boolean;
 }
 
@@ -61,8 +63,8 @@ export async function readState(reader: Pick<DocumentReader, 'get'>, scheduleId:
 }
 
 /**
- * Merges the day of its process with waivers and requests of people in the meantime. A decision of theirs has made the
- * day due, which takes effect at the end of the round.
+ * Adds the waivers and requests that people stored in the meantime to the day in memory. If a decision made the day
+ * due, it is performed again after its round.
  */
 function addDecisions(day: DayDocument, { waivers, renewal, next_attempt_at: due }: DayDocument): DayDocument {
   return {
@@ -123,7 +125,7 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
           const { renewal } = stored;
           const merged = { ...addDecisions(day, stored), lease };
           const after = isOver && renewal ? renewDay(merged, renewal, formatTimestamp(now())) : merged;
-          // The claim entered a running day in the state of its schedule.
+          // The claim has added a running day to the state of its schedule.
           if (isOver || stored.state !== 'running') await putDay(tx, after);
           else await tx.put('schedule-day', dayId(day.schedule_id, day.date), after);
         },

@@ -7,10 +7,10 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Requested } from '../approvals/approvals.js';
 import type { FindingDetail } from './steps/checks.js';
 
-/** Findings that are to be accepted. */
+/** Findings to accept. */
 export type WaiverRequest = Pick<Waiver, 'check' | 'index_id' | 'identifier' | 'reason'>;
 
-/** Returns what others have to agree to before findings are accepted. */
+/** Returns the request for approval before findings are accepted. */
 export function createWaiverRequest(day: DayDocument, waived: WaiverRequest): Requested {
   const { schedule_id: scheduleId, date } = day;
   const { check, index_id: index, identifier } = waived;
@@ -41,7 +41,7 @@ function openFindings(
 ): AcceptedFinding[] {
   return steps.flatMap(({ items }) =>
     items.flatMap(({ index_id: of, message, detail }) => {
-      const found = detail as Partial<FindingDetail> | null; // The step of checks wrote it.
+      const found = detail as Partial<FindingDetail> | null; // the step of checks wrote the detail
       if (of === null || found?.check !== check || (index !== null && index !== of)) return [];
       if (identifier !== null && identifier !== found.identifier) return [];
       return [{ index_id: of, identifier: found.identifier ?? null, message, measure: found.measure ?? null }];
@@ -50,7 +50,7 @@ function openFindings(
 }
 
 /**
- * Refuses to accept findings that checks did not make. Before the checks, and while they run, any may come.
+ * Refuses to accept findings that the checks did not report. Before and during the checks, any finding may be accepted.
  * @throws Refusal VALIDATION_FAILED
  */
 export function assertFound(day: DayDocument, waived: WaiverRequest): void {
@@ -64,7 +64,7 @@ export function assertFound(day: DayDocument, waived: WaiverRequest): void {
   const isChecked = steps.some((step) => CHECKING.has(step.type) && step.state === 'done');
   if (state === 'running' || !isChecked || openFindings(day, waived).length > 0) return;
   const others = openFindings(day, { ...waived, identifier: null });
-  // Of many findings only the first are listed by security.
+  // Only the first findings of a check are listed by security.
   if (identifier !== null && others.some((finding) => finding.identifier === null)) return;
   const all = openFindings(day, { ...waived, index_id: null, identifier: null });
   // Findings are in the order in which the indices were checked.
@@ -81,5 +81,5 @@ export function assertFound(day: DayDocument, waived: WaiverRequest): void {
 
 /** Steps with findings of checks. */
 const CHECKING: ReadonlySet<StepType> = new Set(['checks', 'compare']);
-/** Names that a sentence lists. */
+/** Maximum number of names that a sentence lists. */
 const NAMED_MAX = 5;

@@ -38,7 +38,7 @@ export interface ActionDesk {
   list(query: DeskQuery): Promise<{ readonly actions: readonly DeskAction[]; readonly total: number }>;
   /** Returns an action with its effect on each index. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND */
   get(actionId: string, signal: AbortSignal): Promise<DeskAction & { readonly effects: readonly DeskActionEffect[] }>;
-  /** @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND, APPROVAL_REQUIRED */
+  /** Records a decision about an action. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND, APPROVAL_REQUIRED */
   decide(actionId: string, request: DeskDecisionRequest, by: Authorship, signal: AbortSignal): Promise<DeskAction>;
 }
 
@@ -47,12 +47,12 @@ export interface ActionDeskDependencies {
   readonly markets: Pick<Markets, 'require'>;
   readonly calendars: Calendars;
   readonly approvals: ApprovalGate;
-  /** Effects of actions of a security on an ex-date, of every index with a stored run. */
+  /** Returns the effects of a security's actions on an ex-date, for every index with a stored run. */
   readonly effectsOf: (identifier: string, exDate: string, signal: AbortSignal) => Promise<readonly DeskActionEffect[]>;
   readonly now: () => number;
 }
 
-/** Days before the last session and after it that are listed by default. */
+/** Default window of the list: days before and after the last session. */
 const PAST_DAYS = 10;
 const COMING_DAYS = 90;
 
@@ -140,7 +140,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
           terms,
           sources,
           differences: compareSources(terms, sources),
-          // Computed only for persons who decide: each index that holds the security is read.
+          // Effects are computed only for persons who decide, because each index that holds the security is read.
           effects: needsApproval ? [...(await effectsOf(terms.identifier, terms.ex_date, signal))] : [],
         },
       } as const;
@@ -162,13 +162,13 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
 
 const VERBS = { confirmed: 'Confirm', rejected: 'Reject', reopened: 'Reopen' } as const;
 
-/** Id of an action of a store: actions that agree in security, type, ex-date and terms share it. */
+/** Returns the id of an action of a store, which actions with equal security, type, ex-date and related security share. */
 export function actionIdOf(storeId: string, { identifier, type, exDay, related }: CorporateAction): string {
   const named = JSON.stringify([storeId, identifier, type, exDay, related]);
   return createHash('sha256').update(named).digest('hex').slice(0, 20);
 }
 
-/** Decisions about an action, earliest first. */
+/** Returns the decisions about an action, earliest first. */
 export async function decisionsOn(
   reader: Pick<DocumentReader, 'get'>,
   actionId: string,
@@ -177,7 +177,7 @@ export async function decisionsOn(
   return parseStored(stored, ActionDecisions)?.decisions ?? [];
 }
 
-/** Returns the state of actions of a store. */
+/** Returns the state of an action of a store. */
 export async function deskStateOf(
   reader: Pick<DocumentReader, 'get'>,
   storeId: string,
@@ -200,7 +200,7 @@ function flagTerms(action: CorporateAction, market: MarketData, calendars: Calen
   };
 }
 
-/** 1970-01-01 was a Thursday. */
+/** Returns true from Monday to Friday; day 0, 1970-01-01, was a Thursday. */
 const isWeekday = (day: Day): boolean => (((day + 3) % 7) + 7) % 7 < 5;
 
 function closeBefore(market: MarketData, identifier: string, exDay: Day): number {

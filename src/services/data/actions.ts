@@ -7,7 +7,7 @@ import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { LATEST, refuseUnknownIdentifier, window } from './window.js';
 
-/** Corporate actions of a name in a window, and the dividends of the year up to a day. */
+/** Returns the corporate actions of a security in a window, and its dividends of the year up to a day. */
 export function corporateActionsOf(
   { market, handle }: ServedMarket,
   identifier: string,

@@ -31,9 +31,9 @@ export interface DataDependencies {
   readonly markets: Markets;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
-  /** Metadata of a store in use. */
+  /** Returns the metadata of a store in use. */
   readonly datasetInUse: (datasetId: string) => Promise<ServedDataset | undefined>;
-  /** Current time, ms since 1970. */
+  /** Returns the current time in ms since 1970. */
   readonly now: () => number;
 }
 
@@ -71,7 +71,7 @@ export interface Data {
   series(query: SearchQuery): SeriesCollection;
 }
 
-/** Columns in the order in which people read bars; others follow in the order of the files. */
+/** Columns in the usual order of price bars; other columns follow in the order of the files. */
 const USUAL_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
 export function createData({ markets, jobs, dataVersions, datasetInUse, now }: DataDependencies): Data {
@@ -127,7 +127,7 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
   };
 }
 
-/** Returns the position of the bars of a security; none if only other tables contain it. */
+/** Returns the panels of a security and its position in them; empty panels if only other tables contain the security. */
 function barsOf(
   { dates, fields, identifiers }: MarketData,
   position: number | undefined,

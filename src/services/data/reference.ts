@@ -10,7 +10,7 @@ import { LATEST, refuseUnknownIdentifier, assertKnown } from './window.js';
 const DERIVED = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
 type Derived = (typeof DERIVED)[number];
 
-/** Returns reference values and memberships of a security. @param today day of the memberships, if none is requested */
+/** Returns reference values and memberships of a security. @param today default day of the memberships */
 export function referenceOf(
   { market, handle }: ServedMarket,
   identifier: string,
@@ -49,14 +49,14 @@ export function referenceBatchOf(
   return { entries, as_of: as_of ?? null };
 }
 
-/** Value of a panel, a reference column or a derived field on a day; null if there is none. */
+/** Returns the value of a panel, a reference column or a derived field on a day; null if there is no value. */
 export function fieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
   if (market.reference.columns.includes(name)) return readReference(market.reference, identifier, name, day);
   const position = lookupOf(market).positionOf(identifier);
   if (position === undefined) return null;
   const value = market.fields.has(name)
     ? valueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS)
-    : findDerivationDay(market, identifier, position, { name: name as Derived, day }); // one of the two, as was asserted
+    : findDerivationDay(market, identifier, position, { name: name as Derived, day }); // assertKnown admits no other names
   return Number.isFinite(value) ? value : null;
 }
 

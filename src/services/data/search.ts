@@ -6,7 +6,7 @@ import { lookupOf } from '#market/serving/market-lookup.js';
 import { fieldAt } from './reference.js';
 import { LATEST } from './window.js';
 
-/** Returns securities of the store whose identifier or name contains a text. */
+/** Returns securities of the store with an identifier or name that contains a text. */
 export function searchNames(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
   const lookup = lookupOf(market);
   const wanted = q?.toLowerCase();
@@ -47,7 +47,7 @@ function createListedSecurity(market: MarketData, identifier: string): Identifie
   };
 }
 
-/** Series of the store whose identifier or name contains a text. */
+/** Returns series of the store with an identifier or name that contains a text. */
 export function searchSeries(market: MarketData, { q, limit, after }: SearchQuery): SeriesCollection {
   const wanted = q?.toLowerCase();
   const isWanted = ({ identifier, name }: PriceSeries): boolean =>
@@ -66,7 +66,7 @@ export function searchSeries(market: MarketData, { q, limit, after }: SearchQuer
       start: formatDay(days[0]!),
       end: formatDay(days.at(-1)!),
       values: days.length,
-    })), // each has a value
+    })), // each series has at least one value
     next: all.length > limit ? page.at(-1)!.identifier : null,
   };
 }

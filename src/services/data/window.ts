@@ -3,7 +3,7 @@ import { type Day, parseValidDay } from '#domain/time/days.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { describeUnknownField } from '#domain/refusals/unknown-field.js';
 
-/** Later than any day that data is of. */
+/** Day after all days of data. */
 export const LATEST: Day = parseValidDay('9999-12-31');
 
 export function refuseUnknownIdentifier(identifier: string, datasetId: string): Refusal {

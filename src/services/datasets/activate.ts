@@ -7,24 +7,24 @@ import { recordDataVersion, type PreparedVersion } from '../stored/data-history.
 import { purgeDataVersions } from './purge-versions.js';
 import { listDatasets } from '../stored/dataset-documents.js';
 
-/** A store that is to be the active one, and its market. */
+/** Store to activate, with its market. */
 export interface Activation {
   readonly document: DatasetDocument;
-  /** Prepared before the transaction. */
+  /** Activations in which the market was prepared before the transaction. */
   readonly served: ServedMarket;
   readonly activations: Pick<Activations, 'activate' | 'readBy'>;
   /** The version to append to the history of the store; null if the history ends with this content already. */
   readonly version: PreparedVersion | null;
 }
 
-/** A content of a store that is not the active one. */
+/** New content of a store that is not active. */
 export interface Replacement extends Omit<Activation, 'activations'> {
   readonly activations: Pick<Activations, 'replace'>;
 }
 
 /**
- * Writes a store as the active one and deactivates every other. Its market is served once this is on disk, and never if
- * the write is refused.
+ * Writes a store as the active store and deactivates all other stores. Its market is served once this write is on disk,
+ * and never if the write is refused.
  */
 export async function activateIn(
   tx: DocumentTransaction,
@@ -61,12 +61,12 @@ async function recordIn(
   await purgeDataVersions(tx, version.datasetId);
 }
 
-/** Returns true if a content contains everything in the files of its store. A refresh may omit rows. */
+/** Returns true if a content contains all rows in the files of its store; a refresh may omit rows. */
 function isWhole({ files }: DatasetDocument, served: ServedMarket): boolean {
   return files.length > 0 && files.length === served.files.length;
 }
 
-/** Rows of all tables of a store. */
+/** Counts the rows of all tables of a store. */
 export function rowsOf({ rows }: Pick<DatasetDocument, 'rows'>): number {
   return Object.values(rows ?? {}).reduce((sum, count) => sum + count, 0);
 }

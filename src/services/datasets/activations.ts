@@ -10,29 +10,30 @@ import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } f
 import { parseStored } from '#store/read-stored.js';
 import { writeHashed } from '../shared/write-hashed.js';
 
-/** Makes a market the served one, in this process only or in every process that shares the documents. */
+/** Activation of markets, in this process only or in every process that shares the documents. */
 export interface Activations {
   /**
-   * Build of this engine, recorded in stores that it has read; absent if several processes serve data that one of them
-   * read.
+   * Build of this engine, recorded in the stores that it has read; absent if several processes serve the data that one
+   * process read.
    */
   readonly readBy?: string;
-  /** Prepares a market everywhere it will be served, before the transaction that activates it. */
+  /** Prepares a market in every process that will serve it, before the transaction that activates it. */
   prepare(served: ServedMarket): Promise<void>;
   /** Serves a prepared market once the transaction is durable. */
   activate(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
   /** Writes changed declarations of the active market and publishes them. */
   declare(tx: DocumentTransaction, event: CommitEvents['market-declared']): Promise<void>;
-  /** Gives a prepared market to a store that is not the active one. */
+  /** Replaces the content of a store that is not active by a prepared market. */
   replace(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
   /**
-   * The content that the document of a store describes, where it is shared; undefined if it is read from the source.
+   * Returns the shared content that the document of a store describes; undefined if the content is read from the
+   * source.
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
   shared(document: DatasetDocument): Promise<ServedMarket | undefined>;
-  /** Forgets the shared content of a deleted store. */
+  /** Deletes the shared content of a deleted store. */
   forget(tx: DocumentTransaction, datasetId: string): Promise<void>;
-  /** Handles the event of a commit, by this process or by another. */
+  /** Handles the event of a commit by this or another process. */
   onActivated(event: CommitEvents['market-activated']): void;
   /**
    * Serves the market that the documents name as active. Costs one read if that market is served already.
@@ -70,20 +71,20 @@ const ACTIVE = 'active';
 /** Returns the id of the document that names the shared content of a store. Ids of stores contain no slash. */
 const formatSharedId = (datasetId: string): string => `store/${datasetId}`;
 
-/** Markets that become active while one is fetched. */
+/** Maximum number of markets that may become active while one is fetched. */
 const FOLLOWED_MAX = 20;
 
 export interface SharedActivationsDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly markets: ServedMarkets;
-  /** Receives why a market that another process has activated could not be fetched. */
+  /** Receives the reason why a market that another process has activated could not be fetched. */
   readonly onFailure: (cause: unknown) => void;
 }
 
 /**
- * Creates activations that every process follows: the market is an immutable artifact of its columns, and one document
- * names the active one. A process that cannot read the sources of a store reads the artifact.
+ * Creates activations that every process follows: a market is an immutable artifact of its columns, and a document
+ * names the active market. A process that cannot read the sources of a store reads the artifact.
  */
 export function createSharedActivations(dependencies: SharedActivationsDependencies): Activations {
   const { documents, artifacts, markets, onFailure } = dependencies;
@@ -104,7 +105,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
 
   const active = (reader: Pick<DocumentStore, 'get'>) => findActiveMarket(reader, ACTIVE);
 
-  /** Writes that a content of a store is shared. */
+  /** Writes the document that names the shared content of a store. */
   async function share(tx: DocumentTransaction, served: ServedMarket): Promise<ActiveMarketDocument> {
     const snapshot = snapshots.get(served.identity);
     if (snapshot === undefined) throw new Error('a market was shared that was not prepared');
@@ -144,7 +145,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     if (wanted === undefined) return false;
     if (isServed(wanted)) return true;
     const own = fetching.then(catchUp);
-    fetching = own.catch(() => {}); // Reported to the caller.
+    fetching = own.catch(() => {}); // the error is reported to the caller of `follow`
     return own;
   }
 
@@ -177,7 +178,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     },
     onActivated(event) {
       if (markets.find(event.market) !== undefined) markets.activate(event);
-      // The market may no longer be the active one.
+      // Another market may be active by now.
       follow().catch(onFailure);
     },
     follow,

@@ -16,16 +16,16 @@ import {
   type StoredStore,
 } from '../stored/dataset-documents.js';
 
-/** Current activity of each store, and the operations it excludes. */
+/** Current activity of each store, and checks of the operations that it excludes. */
 export interface DatasetActivity {
-  /** Current activity of a store, undefined if it is idle. */
+  /** Returns the current activity of a store; undefined if the store is idle. */
   of(datasetId: string): Promise<Activity | undefined>;
-  /** Stores that are read outside a job: by a registration, an import or at start. */
+  /** Ids of stores that are read outside a job: by a registration, an import or at the start. */
   readonly reading: Set<string>;
-  /** Marks the store that was served before a restart as one that is read again, until `over` resolves. */
+  /** Marks the store that was served before a restart as being read, until `over` resolves. */
   resumes(datasetId: string, over: Promise<void>): void;
   isServed(datasetId: string): boolean;
-  /** Tests that the generation of a store was abandoned. */
+  /** Returns true if the generation of a store was abandoned. */
   isAbandoned(document: DatasetDocument): Promise<boolean>;
   /** Returns the present state of a store for the API. */
   view(document: DatasetDocument): Promise<DataStore>;
@@ -34,7 +34,8 @@ export interface DatasetActivity {
   /** @throws Refusal STORE_LOADING, STORE_REFRESHING */
   assertIdle(datasetId: string): Promise<void>;
   /**
-   * Only one store is loaded at a time, so that two loads cannot compete to be served. @throws Refusal STORE_LOADING
+   * Ensures that no store is being loaded: two concurrent loads would compete to be served. @throws Refusal
+   * STORE_LOADING
    */
   assertNoneLoads(): Promise<void>;
   /**
@@ -48,11 +49,12 @@ export interface DatasetActivity {
    */
   beginReading(datasetId: string, options: { readonly isLoad: boolean }): Promise<void>;
   /**
+   * Ensures that no store has an id.
    * @param reader the transaction that writes the store; default: the stored documents
    * @throws Refusal STORE_EXISTS
    */
   assertFree(datasetId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
-  /** Runs work with the first free id of a stem and a number, which is reserved meanwhile. */
+  /** Runs work with the first free id of the form stem and number; the id is reserved during the work. */
   withFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T>;
   /** Runs work on a store as the only current load. */
   asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T>;
@@ -66,11 +68,11 @@ export interface DatasetActivityDependencies {
 
 export function createDatasetActivity({ documents, jobs, markets }: DatasetActivityDependencies): DatasetActivity {
   const reading = new Set<string>();
-  /** Ids that were assigned and have no document yet. */
+  /** Ids that have been assigned to stores without documents yet. */
   const reserved = new Set<string>();
-  /** The store of before a restart, while it is read again. */
+  /** Id of the store that was served before a restart, while it is read again. */
   let resumed: string | undefined;
-  /** Admissions of loads follow each other. */
+  /** Tail of the queue of load admissions, which run one after another. */
   let lastAdmission: Promise<unknown> = Promise.resolve();
 
   async function activityOf(datasetId: string): Promise<Activity | undefined> {

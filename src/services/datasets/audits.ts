@@ -17,14 +17,14 @@ import type { ContentSummary } from '#market/process/market-tasks.js';
 export interface DatasetAuditsDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly folders: ManagedFolders;
-  /** Calendars that stored indices are on. */
+  /** Returns the calendars of stored indices. */
   readonly calendarsInUse: () => Promise<UsedCalendars>;
   /**
-   * Returns the panels of a store: the served ones, or panels loaded for this call.
-   * @throws Refusal VALIDATION_FAILED if it is unreadable
+   * Returns the panels of a store: the served panels, or panels loaded for this call.
+   * @throws Refusal VALIDATION_FAILED if the store is unreadable
    */
   readonly panelsOf: (document: DatasetDocument, asker: Asker) => Promise<MarketHandle>;
-  /** Registers a repaired store, and serves it on request. @returns it as in the API */
+  /** Registers a repaired store, and serves it on request. @returns the store in the form of the API */
   readonly register: (made: Repaired, by?: Authorship) => Promise<DataStore>;
 }
 
@@ -36,11 +36,11 @@ export interface Repaired {
   readonly currency: DatasetDocument['currency'];
   readonly folder: string;
   readonly summary: ContentSummary;
-  /** Panels of the store, if it is to be served. */
+  /** Panels of the store, if it will be served. */
   readonly handle: MarketHandle | null;
 }
 
-/** Searches stores for probable errors, and writes repaired stores. */
+/** Audits, which search stores for probable errors and write repaired stores. */
 export interface DatasetAudits {
   audit(document: DatasetDocument, asker: Asker): Promise<DataAudit>;
   /** @throws Refusal VALIDATION_FAILED for warnings that do not exist or have no repair */
@@ -69,7 +69,7 @@ export function createDatasetAudits({
         doubts: structuredClone(doubts) as DataAudit['doubts'],
         total,
         partial_dates: [...partialDateFindings(document), ...holeFindings(document)],
-      }; // read-only lists on the one side
+      }; // The generated type has mutable lists, the view read-only ones.
     },
 
     async repair(document, request, asker, by) {

@@ -13,31 +13,37 @@ export interface ContentCopiesDependencies {
 }
 
 /**
- * Copies of the latest contents of stores whose source others change. A copy keeps a served content available after
- * its source has changed.
+ * Copies of the latest contents of stores with sources that other programs may change. A copy keeps a served content
+ * available after its source has changed.
  */
 export interface ContentCopies {
   /**
    * Copies a content; null if the content exceeds `MAX_COPIED_CONTENT_BYTES`. With a signal, the copy is made in the
    * background, while the process has no other work.
    * @throws Refusal STORAGE_FULL, OVERLOADED
-   * @cost 3 to 10 ms per megabyte of panels in a thread of the heavy lane, in pieces of some tenths of a second; a sixth
-   *   to a half of the panels' bytes on disk, twice that while a copy for a bucket is written; memory for one piece
+   * @cost 3 to 10 ms per megabyte of panels in a thread of the heavy lane, in pieces of some tenths of a second; disk
+   * space of one sixth to one half of the panels' bytes, twice that while a copy for a bucket is written; memory for
+   * one piece
    */
   of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null>;
   /** Copies like `of`; returns null if there is no space, because that must not prevent serving a content. */
   orNone(market: ServedMarket): Promise<DataCopy | null>;
-  /** Writes the change to a later content next to a copy; null if the copy has too many changes or space is short. */
+  /**
+   * Writes the change to a later content next to a copy; null if the copy has too many changes or disk space is short.
+   */
   change(copy: DataCopy | null, forth: HashedBytes | null): Promise<ArtifactRef | null>;
   /**
-   * Restores the content of a store from its copy; undefined if there is no copy or it is unreadable. @cost of a load
+   * Restores the content of a store from its copy; undefined if no copy exists or the copy is unreadable. @cost of a
+   * load
    */
   restored(head: DataHistoryDocument, like: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
 }
 
-/** Changes after which a new copy is due: a quarter of days. */
+/** Number of changes after which a new copy is due: a quarter of a year of days. */
 const CHANGES_DUE = 64;
-/** Number of changes after which a copy that could not be renewed is dropped, because restoring applies each change. */
+/**
+ * Number of changes after which a copy that could not be renewed is dropped, because a restoration applies each change.
+ */
 const CHANGES_MAX = 4 * CHANGES_DUE;
 
 /** Bytes of changes, as a share of the copied content, from which a new copy is due. */
@@ -52,7 +58,7 @@ const PATIENCE_MS = 15_000;
 /** Approximate size of a copy relative to its content. */
 const COPY_SHARE = 0.5;
 
-/** Tests that a new copy is due. */
+/** Returns true if a new copy is due. */
 export function isCopyDue(copy: DataCopy | null): boolean {
   if (copy === null || copy.changes.length >= CHANGES_DUE) return true;
   const bytes = copy.changes.reduce((sum, change) => sum + change.bytes, 0);
@@ -72,12 +78,12 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
           { market: market.handle, from, path },
           signal,
           signal === undefined ? 0 : PATIENCE_MS,
-        ); // Others take their turns between.
+        ); // Other work runs between the pieces.
         from = result.next;
       }
       return { content: await artifacts.writeFile(path), changes: [] };
     } finally {
-      await artifacts.remove([name]).catch(() => {}); // The garbage collector removes it.
+      await artifacts.remove([name]).catch(() => {}); // the garbage collector removes the artifact
     }
   }
 

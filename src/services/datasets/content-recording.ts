@@ -8,15 +8,15 @@ import type { ContentCopies } from './content-copies.js';
 import { historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
 import type { PendingCopies } from './pending-copies.js';
 
-/** Reads a content from its place; undefined if that cannot be read. */
+/** Reads a content from its location; undefined if the location cannot be read. */
 export type ContentReader = () => Promise<ServedMarket | undefined>;
 
 /** Origin of a content. */
 export interface ContentOrigin {
   readonly source: DataSource;
   /**
-   * Kind of the store. Files of imported and synthetic stores belong to the service: nobody else changes them, and no
-   * copy is needed.
+   * Kind of the store. Files of imported and synthetic stores belong to the service: no other program changes them, so
+   * they need no copy.
    */
   readonly kind: DatasetDocument['kind'];
   /** Reads the current content of the store's files if the latest content is not served. */
@@ -37,9 +37,12 @@ interface ContentRecordingDependencies {
 export interface ContentRecording {
   /** Prepares the version that a content adds to the history of its store; null if the history ends with this content. */
   prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
-  /** Copies the latest content of a store that is not served; null if there is none, or a copy exists. */
+  /** Copies the latest content of a store that is not served; null if the store has no content, or a copy exists. */
   preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
-  /** Returns the latest content of a store: the served one, its copy, or its files; undefined if it is lost. */
+  /**
+   * Returns the latest content of a store: the served content, its copy, or the content of its files; undefined if it
+   * is lost.
+   */
   findLastContent(
     head: DataHistoryDocument,
     after: Pick<ServedMarket, 'identity'>,

@@ -8,11 +8,11 @@ import type { ServedMarket } from '#market/serving/markets.js';
 export interface ServedDataset {
   readonly kind: DatasetKind;
   readonly sizeBytes: number | null;
-  /** Its files, labelled by dataset, such as `market` or `market/2024.parquet`. */
+  /** Files of the store, labelled by dataset, such as `market` or `market/2024.parquet`. */
   readonly files: readonly { readonly label: string; readonly bytes: number }[];
 }
 
-/** Four days: a long weekend does not make daily data stale. */
+/** Age in seconds after which daily data is stale: four days, so that a long weekend does not make it stale. */
 const MARKET_STALE_SECONDS = 345_600;
 
 const SOURCES: Record<DatasetKind, string> = {

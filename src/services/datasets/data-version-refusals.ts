@@ -22,7 +22,7 @@ export function versionNotFound(datasetId: string, { version, head, path }: Miss
   });
 }
 
-/** @param kept number of versions that the store keeps; null if all */
+/** @param kept number of versions that the store keeps; null if all versions are kept */
 export function refuseNotKept(
   datasetId: string,
   version: number,

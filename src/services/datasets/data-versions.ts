@@ -31,50 +31,54 @@ export interface DataVersionsDependencies {
 /** Served market with its position in the history of its store. */
 export interface KnownMarket {
   readonly served: ServedMarket;
-  /** Null for a store whose content was served before versions existed. */
+  /** Number of the version; null for a store with a content served before versions existed. */
   readonly version: number | null;
 }
 
 /** Contents of data stores that have been served. */
 export interface DataVersions {
   /**
-   * Prepares the version that a content adds to the history of its store; null if the history ends with this content.
-   * A content that others may change is copied once it is served.
+   * Prepares the version that a content adds to the history of its store; null if the history ends with this content. A
+   * content that other programs may change is copied once it is served.
    * @cost a comparison in a thread, if the latest content is served or readable
    */
   prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
   /**
-   * Copies the latest content of a store whose files are replaced while it is not served; null if no content of the store
-   * was served, or a copy exists.
+   * Copies the latest content of a store whose files are replaced while it is not served; null if no content of the
+   * store was served, or a copy exists.
    */
   preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
-  /** Returns the latest content of the store of a market from its copy; undefined if there is none. @cost of a load */
+  /**
+   * Returns the latest content of the store of a market from its copy; undefined if there is no copy. @cost of a load
+   */
   last(market: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
-  /** Handles the event that a content is served: copies a content whose source others change. */
+  /** Handles the event that a content is served: copies the content if other programs may change its source. */
   onActivated: PendingCopies['onActivated'];
-  /** Sees to the copy of a content that is in use already. */
+  /** Copies a content that is already in use, if required. */
   copyUsed(market: ServedMarket, kind: DatasetDocument['kind']): void;
-  /** Newest first. @throws Refusal STORE_NOT_FOUND */
+  /** Lists versions, newest first. @throws Refusal STORE_NOT_FOUND */
   list(datasetId: string, query: VersionsQuery): Promise<DataVersionList>;
   /**
-   * Returns the served store as known at a time; unchanged if none is requested.
+   * Returns the served store as known at a time, or its present content without a time.
    * @throws Refusal NO_DATA_SOURCE, NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED
    */
   at(asKnownOn: AsKnownOn | undefined): Promise<KnownMarket>;
-  /** Returns the same as `at` for callers that do not need the version. Reads nothing without a date. */
+  /** Returns the market of `at`, for callers that do not need the version. Reads nothing without a date. */
   servedAt(asKnownOn: AsKnownOn | undefined): Promise<ServedMarket>;
   /**
-   * Returns the available contents before one of the served store. The first content of a store counts as known from the
-   * beginning of its history.
-   * @param version of the content; null if its versions are unknown
+   * Returns the available contents before a content of the served store. The first content of a store counts as known
+   * from the beginning of its history.
+   * @param version version of the content; null if its versions are unknown
    * @throws Refusal NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   before(version: number | null): Promise<KnownReferences>;
-  /** A DataDifference as JSON. For the store of the call. @throws Refusal STORE_NOT_FOUND, and as `at` */
+  /**
+   * Computes a DataDifference of the call's store as JSON. @throws Refusal STORE_NOT_FOUND, and the refusals of `at`
+   */
   difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** The version that has a content; null if none has. */
+  /** Returns the version with a content; null if no version has it. */
   versionOf(datasetId: string, contentHash: string): Promise<number | null>;
-  /** Resolves when pending copies are made or abandoned. */
+  /** Resolves when pending copies have been made or abandoned. */
   close(): Promise<void>;
 }
 
@@ -87,7 +91,7 @@ export interface DifferenceQuery {
   readonly from: number;
   readonly to: number;
   readonly limit: number;
-  /** Lists values of appended bars, too. */
+  /** True to list values of appended bars, too. */
   readonly appended: boolean;
 }
 
@@ -195,10 +199,10 @@ function dayKnown({ known_at: knownAt }: DataVersionDocument): Day {
 
 const DAY_MS = 86_400_000;
 
-/** Day before all history. */
+/** Day before the beginning of all histories. */
 const ALWAYS: Day = -(2 ** 31);
 
-/** Returns the version that the payload of a job contains. */
+/** Returns the version as a member of a job's payload. */
 export function versionOf(
   { as_known_on: asked }: { readonly as_known_on?: AsKnownOn | undefined },
   { version }: KnownMarket,

@@ -40,7 +40,7 @@ export async function removeDataset(
   await assertPrecondition(documents, 'store', datasetId, ifMatch);
   if (by?.purges !== true) await assertNothingPublished(documents, datasetId);
   const deleted = { of: 'dataset', ids: [datasetId] } as const;
-  await cancelJobsAbout(jobs, deleted); // Includes jobs submitted since.
+  await cancelJobsAbout(jobs, deleted); // includes jobs that were submitted since the first search
   const forget = async (tx: DocumentTransaction): Promise<number> => {
     await assertPrecondition(tx, 'store', datasetId, ifMatch);
     if (by?.purges !== true) await assertNothingPublished(tx, datasetId);

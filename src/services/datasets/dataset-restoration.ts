@@ -23,14 +23,17 @@ interface DatasetRestorationDependencies {
   readonly closing: AbortSignal;
 }
 
-/** Restores a version of a store: changes the store to it, or creates the store again if its data was not deleted. */
+/**
+ * Restores a version of a store: changes the store to that version, or creates a deleted store again if its data was
+ * not deleted.
+ */
 export async function restoreDataset(
   { documents, create, update, closing }: DatasetRestorationDependencies,
   { version, body }: VersionContent,
   ifMatch: Precondition | undefined,
   by: Authorship,
 ): Promise<{ readonly store: DataStore; readonly etag?: string }> {
-  const declared = body as unknown as DeclaredDataset; // Stored as a version of a store.
+  const declared = body as unknown as DeclaredDataset; // the body was stored as a version of a store
   const { store_id: datasetId, kind, name, source, tables, adjustment, currency, mapping } = declared;
   const kept = declared.versions_kept ?? null;
   if ((await documents.get('store', datasetId)) !== undefined) {
@@ -61,6 +64,6 @@ export async function restoreDataset(
   return { store: await create({ ...request, activate: false }, asker, by) };
 }
 
-/** Tests that a client gave the location of a store's data. */
+/** Returns true if a client provided the location of the store's data. */
 const isPlaced = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'] =>
   kind === 'folder' || kind === 'database';

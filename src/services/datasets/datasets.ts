@@ -51,7 +51,7 @@ export interface DatasetsDependencies {
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
   readonly calendars: Calendars;
-  /** Calendars that stored indices are on. */
+  /** Returns the calendars of stored indices. */
   readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyUsed' | 'close'>;
   readonly secrets: Pick<SecretBox, 'seal'>;
@@ -64,7 +64,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
     readonly after?: string | undefined;
   }): Promise<DataStoreCollection>;
   /**
-   * @returns the store; with the etag of its document while no work on it is in progress.
+   * @returns the store, with the etag of its document while no work on the store is in progress.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
@@ -83,33 +83,33 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
    */
   audit(datasetId: string, asker: Asker): Promise<DataAudit>;
-  /** Returns a new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
+  /** Creates a store with chosen repairs applied. @throws Refusal STORE_EXISTS, and the refusals of `audit` */
   repair(datasetId: string, request: RepairRequest, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /**
    * Called when the jobs have started: removes leftovers of a crash and reads the previously served store in the
    * background.
-   * @param keepsServed true to serve its content from a copy, ignoring changes of its source, if there is a copy
+   * @param keepsServed true to serve the store's content from a copy, if one exists, ignoring changes of its source
    */
   resume(keepsServed?: boolean): Promise<void>;
   /** Called before the first request, so that the previously served store counts as loading, not as absent. */
   announce(): Promise<void>;
-  /** Aborts reads outside a job; resolves when the resumption has settled and the served content is copied. */
+  /** Aborts reads outside jobs; resolves when the resumption has settled and the served content is copied. */
   close(): Promise<void>;
-  /** Metadata of a store in use. */
+  /** Returns the metadata of a store in use. */
   datasetInUse(datasetId: string): Promise<ServedDataset | undefined>;
   /** Returns the served store for `/health`. */
   health(): Promise<Health['store']>;
 }
 
 /**
- * Concurrent requests that read or import a store, each in a separate process. Waiting requests hold bodies of up to 64
- * MiB. One key cannot occupy all slots.
+ * Limits of concurrent requests that read or import a store, each in a separate process. Waiting requests hold bodies
+ * of up to 64 MiB. One key cannot occupy all slots.
  */
 const READERS = { name: 'imports', runningMax: 3, waitingMax: 8, clientRunningMax: 2, clientWaitingMax: 5 };
 
 /**
- * Concurrent uploads of tables, each as large as the maximum body on disk. None waits, because its body would be
- * received first.
+ * Limits of concurrent uploads of tables, each of which may occupy the maximum body size on disk. No upload waits,
+ * because its body would be received first.
  */
 const UPLOADS = { name: 'uploads', runningMax: 3, waitingMax: 0, clientRunningMax: 2, clientWaitingMax: 0 };
 
@@ -199,7 +199,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     },
     async close() {
       closing.abort(new Refusal('DRAINING', 'The service is stopping.'));
-      await resuming.catch(() => {}); // reported to the caller that awaits the resumption
+      await resuming.catch(() => {}); // the failure is reported to the caller that awaits the resumption
       await dependencies.versions.close();
     },
     async datasetInUse(datasetId) {

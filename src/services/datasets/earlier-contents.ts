@@ -28,15 +28,15 @@ interface EarlierContentsDependencies {
   readonly markets: ServedMarkets;
 }
 
-/** Versions of stores, and their contents before the latest. */
+/** Versions of stores, and their contents before the latest content. */
 export interface EarlierContents {
   /** @throws Refusal VERSION_NOT_FOUND, DOCUMENT_UNREADABLE */
   requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument>;
   /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
   knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument>;
-  /** Returns an earlier content, which is kept in memory until others are requested. */
+  /** Returns an earlier content, which stays in memory until other contents are requested. */
   content(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket>;
-  /** Returns the refusal of a content that is no longer kept. */
+  /** Returns the refusal for a content that is no longer stored. */
   refuseLost(datasetId: string, version: number): Promise<Refusal>;
 }
 
@@ -108,7 +108,7 @@ export function createEarlierContents({
   return { requireVersion, knownAt, content, refuseLost };
 }
 
-/** Returns the document of a store; undefined if it cannot be read. @throws Refusal STORE_NOT_FOUND */
+/** Returns the document of a store; undefined if it is unreadable. @throws Refusal STORE_NOT_FOUND */
 export async function requireStore(documents: DocumentStore, datasetId: string): Promise<DatasetDocument | undefined> {
   const stored = await documents.get('store', datasetId);
   if (stored === undefined) throw datasetNotFound(datasetId);

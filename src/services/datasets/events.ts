@@ -15,7 +15,7 @@ export interface DatasetEventsDependencies {
   readonly folders: Pick<ManagedFolders, 'remove'>;
 }
 
-/** Handles events of commits on stores: serves and copies another market, removes a replaced folder. */
+/** Handles the events of commits on stores: serves and copies another market, and removes a replaced folder. */
 export function followDatasetEvents(dependencies: DatasetEventsDependencies): void {
   const { documents, markets, stores, activations, versions, folders } = dependencies;
   documents.subscribe('market-activated', (event) =>
@@ -28,6 +28,6 @@ export function followDatasetEvents(dependencies: DatasetEventsDependencies): vo
   documents.subscribe('store-content', stores.onContent);
   documents.subscribe('store-removed', stores.onRemoved);
   documents.subscribe('folder-replaced', ({ store_id: datasetId, folder }) => {
-    folders.remove(folder, datasetId).catch(() => {}); // The next start removes the rest.
+    folders.remove(folder, datasetId).catch(() => {}); // the next start removes remaining folders
   });
 }

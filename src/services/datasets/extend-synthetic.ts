@@ -14,7 +14,7 @@ import { syntheticSpec } from './synthetic-dataset.js';
 import type { GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
 
-/** Extends a synthetic market by later sessions. */
+/** Creates the function that extends a synthetic market by later sessions. */
 export function createExtension(dependencies: DatasetJobsDependencies) {
   const { markets, activations, loading, folders, files, calendars, calendarsInUse, versions, timestamp } =
     dependencies;
@@ -25,7 +25,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     { store_id: datasetId, until, dry_run: isTrial, fail_on: failOn }: RefreshPayload,
     attempt: Attempt,
   ): Promise<Completion> {
-    const request = document.synthetic!['request'] as GenerateRequest; // written by this engine, and of this generator
+    const request = document.synthetic!['request'] as GenerateRequest; // this engine wrote the request, for the synthetic generator
     const lastDay = until ?? timestamp().slice(0, 10);
     const end = lastDay > document.end! ? lastDay : document.end!;
     const served = markets.served();

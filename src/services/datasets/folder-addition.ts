@@ -13,26 +13,26 @@ import { termsOf, type LoadOptions, type Refused, type SourceTerms } from './sou
 type Accepted = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
 
 export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
-  /** Last stored day. Reading only new files suffices if all their bars are later. */
+  /** Last stored day. If all bars of the new files are later, only the new files are read. */
   readonly lastDay: Day;
-  /** Files that the version to be extended was read from. */
+  /** Files that the present version of the store was read from. */
   readonly known: readonly KnownFile[];
 }
 
-/** Data of a source that is new to a version of its store. */
+/** Data in a source that is not yet in the present version of its store. */
 export interface Addition {
   /** Summary of all files and of the rows that were read. */
   readonly summary: ContentSummary;
   readonly handle: MarketHandle;
   /** True if all bars of the source were read, including those of stored days. */
   readonly isWhole: boolean;
-  /** Tables that were not read because no file of them was added, removed or changed. */
+  /** Tables that were not read because none of their files was added, removed or changed. */
   readonly unchangedTables: readonly TableKind[];
-  /** All files that can be identified. */
+  /** All files that can be identified by their content. */
   readonly files: readonly KnownFile[];
 }
 
-/** Reads the new files of a folder; the whole market if bars of stored days may have changed. */
+/** Reads the new files of a folder, or the whole market if bars of stored days may have changed. */
 export async function readFolderAddition(
   { folders, timestamp }: { readonly folders: FolderReading; readonly timestamp: () => string },
   source: SourceTerms,
@@ -60,7 +60,7 @@ export async function readFolderAddition(
     return {
       kind: 'added' as const,
       summary: { ...read.summary, files: digests, bytes, readWarnings },
-      handle: read.handle!, // it was to be loaded
+      handle: read.handle!, // the read was requested with panels
       isWhole,
       unchangedTables: [...unchangedTables, ...(read.summary.unchangedTables ?? [])],
       files: [...unchanged, ...toKnownFiles(files, read.summary.files, listedAt)],
@@ -77,8 +77,8 @@ export async function readFolderAddition(
     : undefined;
   if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
     return add(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });
-  // Errors are reported for the whole folder, because one file may have a column that another lacks, and two files
-  // the same bar.
+  // Errors are reported for the whole folder, because one file may have a column that another file lacks, and two files
+  // may contain the same bar.
   const isRefused = part?.kind === 'refused';
   const input = isRefused
     ? { files, terms }
@@ -89,11 +89,11 @@ export async function readFolderAddition(
   return add(isRefused ? [] : unread.unchangedTables, unchanged, { isWhole: true, read });
 }
 
-/** Tables derived from the market are as old as the market, regardless of their files. */
+/** Returns the tables derived from the market, which are as old as the market, regardless of their files. */
 const createDerivedTables = ({ mapping }: SourceTerms): readonly TableKind[] =>
   mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
 
-/** Digests in the order of their files. */
+/** Sorts digests in the order of their files. */
 function inOrder(
   files: TableFiles,
   digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[],

@@ -9,11 +9,11 @@ import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
 import { termsOf, type Refused, type SourceTerms } from './source-terms.js';
 
-/** Reading of folders, which may change while they are read. */
+/** Reader of folders, which may change while they are read. */
 export interface FolderReading {
-  /** Lists the files of each table; undefined, with a problem, if there is no folder. */
+  /** Lists the files of each table; undefined, with a problem, if the folder does not exist. */
   list(source: SourceTerms, problems: Problems): Promise<TableFiles | undefined>;
-  /** Reads some files of a folder, which must all exist, without others, when they are read. */
+  /** Reads some files of a folder, all of which must exist when they are read. */
   readFiles(
     source: SourceTerms,
     listed: TableFiles,
@@ -25,7 +25,7 @@ export interface FolderReading {
     source: SourceTerms,
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }>;
-  /** Returns the files of a folder if they have the content that a store was read from; undefined otherwise. */
+  /** Returns the files of a folder if their content is that which a store was read from; undefined otherwise. */
   unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
 }
 
@@ -96,7 +96,7 @@ export function createFolderReading({
       };
       if (listed === undefined || files.length !== known.size || !files.every(isSame)) return undefined;
       const found: FileDigest[] = [];
-      await digestFiles(files, found).catch(() => found.splice(0)); // The reader reports unreadable files.
+      await digestFiles(files, found).catch(() => found.splice(0)); // the reader reports unreadable files
       return found.length === files.length && found.every(isSame) ? toKnownFiles(listed, digests, listedAt) : undefined;
     },
   };
@@ -116,7 +116,10 @@ export async function refuseWhole(
   return { kind: 'refused', findings: problems.findings() };
 }
 
-/** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
+/**
+ * Returns the labels of files that only one of two listings of a folder contains; a folder that can no longer be listed
+ * has no files.
+ */
 function listChangedLabels(before: TableFiles, now: TableFiles | undefined): string[] {
   const labelsOf = (files: TableFiles | undefined) =>
     new Set(TABLE_KINDS.flatMap((table) => files?.[table].map(({ label }) => label) ?? []));

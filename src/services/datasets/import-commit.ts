@@ -29,9 +29,9 @@ interface ImportCommitDependencies {
 }
 
 interface CommitTerms {
-  /** The store that is replaced. */
+  /** Store that the import replaces or appends to. */
   readonly previous?: DatasetDocument | undefined;
-  /** The origin of the content. */
+  /** Origin of the content. */
   readonly source: DataSource;
   readonly by: Authorship | undefined;
 }
@@ -52,7 +52,7 @@ export async function commitImport(
   handle: MarketHandle | null,
   { previous, source, by }: CommitTerms,
 ): Promise<void> {
-  const document = { ...made, ...(await storeFiles.keep(made.location!)) }; // It was written to a folder.
+  const document = { ...made, ...(await storeFiles.keep(made.location!)) }; // an imported store has a folder
   const served = handle === null ? undefined : await prepareServedMarket(handle, document.last_loaded_at!);
   const replaceValue = (): Promise<ServedMarket | undefined> => readReplaced({ loading, closing }, previous);
   const version =
@@ -71,7 +71,7 @@ export async function commitImport(
     else await activateIn(tx, { document, served, activations, version });
   };
   await documents.transaction(write, { by });
-  // The new folder is now the store. If the old one cannot be removed, the next start removes it.
+  // The store now uses the new folder. If the old folder cannot be removed, the next start removes it.
   if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
 }
 
@@ -90,7 +90,7 @@ async function readReplaced(
   }
 }
 
-/** Another process may have imported into the store in the meantime; its rows must not be lost. */
+/** Ensures that no other process has imported into the store in the meantime, because its rows would be lost. */
 export async function assertUnchanged(reader: Pick<DocumentStore, 'get'>, previous: DatasetDocument): Promise<void> {
   const { store_id: datasetId, location } = previous;
   const { document } = await requireDataset(reader, datasetId);

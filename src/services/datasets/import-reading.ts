@@ -10,7 +10,7 @@ import { isFull } from '#market/panels/shared-market.js';
 import type { Asker, Gate } from '../shared/gate.js';
 import { convertFailure } from './refused-data.js';
 
-/** The body of an import. */
+/** Body of an import. */
 export type ImportedBody =
   | { readonly kind: 'json'; readonly bytes: Uint8Array }
   | {
@@ -26,12 +26,12 @@ interface ImportReadingDependencies {
   readonly readers: Gate;
   /** Limits the number of concurrent uploads. */
   readonly uploads: Gate;
-  /** Calendars that stored indices are on. */
+  /** Returns the calendars of stored indices. */
   readonly calendarsInUse: () => Promise<UsedCalendars>;
 }
 
 interface ImportTerms {
-  /** Called when the header is read. */
+  /** Called when the header has been read. */
   readonly onImport: OnImport;
   readonly asker: Asker;
 }
@@ -54,7 +54,7 @@ async function readJson(
   return readers(() => convertFailure('content', runMarketTask('importBody', {}, options)), asker);
 }
 
-/** Writes a table next to the future store and reads it there. */
+/** Writes a table next to the future store and reads the table there. */
 async function readTable(
   { readers, uploads, calendarsInUse }: ImportReadingDependencies,
   { header, dataset, format, bytes }: Extract<ImportedBody, { kind: 'table' }>,
@@ -75,16 +75,16 @@ async function readTable(
   }, asker);
 }
 
-/** A store has no id before its header is read; its panels are loaded under the one it turns out to have. */
+/** Identity under which panels are loaded before the header with the store's id has been read. */
 const UNNAMED = { datasetId: '', adjustment: 'none' } as const;
 
 /**
- * Name of a received table in the folder of its future store: never read as data, and removed with the folder after a
- * crash.
+ * Name of a received table in the folder of its future store. The file is never read as data, and is removed with the
+ * folder after a crash.
  */
 const UPLOADED = '.uploaded';
 
-/** @throws Refusal STORAGE_FULL, STORE_WRITE_FAILED; and what reading the bytes throws */
+/** Writes an upload to a file. @throws Refusal STORAGE_FULL, STORE_WRITE_FAILED, and errors of reading the bytes */
 async function writeUpload(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   try {
     await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
@@ -95,7 +95,7 @@ async function writeUpload(path: string, bytes: AsyncIterable<Uint8Array>): Prom
   }
 }
 
-/** Removes a table, and what an Arrow stream was written as. */
+/** Removes a received table, and the file to which an Arrow stream was converted. */
 async function removeUpload(path: string): Promise<void> {
   await Promise.all([path, `${path}.parquet`].map((file) => rm(file, { force: true })));
 }

@@ -37,18 +37,18 @@ export interface DatasetImportsDependencies {
   readonly uploads: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
-  /** Calendars that stored indices are on. */
+  /** Returns the calendars of stored indices. */
   readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly timestamp: () => string;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
   readonly loading: Pick<DatasetLoading, 'read'>;
 }
 
-/** Stores whose data belongs to the service: imported and repaired ones. */
+/** Imports of stores with data that belongs to the service: imported and repaired stores. */
 export interface DatasetImports {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
-  /** Registers a repaired store, and serves it if it comes with its panels. */
+  /** Registers a repaired store, and serves it if it includes its panels. */
   register(made: Repaired, by?: Authorship): Promise<DataStore>;
 }
 
@@ -72,7 +72,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     try {
       const result = await readImport(dependencies, body, { onImport, asker });
       if (result.kind === 'refused') throw refuseData(placeFindings('content', result.findings));
-      const { header, datasetId, folder } = work!; // answered, or nothing would have been accepted
+      const { header, datasetId, folder } = work!; // `onImport` sets it before data is accepted
       const document = createImportedDataset(datasetId, header, previous, folder, result.summary);
       const handle =
         result.handle === null
@@ -86,7 +86,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       );
     } catch (failure) {
       if (work !== undefined) await folders.discardFailed(work.folder, work.datasetId, failure);
-      // Another import may have removed the files while they were read: their absence is no finding about the data.
+      // Another import may have removed the files while they were read, so their absence is not a finding about the
+      // data.
       if (previous !== undefined && failure instanceof Refusal) await assertUnchanged(documents, previous);
       throw failure;
     } finally {
@@ -122,7 +123,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       source: null,
       tables: {},
       adjustment: header.adjustment,
-      mapping: null, // The store contains the result.
+      mapping: null, // `commitImport` has stored the document
       currency: header.currency ?? (header.on_exists === 'append' ? (previous?.currency ?? null) : null),
       created_at: previous?.created_at ?? at,
       last_refreshed_at: previous === undefined ? null : at,

@@ -19,7 +19,10 @@ export interface DatasetInspectionsDependencies {
   readonly closing: AbortSignal;
 }
 
-/** Inspects data and proposes a mapping. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
+/**
+ * Creates the function that inspects data and proposes a mapping. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED,
+ * OVERLOADED
+ */
 export function createDatasetInspections({ locations, databases, readers, closing }: DatasetInspectionsDependencies) {
   async function inspectData(request: InspectRequest, asker: Asker): Promise<InspectResult> {
     const signal = AbortSignal.any([asker.signal, closing]);
@@ -48,7 +51,7 @@ export function createDatasetInspections({ locations, databases, readers, closin
     mapping,
     answers,
   }: InspectRequest): Promise<Inspected> {
-    if (location === undefined) return { kind: format, content: content! }; // one of the two is there
+    if (location === undefined) return { kind: format, content: content! }; // the schema requires a location or content
     if (location.includes('://')) {
       const resolved = await databases.resolve(location);
       if ('problem' in resolved) throw refusedAt(resolved.problem);

@@ -18,7 +18,7 @@ export interface DatasetJobsDependencies {
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
   readonly calendars: Calendars;
-  /** Calendars that stored indices are on. */
+  /** Returns the calendars of stored indices. */
   readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
   readonly timestamp: () => string;

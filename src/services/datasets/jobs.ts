@@ -20,7 +20,7 @@ export interface DatasetJobs {
   readonly load: JobKind<LoadPayload>;
   readonly generate: JobKind<GeneratePayload>;
   readonly refresh: JobKind<RefreshPayload>;
-  /** Refreshes the served store, named after its route. */
+  /** Refreshes the served store, and is named after its route. */
   readonly sync: JobKind<RefreshPayload>;
 }
 
@@ -34,7 +34,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
       if (loaded.kind === 'refused') throw failRead(loaded.findings, 'location');
       const { summary, served } = loaded;
-      const isGrown = await hasGrown(document, served!); // it was to be served
+      const isGrown = await hasGrown(document, served!); // the read was requested with panels
       const version = await versions.prepare(served!, { source: 'reload', kind: document.kind });
       const counts = version?.rows ?? null;
       const fields = createReloadFields(document, { summary, served: served!, hasGrown: isGrown, counts }, timestamp());
@@ -102,7 +102,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
   };
 }
 
-/** Records why a store could not be read; its document continues to report the earlier content. */
+/** Records the reason why a store could not be read; the document still reports the earlier content. */
 async function noteFailure(documents: DocumentStore, datasetId: string, failure: Refusal): Promise<void> {
   await documents.transaction(
     async (tx) => {

@@ -7,7 +7,7 @@ interface KnownFilesDependencies {
   readonly dataVersions: Pick<DataVersions, 'before'>;
 }
 
-/** Contents known before a version, as files of this process. @throws Refusal NO_DATA_KNOWN */
+/** Returns the contents known before a version, as files of this process. @throws Refusal NO_DATA_KNOWN */
 export async function listKnownFilesBefore(
   { artifacts, dataVersions }: KnownFilesDependencies,
   version: number | null,

@@ -24,7 +24,7 @@ interface ListedQuery {
   readonly before?: number | undefined;
 }
 
-/** Returns versions, newest first; unreadable ones are counted. */
+/** Returns versions, newest first, and counts unreadable versions. */
 export async function listStoredVersions(
   reader: Reader,
   datasetId: string,
@@ -34,7 +34,7 @@ export async function listStoredVersions(
   const skipped: UnreadableCause[] = [];
   const [latest, first] = [head?.latest ?? 0, firstOf(head)];
   for (let version = Math.min(latest, before - 1); version >= first && versions.length < limit; version--) {
-    const result = (await readStoredVersion(reader, datasetId, version)) ?? 'unreadable'; // Numbers have no gap.
+    const result = (await readStoredVersion(reader, datasetId, version)) ?? 'unreadable'; // version numbers have no gap
     if (typeof result === 'string') {
       skipped.push(result);
       continue;

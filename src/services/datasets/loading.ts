@@ -24,18 +24,18 @@ export interface DatasetLoadingDependencies {
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
   readonly files: Pick<StoreFiles, 'here'>;
-  /** Calendars that stored indices are on. */
+  /** Returns the calendars of stored indices. */
   readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly timestamp: () => string;
 }
 
 export interface DatasetLoading {
   /**
-   * Returns the files of a folder with the same content as when a store was read from it; undefined if it differs.
-   * @cost 1 ms a MiB of files of the same names and sizes
+   * Returns the files of a folder if their content is unchanged since a store was read from it; undefined otherwise.
+   * @cost 1 ms per MiB of files with unchanged names and sizes
    */
   unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
-  /** Reads a store from its place. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
+  /** Reads a store from its source. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
   read(source: SourceTerms, options: LoadOptions): Promise<Loaded>;
   /**
    * Reads the additions to a store's source: new files, and tables that may have changed. Reads the whole market if bars of
@@ -110,7 +110,7 @@ export function createDatasetLoading({
   };
 }
 
-/** Fields of a store's document that a load changes. */
+/** Returns the fields of a store's document that a load changes. */
 export function createLoadedFields(summary: ContentSummary, at: string): Partial<DatasetDocument> {
   return {
     last_loaded_at: at,
@@ -127,11 +127,11 @@ export function createLoadedFields(summary: ContentSummary, at: string): Partial
   };
 }
 
-/** Findings as documents hold them. */
+/** Converts findings to the form in which documents store them. */
 export const toStoredFindings = (findings: readonly Finding[]): DatasetDocument['findings'] =>
   findings.map((finding) => ({ ...finding, accepted: finding.accepted == null ? null : [...finding.accepted] }));
 
-/** Returns the failure of a job whose data was refused. @param field of the store that names its location */
+/** Returns the failure of a job with refused data. @param field field of the store that names its location */
 export function failRead(findings: readonly Finding[], field: 'location' | 'source'): Refusal {
   return refuseWithFindings('data store', placeFindings(field, findings), 'STORE_READ_FAILED');
 }

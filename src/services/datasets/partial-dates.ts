@@ -5,12 +5,12 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { DocumentStore } from '#store/port.js';
 import { readDataset } from '../stored/dataset-documents.js';
 
-/** Day of a finding about one date. */
+/** Matches the path of a finding about one date. */
 const DATED = /^market\[(\d{4}-\d{2}-\d{2})\]$/;
 
-/** Findings of the last read on dates that have bars of only some securities of a store, latest first. */
+/** Returns findings of the last read about dates on which only some securities of a store have bars, latest first. */
 export function partialDateFindings({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] {
-  return (findings as DataAudit['partial_dates']).filter(({ code }) => code === 'PARTIAL_DATE'); // Written as such.
+  return (findings as DataAudit['partial_dates']).filter(({ code }) => code === 'PARTIAL_DATE'); // findings with this code are stored in this form
 }
 
 /** Returns true if a finding reports a gap of the whole market before its date. */
@@ -19,12 +19,12 @@ export const isHole = ({ code, path }: Pick<Finding, 'code' | 'path'>): boolean 
 
 /** Returns findings about gaps of the whole market. */
 export const holeFindings = ({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] =>
-  (findings as DataAudit['partial_dates']).filter(isHole); // as above
+  (findings as DataAudit['partial_dates']).filter(isHole); // GAP_LONG findings about dates are stored in the form of PARTIAL_DATE findings
 
-/** The partial dates in the words of health; null if the document of the store cannot be read. */
+/** Function that returns the partial dates in the format of health; null if the document of the store is unreadable. */
 export type PartialDatesOf = (datasetId: string) => Promise<Health['store']['partial_dates']>;
 
-/** Creates a reader that parses the document of a store again only if it changed. */
+/** Creates a reader that parses the document of a store again only after a change. */
 export function createPartialDatesOf(documents: Pick<DocumentStore, 'get'>): PartialDatesOf {
   let seen: { readonly etag: string; readonly dates: Health['store']['partial_dates'] } | undefined;
   return async (datasetId) => {
@@ -38,7 +38,7 @@ export function createPartialDatesOf(documents: Pick<DocumentStore, 'get'>): Par
   };
 }
 
-/** Returns the number of partial dates and the latest of them, newest first. */
+/** Returns the number of partial dates, and the latest of these dates, newest first. */
 export function partialDatesIn(document: DatasetDocument): NonNullable<Health['store']['partial_dates']> {
   const latest: string[] = [];
   let earlier = 0;

@@ -11,30 +11,32 @@ export interface PendingCopiesDependencies {
   readonly artifacts: Pick<ArtifactStore, 'remove'>;
   readonly markets: Pick<ServedMarkets, 'served'>;
   readonly copies: Pick<ContentCopies, 'of'>;
-  /** Called with the reason if a copy cannot be made. It is tried again when its content is next read or served. */
+  /**
+   * Called with the reason if a copy cannot be made. The copy is tried again when its content is next read or served.
+   */
   readonly onFailure: (cause: unknown) => void;
 }
 
-/** Copies of served contents, made in the background, one at a time in a thread. */
+/** Copies of served contents that are made in the background, one at a time in a thread. */
 export interface PendingCopies {
-  /** Announces a content that is about to be served, and whose source others may change. */
+  /** Announces a content that is about to be served, and that other programs may change at its source. */
   expect(contentHash: string): void;
   /** Marks an expected content as served. */
   onActivated(event: CommitEvents['market-activated']): void;
   /** Adds a content that is already served. */
   add(market: ServedMarket): void;
   isPending(contentHash: string): boolean;
-  /** Resolves when pending copies are made; abandons those that take longer than `STOP_MS`. */
+  /** Resolves when pending copies have been made; abandons copies that take longer than `STOP_MS`. */
   close(): Promise<void>;
 }
 
 /** Maximum number of waiting copies. The oldest is dropped until its content is served again. */
 const WAITING_MAX = 4;
 
-/** Maximum number of contents that are about to be served, because loads follow each other. */
+/** Maximum number of expected contents, because several loads may follow each other before one is served. */
 const EXPECTED_MAX = 16;
 
-/** Longest wait of a stop for copies: half the grace period of a container. */
+/** Maximum time that a stop waits for copies: half the grace period of a container. */
 const STOP_MS = 5000;
 
 export function createPendingCopies(dependencies: PendingCopiesDependencies): PendingCopies {
@@ -47,7 +49,7 @@ export function createPendingCopies(dependencies: PendingCopiesDependencies): Pe
 
   function add(market: ServedMarket): void {
     const { datasetId } = market.identity;
-    // Only the latest content of a store is copied.
+    // only the latest content of a store is copied
     const earlier = waiting.findIndex(({ identity }) => identity.datasetId === datasetId);
     if (earlier >= 0) waiting.splice(earlier, 1);
     waiting.push(market);

@@ -7,7 +7,7 @@ import type { DatasetActivity } from './activity.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 
 /**
- * Returns the store that an import replaces or appends to; undefined for a new one.
+ * Returns the store that an import replaces or appends to; undefined for a new store.
  * @throws Refusal STORE_EXISTS, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
  */
 export async function findPrevious(
@@ -39,7 +39,7 @@ export async function findPrevious(
   return document;
 }
 
-/** Returns the refusal for a term that differs from the store to which data is appended. */
+/** Returns the refusal for a term that differs from that of the store to which data is appended. */
 function refusedTerm(term: Pick<Finding, 'path' | 'message' | 'value'>, accepted: string | null): Refusal {
   const finding = { severity: 'error', code: 'NOT_IN_CHOICES', ...term } as const;
   return refuseWithFindings('request', [accepted === null ? finding : { ...finding, accepted: [accepted] }]);

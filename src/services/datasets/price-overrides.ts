@@ -19,7 +19,7 @@ export interface OverrideAuthor {
   readonly origin: Origin | null;
 }
 
-/** Prices that people give in place of those of a source. */
+/** Prices that people enter in place of the prices of a source. */
 export interface PriceOverriding {
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
   list(storeId: string): Promise<PriceOverrides>;
@@ -40,7 +40,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
 
   /**
    * Returns the present close of a store; null if it has none.
-   * @throws Refusal VALIDATION_FAILED for an unknown place
+   * @throws Refusal VALIDATION_FAILED for an unknown security or session
    */
   async function closeAt(storeId: string, place: PricePlace): Promise<number | null> {
     const { market } = await stores.of(storeId);
@@ -98,7 +98,10 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
     });
   }
 
-  /** Starts the refresh that applies a change; a refresh that runs already may have read the store before it. */
+  /**
+   * Starts the refresh that applies a change; a refresh that is already running may have read the store before the
+   * change.
+   */
   async function apply(storeId: string, origin: Origin | null): Promise<string | null> {
     const request = { until: null, full: false, dry_run: false, fail_on: [] };
     try {
@@ -136,7 +139,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
           { by: noted },
         ),
       );
-      // The version of the data that the refresh makes has the reason.
+      // The data version that the refresh creates contains the reason.
       const noting = origin && { ...origin, note: `${requested.summary} ${request.reason}`.slice(0, NOTE_LENGTH_MAX) };
       return { ...(await list(storeId)), job_id: await apply(storeId, noting) };
     },

@@ -8,10 +8,10 @@ import { FORGOTTEN_AT_ONCE, historyOf } from '../stored/data-history.js';
 import { readDataset } from '../stored/dataset-documents.js';
 
 /**
- * Drops contents of a store beyond the number to keep. The data to reconstruct them is removed; their metadata remains.
- * All contents from the oldest one that a stored run or a published close refers to are kept, because each is
- * reconstructed from the next. Up to `FORGOTTEN_AT_ONCE` are dropped, oldest first.
- * @returns true if there are more
+ * Drops contents of a store that exceed the number to keep. The data to reconstruct them is removed; their metadata
+ * remains. All contents from the oldest content that a stored run or a published close refers to are kept, because each
+ * is reconstructed from the next. Up to `FORGOTTEN_AT_ONCE` contents are dropped, oldest first.
+ * @returns true if there are more contents to drop
  * @cost of a read of every stored run and published close, if there is something to drop
  */
 export async function purgeDataVersions(tx: DocumentTransaction, datasetId: string): Promise<boolean> {
@@ -36,11 +36,11 @@ export async function purgeDataVersions(tx: DocumentTransaction, datasetId: stri
 interface Span {
   readonly datasetId: string;
   readonly head: DataHistoryDocument;
-  /** First version that is kept, with all later ones. */
+  /** First version that is kept, with all later versions. */
   readonly before: number;
 }
 
-/** Returns the oldest version that something refers to; if there is none, the first version to keep. */
+/** Returns the oldest version that a document refers to; if there is no such version, the first version to keep. */
 async function readFirstReferred(tx: DocumentTransaction, { datasetId, head, before }: Span): Promise<number> {
   const versions = new Map<string, number>();
   for (let version = before - 1; version >= head.readable_from; version--) {
@@ -55,7 +55,7 @@ async function readFirstReferred(tx: DocumentTransaction, { datasetId, head, bef
     for await (const body of bodiesOf(tx, kind)) {
       const run = readRun(body);
       if (run?.store_id !== datasetId) continue;
-      // Its decisions used every earlier content.
+      // The decisions of such a run used every earlier content.
       if ((run.request as { readonly as_known?: unknown }).as_known !== undefined) return head.readable_from;
       refer(run.store_content_hash);
     }

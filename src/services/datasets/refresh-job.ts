@@ -125,12 +125,12 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   return runRefresh;
 }
 
-/** Number of dates before a refresh on which holes are reported again, because a later delivery may fill them. */
+/** Number of dates before a refresh for which gaps are reported again, because a later delivery may fill them. */
 const RECENT_DATES = 5;
 
 /**
- * Returns the report of a refresh with changes that starts accepted before it, and the partial dates and gaps among the
- * last dates.
+ * Returns the report of a refresh, with changes that starts accepted before it, and with the partial dates and gaps
+ * among the last dates.
  */
 function createReport(
   { report, warnings }: RefreshMarketOutput,
@@ -148,7 +148,7 @@ const recentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] 
     (warning) => (warning.code === 'PARTIAL_DATE' || isHole(warning)) && warning.path >= `market[${formatDay(from)}]`,
   );
 
-/** Returns a market without writable memory after its days, so that the next refresh can claim that memory. */
+/** Returns a market without the writable memory after its last day, so that the next refresh can claim that memory. */
 function removeSpareMemory(handle: MarketHandle): MarketHandle {
   const { taken: _, ...rest } = handle;
   return rest;
@@ -156,7 +156,7 @@ function removeSpareMemory(handle: MarketHandle): MarketHandle {
 
 type FreshData = Omit<Addition, 'kind'>;
 
-/** Returns the number of rows of each dataset after a refresh. Tables that were not read keep their number. */
+/** Returns the number of rows of each dataset after a refresh. Tables that were not read keep their numbers. */
 function rowsAfter(
   { rows }: DatasetDocument,
   { summary, unchangedTables }: FreshData,

@@ -3,7 +3,7 @@ import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { KnownFile } from '#market/sources/known-files.js';
 
-/** Fields of a store's document that follow from its next version. */
+/** Returns the fields of a store's document that follow from its next version. */
 export const createRefreshFields = ({
   handle,
   report,
@@ -15,10 +15,10 @@ export const createRefreshFields = ({
   content_hash: handle.contentHash,
 });
 
-/** Returns true if a file belongs to a table other than the market, so that its bars need not be located again. */
+/** Returns true if a file belongs to a table other than the market, whose rows can be accepted without the bars. */
 export const isNoMarket = ({ dataset: table }: KnownFile): boolean => table !== 'market';
 
-/** Returns files that need not be read again while unchanged. Files with rows that were not accepted are excluded. */
+/** Returns the files that need not be read again until they change. Excludes files with rows that were not accepted. */
 export function filesTaken(
   files: readonly KnownFile[],
   { left_out: left, rejected_total: rejected }: RefreshReport,

@@ -1,10 +1,10 @@
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 
-/** Data that was refused, with every problem of it. */
+/** Returns the refusal of data, with all problems of the data. */
 export const refuseData = (findings: readonly Finding[]): Refusal => refuseWithFindings('data', findings);
 
-/** Returns findings, with those about the whole source placed at the field of the request that names it. */
+/** Returns findings with the path of a request field for those about the whole source. */
 export function placeFindings(field: string, findings: readonly Finding[]): Finding[] {
   return findings.map((finding) =>
     finding.path === '' && finding.code !== 'MORE_FINDINGS' ? { ...finding, path: field } : finding,
@@ -12,8 +12,8 @@ export function placeFindings(field: string, findings: readonly Finding[]): Find
 }
 
 /**
- * Converts the failure of a reading process to a finding, if the response is not a job.
- * @param field of the request, or of the store, that names what was read
+ * Converts the failure of a reader process to a finding, if the response is not a job.
+ * @param field field of the request, or of the store, that names the data
  */
 export async function convertFailure<T>(field: string, work: Promise<T>): Promise<T> {
   try {

@@ -4,8 +4,8 @@ import type { DocumentReader } from '#store/port.js';
 import { listDatasets } from '../stored/dataset-documents.js';
 
 /**
- * Refuses a folder, a market file in it, or database tables that another store reads: two stores of one source would be
- * indistinguishable.
+ * Refuses a folder, a market file in it, or database tables that another store reads, because two stores of one source
+ * would be indistinguishable.
  */
 export async function assertUnregistered(
   { kind, location, tables }: Pick<DatasetDocument, 'kind' | 'location' | 'tables'>,
@@ -37,7 +37,7 @@ function registeredText(
   return `${what} is already registered as the data store ${storeId}${part}.${OTHERWISE}`;
 }
 
-/** The usual intention of registering a source twice. */
+/** Advice for the usual intention of registering a source twice. */
 const OTHERWISE = ' To read it otherwise, change that store (adjustment, mapping) or register a copy.';
 
 /** Returns true if two stores of one folder use different files as their market. */

@@ -43,7 +43,7 @@ export interface DatasetRegistrationDependencies {
   readonly secrets: Pick<SecretBox, 'seal'>;
 }
 
-/** List of stores. Folders and databases are added to it and changed; stores of any kind are removed from it. */
+/** Registry of stores. Clients add and change folders and databases, and remove stores of any kind. */
 export interface DatasetRegistration {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
   create(request: DataStoreCreate, asker: Asker, by?: Authorship): Promise<DataStore>;
@@ -61,7 +61,8 @@ export interface DatasetRegistration {
   remove(datasetId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /**
    * Restores the declarations of a store from one of its versions. A deleted folder or database is read again.
-   * @throws Refusal VERSION_NOT_RESTORABLE if its data was deleted with it; otherwise as `update` and `create`
+   * @throws Refusal VERSION_NOT_RESTORABLE if the data was deleted with the store; otherwise the refusals of `update`
+   * and `create`
    */
   restore(
     version: VersionContent,

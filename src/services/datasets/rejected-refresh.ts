@@ -5,7 +5,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 /** Maximum number of listed findings of a rejected refresh. */
 const LISTED_MAX = 200;
 
-/** Returns data warnings that the document of a store lacks. */
+/** Returns the data warnings that the document of a store does not contain. */
 export function findNewWarnings(
   warnings: readonly Finding[],
   { findings }: Pick<DatasetDocument, 'findings'>,
@@ -17,7 +17,7 @@ export function findNewWarnings(
 const keyOf = ({ code, path }: Pick<Finding, 'code' | 'path'> | { readonly code: string; readonly path: string }) =>
   JSON.stringify([code, path]);
 
-/** @throws Refusal REFRESH_REJECTED where a finding has one of the codes */
+/** Ensures that no finding has one of the given codes. @throws Refusal REFRESH_REJECTED */
 export function assertAccepted(findings: readonly Finding[], failOn: readonly string[]): void {
   const failing = findings.filter(({ code }) => failOn.includes(code));
   if (failing.length === 0) return;

@@ -4,9 +4,9 @@ import type { DocumentStore } from '#store/port.js';
 import { listDatasets } from '../stored/dataset-documents.js';
 
 /**
- * Updates the location of managed stores to the current folder of stores, because the documents of a home that was
+ * Changes the locations of managed stores to the current folder of stores, because the documents of a home that was
  * moved, mounted elsewhere or restored still contain the old path. Called before unreferenced folders are removed.
- * @param folder  the home's folder of managed stores
+ * @param folder the home's folder of managed stores
  */
 export async function relocateDatasets(documents: DocumentStore, folder: string): Promise<void> {
   for (const store of await listDatasets(documents)) {

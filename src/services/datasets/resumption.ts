@@ -24,7 +24,7 @@ export interface DatasetResumptionDependencies {
   readonly documents: DocumentStore;
   readonly activity: DatasetActivity;
   readonly jobs: Pick<Jobs, 'isLive' | 'query'>;
-  /** Calendars that stored indices are on. */
+  /** Returns the calendars of stored indices. */
   readonly calendarsInUse: () => Promise<UsedCalendars>;
   readonly markets: ServedMarkets;
   readonly activations: Activations;
@@ -36,13 +36,13 @@ export interface DatasetResumptionDependencies {
   readonly timestamp: () => string;
 }
 
-/** Work on stores once after a start. */
+/** Work on stores that a start performs once. */
 export interface DatasetResumption {
   /** Announces, before the first request, that the previously served store is loading. */
   announce(): Promise<void>;
   /**
    * Removes leftovers of a crash, and serves the previously served store.
-   * @param keepsServed true to serve its content from a copy, ignoring changes of its source, if there is a copy
+   * @param keepsServed true to serve the store's content from a copy, if one exists, ignoring changes of its source
    */
   resume(keepsServed: boolean): Promise<void>;
 }
@@ -90,7 +90,10 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
-  /** Serves the copy of a store's content; returns false if there is none. @param files from which it was read */
+  /**
+   * Serves the copy of a store's content; returns false if there is no copy. @param files files that the content was
+   * read from
+   */
   async function serveCopy({ kind, ...active }: DatasetDocument, files: ServedMarket['files'] = []): Promise<boolean> {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
     if (isManaged(kind) || contentHash === null) return false;
@@ -102,7 +105,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
 
   /**
    * Serves the content that this build read from an unchanged folder; returns false if the folder must be read again,
-   * also because the content lacks changed prices.
+   * for example because the content lacks changed prices.
    */
   async function serveUnchanged(active: DatasetDocument): Promise<boolean> {
     if ((active.changed_prices ?? []).length > 0) return false;
@@ -112,7 +115,8 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   }
 
   /**
-   * Serves the previously served store. A failure is returned, reported in its status, and retried at the next start.
+   * Serves the previously served store. A failure is returned, reported in the status of the store, and retried at the
+   * next start.
    */
   async function readAgain(active: DatasetDocument): Promise<FailedLoad | undefined> {
     const createFailure = (error: ErrorDetail): FailedLoad => ({ datasetId: active.store_id, error });
@@ -120,11 +124,12 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
       const error = loaded.kind === 'refused' ? failRead(loaded.findings, 'location').toDetail() : null;
-      const taken = loaded.kind === 'refused' ? undefined : await takenOf(active, loaded.summary, loaded.served!); // it was to be served
+      const taken = loaded.kind === 'refused' ? undefined : await takenOf(active, loaded.summary, loaded.served!); // the read was requested with panels
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
         if (taken === undefined) await tx.put('store', active.store_id, { ...document, error });
-        // A store that was activated in the meantime takes precedence: its document replaced this one as `active`.
+        // A store that was activated in the meantime takes precedence: its document has replaced this store's as
+        // `active`.
         else if (document.active && markets.served() === undefined) {
           const { reloaded, version } = taken;
           const fields = createResumedFields(document, reloaded, timestamp());
@@ -162,14 +167,15 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   return { announce, resume };
 }
 
-/** Removes what a crash left: data and folders of stores that no document names. */
+/** Removes data and folders of stores that no document names, which remain after a crash. */
 async function removeLeftovers({ documents, jobs, folders }: DatasetResumptionDependencies): Promise<void> {
   await sweepSharedFolders();
   for (const { store_id, writing } of await listDatasets(documents))
     if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
   await forgetLeftovers(documents);
   const named = await listDatasets(documents);
-  // An unreadable document may refer to a folder that no other refers to, so nothing is removed if there is one.
+  // An unreadable document may contain the only reference to a folder, so nothing is removed if any document is
+  // unreadable.
   if (named.length === (await documents.ids('store')).length)
     await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
 }

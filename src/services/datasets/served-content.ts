@@ -10,7 +10,7 @@ import { prefixMark, type PrefixMark } from '#market/content/prefix.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { toStoredFindings, createLoadedFields } from './loading.js';
 
-/** Codes of findings about a content that differs from the one served before. */
+/** Codes of findings about a content that differs from the previously served content. */
 const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
   'HISTORY_CHANGED',
   'DATES_ADDED',
@@ -30,22 +30,23 @@ export function summariseServed({ market, handle: { digests } }: ServedMarket): 
   return digests === undefined || last === undefined ? {} : { served: prefixMark(market, digests, last) };
 }
 
-/** A content that was read. */
+/** Content that was read again. */
 interface Reloaded {
   readonly summary: ContentSummary;
   readonly served: ServedMarket;
   /** True if the market contains the earlier served content up to its last day. */
   readonly hasGrown: boolean;
-  /** Changed rows relative to the earlier content; null if that is lost or has the same hash. */
+  /** Counts of changed rows relative to the earlier content; null if that content is lost or has the same hash. */
   readonly counts: ChangeCounts | null;
-  /** The rows that the rules of a refresh accepted; absent or null if all rows were accepted unchanged. */
+  /** Counts of the rows that the rules of a refresh accepted; absent or null if all rows were accepted unchanged. */
   readonly report?: RefreshReport | null;
 }
 
 /**
  * Returns true if a market contains the earlier served content unchanged, apart from later days and securities listed
  * on them.
- * @cost a pass over the panels if the securities differ, in turns of the event loop; otherwise that of `summariseServed`
+ * @cost a pass over the panels if the securities differ, in turns of the event loop; otherwise the cost of
+ * `summariseServed`
  */
 export async function hasGrown(
   { served: mark, content_hash: hash }: DatasetDocument,
@@ -58,7 +59,7 @@ export async function hasGrown(
   return isSame(now) || (now.axes !== mark.axes && (await marksWithoutLater(market, mark.day)).some(isSame));
 }
 
-/** The document of a store after it was read again; findings report a change of content. */
+/** Returns the fields of a store's document after the store was read again; findings report a change of content. */
 export function createReloadFields(
   before: DatasetDocument,
   { summary, hasGrown: isGrown, counts }: Reloaded,
@@ -75,8 +76,8 @@ export function createReloadFields(
 }
 
 /**
- * Returns fields like `createReloadFields`, for a start, at which nobody requested changes. Accepted changes are recorded
- * for the next refresh, and findings of earlier changes remain while nothing else has changed.
+ * Returns the fields of `createReloadFields` for a start, at which no person requested changes. Accepted changes are
+ * recorded for the next refresh, and findings of earlier changes remain while nothing else has changed.
  */
 export function createResumedFields(before: DatasetDocument, loaded: Reloaded, at: string): Partial<DatasetDocument> {
   if (loaded.report != null) return createSettledFields(before, { ...loaded, report: loaded.report }, at);
@@ -153,18 +154,18 @@ export function addTaken(report: RefreshReport, taken: TakenAtStart | null): Ref
     findings: sortFindings([
       ...taken.findings.filter((finding) => !isHeldBack(finding) && isNoneOf(report.findings)(finding)),
       ...report.findings,
-    ] as Finding[]), // This engine wrote them.
+    ] as Finding[]), // this engine wrote the findings
   };
 }
 
 /**
- * Returns true for a history that a start rejected. A refresh compares it again, and reports it itself while it
- * differs.
+ * Returns true for the finding that a start rejected the history of a security. A refresh compares the history again,
+ * and reports it itself while it differs.
  */
 const isHeldBack = ({ code, path }: TakenAtStart['findings'][number]): boolean =>
   code === 'HISTORY_CHANGED' && path.startsWith('market.');
 
-/** Tests that a finding is not among others, by its code and path. */
+/** Returns a test that a finding is not among others, by its code and path. */
 const isNoneOf =
   (others: readonly { readonly code: string; readonly path: string }[]) =>
   ({ code, path }: Pick<Finding, 'path'> & { readonly code: string }): boolean =>

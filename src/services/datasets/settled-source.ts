@@ -10,11 +10,11 @@ import { prepareServedMarket } from '#market/serving/served-markets.js';
 import type { DataVersions } from './data-versions.js';
 import { filesTaken } from './refreshed-fields.js';
 
-/** The accepted content of a source. */
+/** Accepted content of a source. */
 export interface SettledSource {
   readonly summary: ContentSummary;
   readonly served: ServedMarket;
-  /** Accepted and discarded rows; null if all rows were accepted unchanged. */
+  /** Counts of accepted and discarded rows; null if all rows were accepted unchanged. */
   readonly report: RefreshReport | null;
 }
 

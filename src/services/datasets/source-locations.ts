@@ -15,8 +15,8 @@ interface SourceLocationsDependencies {
 }
 
 /**
- * Returns the canonical location of a store: the real path of a folder, or the URL of a database with the real path
- * of its file.
+ * Returns the canonical location of a store: the real path of a folder, or the URL of a database with the real path of
+ * a database file.
  */
 export async function resolveLocation(
   { locations, databases, secrets }: SourceLocationsDependencies,

@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 
 /**
  * Returns the locations of a store after a change of its source. If only the password differs, the store is also read
- * from the new location: the earlier password is not kept anywhere.
+ * from the new location, so that the earlier password is not stored anywhere.
  */
 export function placesAfter(
   { location }: DatasetDocument,
@@ -14,7 +14,7 @@ export function placesAfter(
   return isSame ? { location: source, source } : { source };
 }
 
-/** A connection URL with user and database, and no password. */
+/** Returns a connection URL with user and database, but without password. */
 const addressOf = (location: string): string => removePassword(location).replace(/:[^:@/]*@/, '@');
 
 /** Returns true if two locations are equal, ignoring passwords. */
@@ -22,8 +22,8 @@ export const isSamePlace = (a: string | null, b: string | null): boolean =>
   a !== null && b !== null && removePassword(a) === removePassword(b);
 
 /**
- * Creates the source that a version declares. @throws Refusal VERSION_NOT_RESTORABLE where it needs a password, which
- * no version has
+ * Returns the source that a version declares. @throws Refusal VERSION_NOT_RESTORABLE if the source needs a password,
+ * which versions do not contain
  */
 export function openPlace<T extends string | null>(source: T, version: number): T {
   if (source === null || !hidesPassword(removePassword(source))) return source;
@@ -32,7 +32,7 @@ export function openPlace<T extends string | null>(source: T, version: number): 
   throw new Refusal('VERSION_NOT_RESTORABLE', message, { version, source: place });
 }
 
-/** Returns a refused location for its finding; nothing if it may contain a password. */
+/** Returns a refused location as the value of its finding; no value if the location may contain a password. */
 export function repeat(location: string): { readonly value?: string } {
   if (isAbsolute(location)) return { value: location };
   const url = location.includes('://') && URL.canParse(location) ? new URL(location) : undefined;

@@ -3,14 +3,14 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketTerms } from '#market/mapping/mapped-content.js';
 import type { MarketTaskOptions } from '#market/process/market-process.js';
 
-/** Reading modes of a store's source. */
+/** Members of a store that determine how its source is read. */
 export type SourceTerms = Pick<
   DatasetDocument,
   'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency' | 'mapping' | 'kept' | 'price_overrides'
 >;
 
 export interface LoadOptions {
-  /** Load into shared memory, or only read and check. */
+  /** True to load the data into shared memory, false to read and check it only. */
   readonly serve: boolean;
   readonly onProgress?: MarketTaskOptions['onProgress'];
   readonly signal?: AbortSignal;
@@ -21,7 +21,7 @@ export interface Refused {
   readonly findings: readonly Finding[];
 }
 
-/** Terms on which the market of a source is read. */
+/** Returns the terms on which the market of a source is read. */
 export const termsOf = ({ mapping, adjustment, price_overrides: overrides }: SourceTerms): MarketTerms => ({
   mapping,
   adjustment,

@@ -16,13 +16,14 @@ export interface StoreContentsDependencies {
   readonly loading: Pick<DatasetLoading, 'read'>;
   readonly versions: Pick<DataVersions, 'prepare' | 'last' | 'copyUsed'>;
   readonly timestamp: () => string;
-  /** True if nothing may be written. */
+  /** True if the service writes nothing. */
   readonly isReadOnly: boolean;
 }
 
 /**
- * Reads the content that the document of a store describes: shared between processes, from its copy, or from its
- * source. If a source changed in the meantime and was not copied, its current content is used, as for an activation.
+ * Creates a reader of the content that the document of a store describes: shared between processes, from its copy, or
+ * from its source. If a source changed in the meantime and was not copied, its current content is used, as for an
+ * activation.
  * @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, STORE_UNAVAILABLE
  */
 export function createStoreContents({
@@ -43,7 +44,7 @@ export function createStoreContents({
   async function readSource(document: DatasetDocument): Promise<ServedMarket> {
     const loaded = await loading.read(document, { serve: true });
     if (loaded.kind === 'refused') throw refuseData(placeFindings('location', loaded.findings));
-    const served = loaded.served!; // It was to be served.
+    const served = loaded.served!; // the read was requested with panels
     if (isReadOnly) return served;
     const isGrown = await hasGrown(document, served);
     const version = await versions.prepare(served, { source: 'reload', kind: document.kind });
@@ -53,7 +54,7 @@ export function createStoreContents({
     await activations.prepare(served);
     await documents.transaction(async (tx) => {
       const { document: now } = await requireDataset(tx, document.store_id);
-      if (now.active || now.content_hash !== document.content_hash) return; // Another content was served meanwhile.
+      if (now.active || now.content_hash !== document.content_hash) return; // another content was served in the meantime
       const after = { ...now, ...fields, ...findPendingPrices(now, document) };
       await replaceIn(tx, { document: after, served, activations, version });
     });

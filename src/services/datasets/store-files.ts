@@ -8,11 +8,11 @@ import type { ArtifactStore, DocumentTransaction } from '#store/port.js';
 type Kept = Pick<DatasetDocument, 'kept'>;
 type Placed = Pick<DatasetDocument, 'store_id' | 'location' | 'kept'>;
 
-/** Location of the files of managed stores: in a single home, or in shared artifacts. */
+/** Storage of the files of managed stores: in a single home, or in shared artifacts. */
 export interface StoreFiles {
   /**
-   * Keeps the files of a folder that is complete.
-   * @returns the fields of the store's document that describe them
+   * Stores the files of a complete folder.
+   * @returns the fields of the store's document that describe the files
    * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL
    */
   keep(folder: string): Promise<Kept>;
@@ -23,7 +23,7 @@ export interface StoreFiles {
   here<S extends Placed>(store: S): Promise<S>;
 }
 
-/** Files of a single process, whose home contains the folders. */
+/** Storage for a single process, whose home contains the folders. */
 export const localStoreFiles: StoreFiles = {
   keep: async () => ({}),
   here: async (store) => store,
@@ -37,8 +37,8 @@ export interface SharedStoreFilesDependencies {
 }
 
 /**
- * Creates the files of several processes: each file is an artifact that the document refers to, and a folder of a home
- * is a copy.
+ * Creates the storage for several processes: each file is an artifact that the store's document refers to, and a folder
+ * of a home is a copy.
  */
 export function createSharedStoreFiles({ artifacts, folders, root }: SharedStoreFilesDependencies): StoreFiles {
   async function fetch(kept: NonNullable<Kept['kept']>, folder: string): Promise<void> {
@@ -53,7 +53,7 @@ export function createSharedStoreFiles({ artifacts, folders, root }: SharedStore
     async keep(folder) {
       const kept = [];
       for (const name of await readdir(folder)) {
-        if (name.startsWith('.')) continue; // The mark is of one home.
+        if (name.startsWith('.')) continue; // The mark identifies a folder of one home only.
         kept.push({ name, artifact: await artifacts.writeFile(join(folder, name)) });
       }
       return { kept };

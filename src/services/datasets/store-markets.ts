@@ -11,7 +11,7 @@ import { runUnrestricted } from '#store/reach/reach-context.js';
 import { currentReach, outside } from '../operations/access.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 
-/** The markets of all data stores: the active one, and others that are loaded at their first use. */
+/** Markets of all data stores: the active store, and other stores, which are loaded at their first use. */
 export interface StoreMarkets {
   /**
    * Returns the present market of a store.
@@ -19,33 +19,33 @@ export interface StoreMarkets {
    * NOT_SUPPORTED if its source cannot be read
    */
   of(datasetId: string): Promise<ServedMarket>;
-  /** Runs work on the market of a store. Default: the market of the current call. @throws Refusal as `of` */
+  /** Runs work on the market of a store. Default: the market of the current call. @throws Refusal, see `of` */
   within<T>(datasetId: string | null | undefined, work: () => T | Promise<T>): Promise<T>;
-  /** Keeps a content that a store other than the active one has from now on, if it is in this process. */
+  /** Caches the new content of a store that is not active, if the content is in this process. */
   onContent(event: CommitEvents['store-content']): void;
-  /** Releases the content of a store that was removed. */
+  /** Releases the content of a removed store. */
   onRemoved(event: CommitEvents['store-removed']): void;
-  /** Returns the ids of stores in memory in addition to the active one, least recently used first. */
+  /** Returns the ids of the cached stores other than the active store, least recently used first. */
   kept(): readonly string[];
 }
 
 export interface StoreMarketsDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
-  /** The active store. */
+  /** Market of the active store. */
   readonly markets: Pick<ServedMarkets, 'served' | 'awaited' | 'hold' | 'find'>;
   /** Reads the content that the document of a store describes. */
   readonly load: (document: DatasetDocument) => Promise<ServedMarket>;
-  /** Maximum total size of the panels of cached stores. The most recently used one is always kept. */
+  /** Maximum total size of the panels of cached stores. The most recently used store is always kept. */
   readonly keptBytesMax: number;
 }
 
-/** Times that a store may change while it is read. */
+/** Maximum number of reads of a store that changes while it is read. */
 const READS_MAX = 3;
 
 export function createStoreMarkets({ documents, markets, load, keptBytesMax }: StoreMarketsDependencies): StoreMarkets {
   /** Markets by store, least recently used first. */
   const kept = new Map<string, ServedMarket>();
-  /** Released contents that a call may still hold. */
+  /** Released contents that a running call may still use. */
   const released = new Map<string, WeakRef<ServedMarket>>();
   const coming = new Map<string, Promise<ServedMarket>>();
   /** Stores are read one at a time, because each read takes memory and processor time. */
@@ -68,7 +68,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     if (activeId !== undefined) kept.delete(activeId);
     let bytes = [...kept.values()].reduce((sum, { handle }) => sum + bytesOf(handle), 0);
     for (const [id, { handle }] of kept) {
-      if (bytes <= keptBytesMax || kept.size === 1) break; // The one used last stays.
+      if (bytes <= keptBytesMax || kept.size === 1) break; // the most recently used store stays
       bytes -= bytesOf(handle);
       release(id);
     }
@@ -106,7 +106,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     const begun = coming.get(datasetId);
     if (begun !== undefined) return begun;
     const own = last.then(() => read(datasetId)).finally(() => coming.delete(datasetId));
-    last = own.catch(() => {}); // Reported to those who wait for it.
+    last = own.catch(() => {}); // the failure is reported to the callers that wait for the read
     coming.set(datasetId, own);
     return own;
   }
@@ -121,7 +121,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
       const known = findServedContent(await requireStored(datasetId));
       const market = known ?? (await reading(datasetId));
       keep(market);
-      // A read that another call began may be of the content before this call.
+      // A read that another call began may return the content before this call.
       if (known !== undefined || attempt > READS_MAX) return market;
     }
   }

@@ -33,7 +33,7 @@ export interface DatasetSubmissionsDependencies {
   readonly timestamp: () => string;
 }
 
-/** Memory of reading a store in addition to its panels: the reader and its buffers. */
+/** Memory in bytes for reading a store, in addition to its panels: the reader process and its buffers. */
 const READER_BYTES = 512 << 20;
 
 /** Operations on stores that run as jobs. */
@@ -47,7 +47,7 @@ export interface DatasetSubmissions {
    *   STORE_REFRESHING
    */
   refresh(datasetId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
-  /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and as `refresh` */
+  /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and the refusals of `refresh` */
   sync(request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
@@ -97,7 +97,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     });
   }
 
-  /** Requests for synthetic data that are being queued, by request. */
+  /** Requests for synthetic data that are being queued, by their content. */
   const coming = new Map<string, Promise<JobStatus>>();
 
   async function generate(
@@ -150,7 +150,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
       message: 'waiting to be generated',
       origin,
     });
-    // The job may have ended already. Its own outcome is then stored.
+    // The job may already have ended; its outcome is then stored.
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if ((await tx.get('store', datasetId)) === undefined && (await isLiveIn(tx, `generate:${datasetId}`)))
         await tx.put('store', datasetId, writingDataset(payload));
@@ -184,7 +184,10 @@ async function liveGeneration(
   return undefined;
 }
 
-/** @throws Refusal NOTHING_TO_REFRESH, and as `assertGeneratable` */
+/**
+ * Refuses a refresh of a store without a source or sessions to add. @throws Refusal NOTHING_TO_REFRESH, and the
+ * refusals of `assertGeneratable`
+ */
 function assertRefreshable(
   document: DatasetDocument,
   { until }: RefreshRequest,
@@ -193,7 +196,7 @@ function assertRefreshable(
   if (!isRefreshable(document))
     throw new Refusal('NOTHING_TO_REFRESH', `The data store ${document.store_id} ${whyNothing(document)}.`);
   if (document.kind !== 'synthetic' || until === null || until <= document.end!) return;
-  const request = document.synthetic!['request'] as GenerateRequest; // written by this engine, and of this generator
+  const request = document.synthetic!['request'] as GenerateRequest; // this engine wrote the request, for the synthetic generator
   assertGeneratable({ ...request, end: until }, calendars, 'until');
 }
 
@@ -203,7 +206,7 @@ interface GenerationTerms {
   readonly by: Authorship | undefined;
 }
 
-/** Reasons for a store to have no source to refresh from. */
+/** Returns the reason why a store has no source to refresh from. */
 function whyNothing({ kind, synthetic }: DatasetDocument): string {
   switch (kind) {
     case 'imported':
@@ -221,8 +224,8 @@ function formatLastYearEnd(timestamp: string): string {
 }
 
 /**
- * @param field of the request that states where the market ends.
- * @throws Refusal VALIDATION_FAILED, INVALID_RANGE if no market can be generated
+ * Refuses a request for which no market can be generated. @param field field of the request with the end of the market
+ * @throws Refusal VALIDATION_FAILED, INVALID_RANGE
  */
 function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {
   const refuse = (finding: Omit<Finding, 'severity'>) =>

@@ -51,7 +51,7 @@ export async function forgetUnwritten(documents: DocumentStore, datasetId: strin
   );
 }
 
-/** Input of the generator: the request with the sessions of its calendar. */
+/** Returns the input of the generator: the request with the sessions of its calendar. */
 export function syntheticSpec(request: GenerateRequest, calendars: Calendars): SyntheticSpec {
   const calendar = calendars.get(request.calendar);
   if (calendar === undefined) throw new Refusal('CALENDAR_NOT_COVERED', `There is no calendar ${request.calendar}.`);

@@ -21,13 +21,16 @@ export interface Watchlists {
   list(query: PageQuery): Promise<WatchlistCollection>;
   /** @throws Refusal WATCHLIST_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredWatchlist>;
-  /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
+  /** Creates or replaces a watchlist. @throws Refusal PRECONDITION_FAILED */
   put(id: string, body: WatchlistUpsert, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredWatchlist>;
   /** @throws Refusal WATCHLIST_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
-/** Lists of securities that a person follows. They are separate documents and outlive the store they were created on. */
+/**
+ * Creates the service of watchlists: lists of securities that a person follows. They are separate documents and outlive
+ * the store that was served at their creation.
+ */
 export function createWatchlists({ documents, markets }: WatchlistsDependencies): Watchlists {
   const family = openStoredFamily(documents, {
     kind: 'watchlist',
@@ -60,7 +63,7 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
       return { watchlists, ...skipped };
     },
     async put(id, { name, description, identifiers }, ifMatch, by) {
-      markets.current(); // refuses before anything is written
+      markets.current(); // throws before anything is written
       const document: WatchlistDocument = { name, description, identifiers: [...new Set(identifiers)] };
       await family.put(id, document, ifMatch, by);
       return get(id);

@@ -20,13 +20,13 @@ export interface StoredClient {
   readonly client: ClientDocument & {
     readonly client_id: string;
     readonly updated_at: string;
-    /** Targets whose secret is stored. */
+    /** Names of the targets with a stored secret. */
     readonly secrets: string[];
   };
   readonly etag: string;
 }
 
-/** A client as deliveries read it. */
+/** Client in the form that deliveries read. */
 export interface ReadClient {
   readonly id: string;
   readonly document: ClientDocument;
@@ -37,7 +37,7 @@ export interface ReadClient {
 
 export interface ClientReader {
   ids(): Promise<readonly string[]>;
-  /** Returns undefined if the client was deleted or is unreadable. */
+  /** Returns a client; undefined if it was deleted or is unreadable. */
   find(id: string): Promise<ReadClient | undefined>;
 }
 
@@ -48,7 +48,7 @@ export interface Clients extends ClientReader {
   /** @throws Refusal CLIENT_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredClient>;
   /**
-   * Writes a client. A target without a secret keeps the stored one, if its address is the same. @throws Refusal
+   * Writes a client. A target without a secret keeps its stored secret if its address is unchanged. @throws Refusal
    * VALIDATION_FAILED, PRECONDITION_FAILED
    */
   put(id: string, body: ClientBody, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredClient>;
@@ -82,7 +82,10 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
     return { client: { client_id: id, ...document, updated_at: updatedAt, secrets: stored }, etag };
   }
 
-  /** Returns the secrets to store with a client: secrets in the request, and stored ones whose address is the same. */
+  /**
+   * Returns the secrets to store with a client: the secrets in the request, and stored secrets of targets with an
+   * unchanged address.
+   */
   function listNextSecrets(body: ClientBody, kept: Secrets): Secrets {
     return Object.fromEntries(
       body.targets.flatMap((target) => {
@@ -146,7 +149,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       return get(id);
     },
     async remove(id, ifMatch, by) {
-      await family.get(id).catch(() => {}); // an unreadable one can be deleted
+      await family.get(id).catch(() => {}); // an unreadable client can be deleted
       await documents.transaction(async (tx) => void (await tx.delete('client-secrets', id)));
       await family.remove(id, ifMatch, by);
     },
@@ -178,15 +181,16 @@ async function secretsIn(reader: Pick<DocumentReader, 'get'>, id: string): Promi
 }
 
 /**
- * Returns the stored secret of a target. A secret of another address is not used, so that it is never sent elsewhere.
+ * Returns the stored secret of a target. A secret that was stored for another address is not used, so that it is never
+ * sent elsewhere.
  */
 const keptOf = (kept: Secrets, target: Target): Secrets[string] | undefined =>
   kept[target.name]?.owner === findSecretOwner(target) ? kept[target.name] : undefined;
 
-/** Tables of files: those of exports, and rendered reports. */
+/** Tables that files may contain: those of exports, and rendered reports. */
 const TABLES: readonly string[] = [...EXPORT_NAMES, 'report'];
 
-/** Returns the tables that no file has, by their place. */
+/** Returns the tables that no file contains, with their paths. */
 function unknownTables({ entitlements, targets }: ClientBody): readonly (readonly [string, string])[] {
   const unknown = (tables: readonly string[] | null, path: string): [string, string][] =>
     (tables ?? []).flatMap((table, k) => (TABLES.includes(table) ? [] : [[`${path}.tables[${k}]`, table]]));
@@ -196,7 +200,7 @@ function unknownTables({ entitlements, targets }: ClientBody): readonly (readonl
   ];
 }
 
-/** Limits a key with prefixes to its own indices, by name. @throws Refusal FORBIDDEN_ID */
+/** Limits a key with prefixes to indices with these prefixes, which it must name. @throws Refusal FORBIDDEN_ID */
 function assertOwn({ entitlements }: ClientBody): void {
   const reach = findCurrentReach();
   if (reach === undefined) return;

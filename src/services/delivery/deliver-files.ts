@@ -14,7 +14,7 @@ import { mediaOf } from './media-of.js';
 import { DeliveryFault, type OutgoingFile, type SendJob, type Sender } from './sender.js';
 import type { Senders } from './senders.js';
 
-/** File that a day wrote. */
+/** File that a day of a schedule wrote. */
 export interface DayFile {
   readonly name: string;
   readonly indexId: string;
@@ -40,21 +40,21 @@ export interface DeliveryTerms {
 
 export interface DeliveryCounts {
   readonly delivered: number;
-  /** Number of files to be attempted again in the next round. */
+  /** Number of files to attempt again in the next round. */
   readonly waiting: number;
   readonly failed: number;
-  /** Reason why another file was not delivered. */
+  /** Reason why a file was not delivered; null if all files were. */
   readonly reason: string | null;
 }
 
-/** Delivers the files of a day that a client may receive to one of its targets. */
+/** Function that delivers those files of a day that a client may receive, to one of its targets. */
 export type DeliverFiles = (terms: DeliveryTerms) => Promise<DeliveryCounts>;
 
 export interface DeliverDependencies {
   readonly senders: Senders;
   readonly places: Pick<DeliveryPlaces, 'problemOf'>;
   readonly artifacts: Pick<ArtifactStore, 'read'>;
-  /** Pause before another attempt of a round, in ms. */
+  /** Pause in ms between two attempts of a round. */
   readonly pauseMs?: number;
 }
 
@@ -120,13 +120,13 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
         if (isUncertain)
           record.log(timestamp(), target.name, path, 'An earlier attempt has no result: it is repeated.');
         change(path, { state: 'sending', attempts: attempts + 1 });
-        // A stored file is found at its target after a crash; a message is not.
+        // A stored file is found at its target after a crash, but a sent message is not.
         if (!('path' in target)) await record.flush();
       },
       async delivered({ path }, message) {
         change(path, { state: 'delivered', delivered_at: timestamp(), code: null, message });
         record.log(timestamp(), target.name, path, message);
-        void record.flush().catch(() => {}); // the flush at the end reports it
+        void record.flush().catch(() => {}); // the flush at the end reports the failure
       },
       async failed({ path }, fault) {
         mayHelp ||= !fault.isFinal;
@@ -138,7 +138,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
     try {
       const problem = places.problemOf(target);
       if (problem !== undefined) throw new DeliveryFault(problem, { isFinal: true });
-      // The sender belongs to the type of the target. TypeScript does not infer this through the union.
+      // The sender matches the type of the target; TypeScript does not infer this through the union.
       await (senders[target.type] as Sender<never>)({ ...job, secret: secretOf(client, target) } as never);
     } catch (thrown) {
       if (signal.aborted || !(thrown instanceof DeliveryFault)) throw thrown;
@@ -152,7 +152,10 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
 
 const isOpen = (state: DeliveredFile['state']): boolean => state === 'waiting' || state === 'sending';
 
-/** Every fault is retried in the next round, because it may have been fixed by then. */
+/**
+ * Returns the state of a file after a fault. Each fault is retried in the next round, because its cause may have been
+ * fixed by then.
+ */
 const failureOf = (fault: DeliveryFault) =>
   ({ state: 'waiting', code: fault.code, message: fault.message }) satisfies Partial<DeliveredFile>;
 
@@ -175,7 +178,7 @@ function secretOf(client: ReadClient, target: Target): string | undefined {
   }
 }
 
-/** Enters the files of a target into the record. @returns each by its path at the target */
+/** Enters the files of a target into the record. @returns the files by their path at the target */
 function plan({
   client,
   target,

@@ -11,28 +11,28 @@ import { DeliveryFault } from './sender.js';
 export type BucketService = Pick<S3Access, 'endpoint' | 'region' | 'keys'>;
 
 export interface DeliveryPlacesOptions {
-  /** Folders that files may go to. */
+  /** Folders that may receive files. */
   readonly roots: readonly string[];
-  /** `host` for the port of the scheme, or `host:port`. */
+  /** Permitted hosts: `host` for the port of the scheme, or `host:port`. */
   readonly hosts: readonly string[];
-  /** `s3://bucket` or `s3://bucket/prefix`, written with the keys of the service. */
+  /** Permitted buckets: `s3://bucket` or `s3://bucket/prefix`, written with the keys of the service. */
   readonly buckets: readonly string[];
   readonly callbacks: Pick<CallbackPlaces, 'problemOf'>;
   /** True if a mail server is configured. */
   readonly hasMail: boolean;
   /** Domains that may receive mail. */
   readonly mailDomains: readonly string[];
-  /** The object store of the service's settings, or AWS in a region. */
+  /** Returns the object store in the service's settings, or AWS in a region. */
   readonly bucketService: (region: string | null) => BucketService;
 }
 
 /** Destinations to which the operator permits deliveries. */
 export interface DeliveryPlaces {
-  /** Returns the reason why deliveries to a target are not permitted; undefined if they are. */
+  /** Returns the reason why deliveries to a target are not permitted; undefined if they are permitted. */
   problemOf(target: Target): string | undefined;
-  /** Access to the bucket of a target. @param secret of the key of the client */
+  /** Returns the access to the bucket of a target. @param secret secret of the client's key */
   accessOf(target: TargetOf<'bucket'>, secret: string | undefined): S3Access;
-  /** Checks that a folder, links followed, is in one that the operator allows. @throws DeliveryFault */
+  /** Ensures that a folder, after links are followed, is in a folder that the operator allows. @throws DeliveryFault */
   assertFolder(path: string): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function createDeliveryPlaces(options: DeliveryPlacesOptions): DeliveryPl
   function hostProblem(text: string): string | undefined {
     const url = new URL(text);
     const host = url.hostname.replaceAll(/^\[|\]$/g, '').toLowerCase();
-    const usual = PORTS[url.protocol]!; // schemes of targets
+    const usual = PORTS[url.protocol]!; // targets have only these schemes
     const port = url.port === '' ? usual : Number(url.port);
     const isAllowed = hosts.some((each) => {
       const allowed = hostPortOf(each, usual);

@@ -5,10 +5,10 @@ import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
-/** Files of clients by day of a schedule: the log of deliveries. */
+/** Log of deliveries: the files of clients by day of a schedule. */
 export interface DeliveryRecords {
   get(place: RecordPlace): Promise<DeliveryRecord | undefined>;
-  /** Newest first. */
+  /** Lists records, newest first. */
   list(clientId: string, query: RecordQuery): Promise<readonly DeliveryRecord[]>;
   keeper(place: RecordPlace, version: number | null): Promise<RecordKeeper>;
 }
@@ -25,7 +25,7 @@ export interface RecordQuery {
   readonly limit: number;
 }
 
-/** Record while files are delivered: changed in memory, and written as often as the disk permits. */
+/** Record while files are delivered: changes are made in memory, and written as often as the disk permits. */
 export interface RecordKeeper {
   file(target: string, path: string): DeliveredFile | undefined;
   files(target: string): readonly DeliveredFile[];
@@ -69,7 +69,7 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
     },
   };
 
-  /** Schedules of which days may have delivered to a client. */
+  /** Returns the ids of the schedules with days that may have delivered to a client. */
   async function schedulesOf(clientId: string): Promise<readonly string[]> {
     const stored = await documents.ids('schedule');
     const numbers = await Promise.all(stored.map((id) => documents.lastNumber('file-delivery', `${clientId}/${id}`)));

@@ -1,7 +1,7 @@
 import type { TargetOf, TargetType } from '#domain/delivery/target-catalogue.js';
 import type { ErrorCode } from '#domain/refusals/refusal.js';
 
-/** A file for a target. */
+/** File for a target. */
 export interface OutgoingFile {
   /** Path at the target: folders and a name. */
   readonly path: string;
@@ -30,8 +30,8 @@ export interface SendJob<T> {
 }
 
 /**
- * Sends files to a kind of target, and reports each result. A file that exists there with the same content is not sent
- * again.
+ * Sends files to a kind of target, and reports each result. A file that the target already contains with the same
+ * content is not sent again.
  * @throws DeliveryFault if the target cannot be used: every file without a result has failed
  */
 export type Sender<T extends TargetType> = (job: SendJob<TargetOf<T>>) => Promise<void>;
@@ -56,11 +56,11 @@ export class DeliveryFault extends Error {
 export const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 export const folderIn = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
-/** Returns a name under which no reader looks for the file while it is written. */
+/** Returns a temporary name for a file that is being written, which readers do not look for. */
 export const partName = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
   `.${nameIn(path)}.${sha256.slice(0, 12)}.part`;
 
-/** Content of the file NAME.sha256, as `sha256sum --check` reads it. */
+/** Returns the content of the file NAME.sha256, in the format that `sha256sum --check` reads. */
 export const checksumOf = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
   `${sha256}  ${nameIn(path)}\n`;
 
@@ -68,7 +68,7 @@ export const SENT = 'Delivered.';
 export const REPLACED = 'Delivered in place of another version.';
 export const PRESENT = 'The same file was there already.';
 
-/** Delivers each file in turn. An error of one does not stop the others. */
+/** Delivers the files one after another. An error of one file does not stop the others. */
 export async function sendEachFile<T>(
   { files, signal, delivered, failed }: SendJob<T>,
   send: (file: OutgoingFile) => Promise<string>,

@@ -1,4 +1,4 @@
-/** The part of ssh2 that the service uses. @source README.md and SFTP.md, 1.17.0 */
+/** Part of ssh2 that the service uses. @source README.md and SFTP.md, 1.17.0 */
 declare module 'ssh2' {
   import type { EventEmitter } from 'node:events';
 

@@ -6,8 +6,8 @@ import type { RunViews } from '../runs/run-views.js';
 import type { AnnouncedDividends } from './futures-dividends.js';
 
 /**
- * Returns future dividends of an index whose level excludes them, from its latest run.
- * @param terms of the view of dividend points
+ * Returns a function that lists the future dividends of an index whose level excludes them, from its latest run.
+ * @param terms terms of the dividend points view
  */
 export function listAnnouncedDividends(
   views: Pick<RunViews, 'show'>,
@@ -20,7 +20,7 @@ export function listAnnouncedDividends(
     );
     const { variant, withholding_tax, as_of, announced } = JSON.parse(
       new TextDecoder().decode(bytes),
-    ) as DividendPointsView; // The view wrote it.
+    ) as DividendPointsView; // the view wrote this JSON
     const isNet = variant === 'net' && withholding_tax !== 0;
     if (variant !== 'price' && !isNet)
       throw refuseWithFindings('request', [
@@ -37,7 +37,7 @@ export function listAnnouncedDividends(
       asOf: parseValidDay(as_of),
       dividends: announced.dividends.map(({ ex_date, points, net_points }) => ({
         exDay: parseValidDay(ex_date),
-        points: isNet ? points - net_points : points, // The withheld part.
+        points: isNet ? points - net_points : points, // withheld tax
       })),
     };
   };

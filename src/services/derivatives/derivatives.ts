@@ -35,7 +35,7 @@ import {
   type Life,
 } from './futures-dividends.js';
 
-/** Index levels in points of the latest stored run: of the derived book on a derived index. */
+/** Index levels of the latest stored run in points; for a derived index, levels of the derived book. */
 export interface IndexLevels {
   /** MIC of the calendar of the run. */
   readonly calendar: string;
@@ -44,9 +44,12 @@ export interface IndexLevels {
 }
 
 export interface DerivativesDependencies {
-  /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE, VARIANT_NOT_AVAILABLE, and of an index that reinvests them */
+  /**
+   * Returns the announced dividends of an index. @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE, VARIANT_NOT_AVAILABLE,
+   * and the refusal of an index that reinvests dividends
+   */
   readonly announcedDividends: (indexId: string) => Promise<AnnouncedDividends>;
-  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND */
+  /** Returns the levels of an index. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND */
   readonly levelsOf: (indexId: string) => Promise<IndexLevels>;
   readonly calendars: Pick<Calendars, 'get'>;
 }
@@ -81,7 +84,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     return { spot: request.spot!, asOf: parseValidDay(request.as_of!), levels: undefined };
   }
 
-  /** Discrete dividends up to the last expiry. */
+  /** Returns the discrete dividends up to the last expiry. */
   async function dividendsOf(terms: DividendTerms, life: Life): Promise<readonly PointDividend[]> {
     const given = dividendsGiven(terms, life);
     return isAnnounced(terms) ? selectAnnouncedUntil(await announcedDividends(terms.index_id), life) : given;
@@ -135,7 +138,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
       const ends = [countDaysTo(front, asOf, 'front_expiry'), countDaysTo(back, asOf, 'back_expiry')];
       const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: ends[1]! });
       const { points } = computeTermStructure({ spot, days: ends, rates, dividends });
-      const [near, far] = points.map(({ forward }) => forward) as [Forward, Forward]; // One for each expiry.
+      const [near, far] = points.map(({ forward }) => forward) as [Forward, Forward]; // one forward per expiry
       for (const forward of [near, far]) assertPositive(forward, spot);
       return assertFinite({
         index_id: indexId,
@@ -297,7 +300,7 @@ function sourceFindings({
   return [];
 }
 
-/** Cash dividends may be worth more than the asset that pays them; a yield may not. */
+/** Ensures that a fair value is positive, because cash dividends may exceed the spot price; a yield cannot. */
 function assertPositive({ fairValue, delta }: Forward, spot: number): void {
   if (!(fairValue <= 0 && delta > 0)) return;
   throw new Refusal(
@@ -306,7 +309,10 @@ function assertPositive({ fairValue, delta }: Forward, spot: number): void {
   );
 }
 
-/** Returns an answer without numbers that are not finite. @throws Refusal NUMERIC_FAILURE naming the first one */
+/**
+ * Returns a response in which all numbers are finite. @throws Refusal NUMERIC_FAILURE that names the first non-finite
+ * number
+ */
 function assertFinite<T>(answer: T): T {
   const [first] = checkFinite(answer);
   if (first === undefined) return answer;

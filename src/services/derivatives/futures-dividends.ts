@@ -4,16 +4,16 @@ import type { PointDividend } from '#domain/derivatives/forward.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
-/** Dividends of an index that are announced on the last date of its latest run. */
+/** Announced dividends of an index on the last date of its latest run. */
 export interface AnnouncedDividends {
   readonly asOf: Day;
   readonly dividends: readonly { readonly exDay: Day; readonly points: number }[];
 }
 
-/** The parameters of dividends in a request for futures. */
+/** Parameters of dividends in a request for futures. */
 export type DividendTerms = Pick<FuturesPriceRequest, 'index_id' | 'dividends' | 'dividend_yield' | 'dividend_source'>;
 
-/** Returns the terms of a curve, whose dividends are query parameters. */
+/** Returns the dividend terms of a curve from its query parameters. */
 export function curveTerms(
   indexId: string,
   query: Pick<RollQuery, 'dividends' | 'dividend_yield' | 'dividend_source'>,
@@ -34,7 +34,7 @@ export interface Life {
 
 /**
  * Returns the dividends in a request, if any.
- * @throws Refusal VALIDATION_FAILED if they contradict each other or are outside the life of the future
+ * @throws Refusal VALIDATION_FAILED if the dividends contradict each other or are outside the life of the future
  */
 export function dividendsGiven(request: DividendTerms, { asOf, days }: Life): PointDividend[] {
   const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: parseValidDay(ex_date) - asOf, amount }));
@@ -85,7 +85,7 @@ export function isAnnounced(request: DividendTerms): request is DividendTerms & 
 
 /**
  * Returns announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED if the valuation day
- * differs from theirs
+ * differs from that of the dividends
  */
 export function selectAnnouncedUntil(announced: AnnouncedDividends, { asOf, days }: Life): PointDividend[] {
   if (announced.asOf !== asOf)

@@ -27,11 +27,12 @@ export interface ClosureEffectsDependencies {
   readonly now: () => number;
 }
 
-/** Indices compared in a turn of the event loop: some 10 ms. */
+/** Number of indices compared in a turn of the event loop, about 10 ms. */
 const INDICES_PER_TURN = 32;
 
 /**
- * Creates a comparison of two states of one calendar. @cost reads every index and the plan of its run, and logs if past sessions change
+ * Creates a comparison of two states of one calendar. @cost reads every index and the plan of its run, and published
+ * logs if past sessions change
  */
 export function createClosureEffects({ documents, calendars, schedulesOn, states, now }: ClosureEffectsDependencies) {
   const addCalendar = (calendar: ExchangeCalendar): Calendars => ({
@@ -39,7 +40,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     get: (code) => (code === calendar.code ? calendar : calendars.get(code)),
   });
 
-  /** Returns effective dates with their announcements, as text; none if an underlying index was deleted. */
+  /** Returns effective dates with their announcements as text; an empty set if an underlying index was deleted. */
   async function datesOn(scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>, document: IndexDocument) {
     try {
       const dates = listIndexDates(await scheduleOf(document));
@@ -65,7 +66,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     return { found, last };
   }
 
-  /** Returns the reasons for which the latest run of an index becomes stale; none if it has no run. */
+  /** Returns the reasons why the latest run of an index becomes stale; empty if the index has no run. */
   async function staleReasons(indexId: string, recorded: RecordedClosures): Promise<string[]> {
     const stored = await documents.get('run', indexId);
     const run = stored && readStored(stored, readRun);
@@ -141,7 +142,7 @@ interface ChangedSessions {
   readonly removed: readonly string[];
 }
 
-/** Returns dates of one set that the other lacks, as text `DATE ANNOUNCEMENT`. */
+/** Lists the dates of one set that the other set lacks, as text `DATE ANNOUNCEMENT`. */
 const listMovedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
   [...one].flatMap((text) => {
     if (other.has(text)) return [];
@@ -149,7 +150,7 @@ const listMovedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
     return [{ date: date!, announcement: announcement! }];
   });
 
-/** Sessions of both that have other hours. */
+/** Returns the sessions of both states with different hours. */
 function hoursChanged(before: ExchangeCalendar, after: ExchangeCalendar): string[] {
   const changes = [...(before.recorded?.changes ?? []), ...(after.recorded?.changes ?? [])];
   const days = [...new Set(changes.map(({ date }) => parseValidDay(date)))].toSorted((a, b) => a - b);

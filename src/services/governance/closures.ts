@@ -19,17 +19,17 @@ import { assertPrecondition, type Precondition } from '../shared/preconditions.j
 
 export interface StoredClosures {
   readonly closures: CalendarClosures;
-  /** Null if no closure was ever recorded. */
+  /** ETag of the document; null if no closure was ever recorded. */
   readonly etag: string | null;
 }
 
 /** Recorded changes of calendars: unscheduled closures, half days, late openings, additional sessions. */
 export interface Closures {
-  /** Calendars with recorded changes, by code. */
+  /** Lists calendars with recorded changes, by code. */
   list(): Promise<CalendarClosures[]>;
   /** @throws Refusal CALENDAR_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(code: string): Promise<StoredClosures>;
-  /** Lists what changes would alter, without storing them. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED */
+  /** Lists the effects of changes without storing the changes. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED */
   effectOf(code: string, document: ClosuresDocument): Promise<ClosureEffect>;
   /** Replaces the changes of a calendar. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED, PRECONDITION_FAILED */
   put(
@@ -52,7 +52,7 @@ export interface ClosuresDependencies {
     recorded: RecordedClosures,
   ) => Promise<ClosureEffect>;
   /**
-   * Makes open days of schedules that have no session on a calendar due immediately, so that clients can wait for their
+   * Makes open days of schedules without a session on a calendar due immediately, so that clients can wait for their
    * end.
    */
   readonly endClosedDays: (code: string) => Promise<void>;
@@ -91,7 +91,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     return (await Promise.all(found.map(get))).map(({ closures }) => closures);
   }
 
-  /** Returns the changed sessions of all calendars, which plans carry, with those of one calendar. */
+  /** Returns the changed sessions of all calendars, which plans contain, with the new changes of one calendar. */
   async function sessionsWith(
     reader: Pick<DocumentReader, 'get'>,
     calendar: ExchangeCalendar,
@@ -179,7 +179,7 @@ interface ChangeAt {
   readonly changes: readonly SessionChange[];
 }
 
-/** Errors in a change, by the rules of its calendar. */
+/** Returns errors in a change, by the rules of its calendar. */
 function changeFindings(
   { date, session, opens, closes }: SessionChange,
   { calendar, i, changes }: ChangeAt,
@@ -201,7 +201,7 @@ function changeFindings(
     return error('date', `${date} is a session of ${code}; give opens or closes if its hours differ.`);
   const usual = findUsualHours(calendar, day);
   const [from, to] = [opens ?? usual?.open, closes ?? usual?.close];
-  // A session that usually begins or ends on another date may open after it closes.
+  // A session that usually begins or ends on another date may have an opening time after its closing time.
   const isWithinDay = usual === undefined || (usual.openDay === 0 && usual.open < usual.close);
   if (session === 'open' && isWithinDay && from !== undefined && to !== undefined && from >= to)
     return error(

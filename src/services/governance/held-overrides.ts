@@ -25,7 +25,9 @@ interface HeldTerms {
   readonly signal: AbortSignal;
 }
 
-/** Returns the overrides of prices of securities that the run of an index holds at that close, or from it on. */
+/**
+ * Returns the overridden prices of securities that the run of an index holds at a close, or holds from that close on.
+ */
 export async function listHeldOverrides(
   { documents, exports, markets, calendars }: HeldOverridesDependencies,
   document: IndexDocument,
@@ -49,7 +51,7 @@ export async function listHeldOverrides(
   return listed;
 }
 
-/** Returns the securities that a run holds at a close, and those that it buys there. */
+/** Returns the securities that a run holds at a close, and the securities that it buys at that close. */
 async function readHeld(
   exports: CheckInputDependencies['exports'],
   run: RunDocument,

@@ -7,10 +7,13 @@ import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { findIndex } from '../stored/stored-indices.js';
 
-/** Number of latest decisions of each schedule that are searched. */
+/** Maximum number of decisions per schedule that are searched, the latest first. */
 const JUDGEMENTS_READ = 1000;
 
-/** Returns the latest decisions about the days of an index. Waivers are those of its findings, and of those of its parents. */
+/**
+ * Returns the latest decisions about the days of an index. The waivers among them are for findings of the index or of
+ * its parents.
+ */
 export async function listDecisions(
   documents: DocumentStore,
   document: IndexDocument,
@@ -30,7 +33,7 @@ export async function listDecisions(
       if (judgement === undefined || (judgement.index_id !== null && !family.has(judgement.index_id))) continue;
       if (judgement.action === 'run' && judgement.reason === null) continue;
       const own = judgement.findings.filter(({ index_id: of }) => family.has(of));
-      if (judgement.findings.length > 0 && own.length === 0) continue; // A waiver of findings of other indices.
+      if (judgement.findings.length > 0 && own.length === 0) continue; // a waiver for findings of other indices
       found.push({ ...judgement, findings: own });
     }
   }

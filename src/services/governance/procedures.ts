@@ -23,11 +23,11 @@ export interface StoredProcedure {
 /** Procedures of the administrator. */
 export interface Procedures {
   page(query: PageQuery): Promise<StoredPage<Procedure>>;
-  /** Procedures that apply to an index, by id. */
+  /** Lists the procedures that apply to an index, by id. */
   of(indexId: string): Promise<readonly Procedure[]>;
   /** @throws Refusal PROCEDURE_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredProcedure>;
-  /** Creates or replaces. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED */
+  /** Creates or replaces a procedure. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED */
   put(
     id: string,
     body: ProcedureDocument,
@@ -51,7 +51,7 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
     return { procedure: { procedure_id: id, ...document, version, updated_at: updatedAt }, etag };
   }
 
-  /** An index that has ended keeps its published log. */
+  /** Returns findings about unknown indices; a deleted index with a published log is known. */
   async function findingsOf({ indices }: ProcedureDocument): Promise<Finding[]> {
     const findings: Finding[] = [];
     for (const [k, value] of (indices ?? []).entries()) {

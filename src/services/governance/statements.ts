@@ -23,11 +23,14 @@ import { listHeldOverrides } from './held-overrides.js';
 import { listDecisions } from './listed-decisions.js';
 import type { Procedures } from './procedures.js';
 
-/** Evidence about indices, generated from their documents and registers. */
+/** Statements about indices, generated from their documents and registers. */
 export interface Statements {
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   statement(indexId: string, signal: AbortSignal): Promise<BenchmarkStatement>;
-  /** Versions of the definition with the sentences that each changed, newest first. @throws Refusal INDEX_NOT_FOUND */
+  /**
+   * Lists the versions of the definition with the methodology sentences that each version changed, newest first.
+   * @throws Refusal INDEX_NOT_FOUND
+   */
   changes(indexId: string, limit: number): Promise<readonly MethodologyChange[]>;
 }
 
@@ -63,7 +66,10 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
     return changed;
   }
 
-  /** Returns the sentences that a version removed and added; none for the first one, or if the one before was purged. */
+  /**
+   * Returns the sentences that a version removed and added; empty for the first version, or if the previous version was
+   * purged.
+   */
   async function sentencesOf(subject: Subject, version: number, action: string) {
     const none = { removed: [], added: [] };
     if (version === 1 || action === 'deleted') return none;
@@ -137,7 +143,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 const UNREADABLE: ReadonlySet<string> = new Set(['VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
 const ACTIONS = ['publish', 'restate', 'amend', 'action', 'override', 'waive'] as const;
 
-/** Data that is used for a close, most preferred first. */
+/** Returns the data sources of a close, most preferred first. */
 function hierarchyOf(document: IndexDocument): string[] {
   if (isOverlayDocument(document)) return ['Closing levels of its underlying indices.'];
   const stale = document.pipeline?.treatment?.max_stale_sessions;
@@ -152,7 +158,7 @@ function hierarchyOf(document: IndexDocument): string[] {
   ];
 }
 
-/** Circumstances in which the index may not serve its purpose. */
+/** Returns the circumstances in which the index may not serve its purpose. */
 function limitationsOf(document: IndexDocument, { covered }: { readonly covered: string | undefined }): string[] {
   const { calendar } = document;
   return [

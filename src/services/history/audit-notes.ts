@@ -3,11 +3,11 @@ import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-documen
 import { appendAudit, auditHead } from '#store/audit/log.js';
 import type { DocumentStore } from '#store/port.js';
 
-/** Audited actions that write no document. */
+/** Log of audited actions that write no document. */
 export interface AuditNotes {
-  /** A job that was cancelled. Resolves once the entry is durable. */
+  /** Records the cancellation of a job. Resolves once the entry is durable. */
   cancelled(jobId: string, by: Authorship): Promise<void>;
-  /** A key that was refused; the first of a minute of each address. Never rejects. */
+  /** Records a refused key, at most once per minute and address. Never rejects. */
   refusedKey(refused: RefusedKey): void;
   /** Records a response, if reads are logged. Never rejects. */
   read(read: LoggedRead): void;
@@ -30,7 +30,7 @@ export interface LoggedRead {
 export interface AuditNotesDependencies {
   readonly documents: DocumentStore;
   readonly timestamp: () => string;
-  /** A clock that never jumps, milliseconds. */
+  /** Monotonic clock in milliseconds. */
   readonly monotonicMs: () => number;
   /** Operations whose responses are logged. */
   readonly loggedReads: ReadonlySet<string>;
@@ -43,7 +43,7 @@ const WINDOW_MS = 60_000;
 const REFUSALS_MAX = 30;
 const ID_LENGTH_MAX = 200;
 
-/** Operations that return data of a run or store, and those that read keys. */
+/** Operations that return data of a run or store, and operations that read keys. */
 export const AUDITED_READS = {
   exports: ['exportRun', 'getRender', 'getRecord', 'getPublished', 'getPrices', 'getAssetReferences'],
   keys: ['getPrincipal', 'getPublishedKeys', 'getAudit'],

@@ -6,9 +6,9 @@ import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
 import type { DocumentStore } from '#store/port.js';
 
-/** Sends entries of the log to a receiver, in order, each at least once. */
+/** Process that sends entries of the log to a receiver, in order and each at least once. */
 export interface AuditPush {
-  /** Continues where the last process ended, or with the next entry. */
+  /** Starts after the last entry that the previous process sent, or with the next entry. */
   start(): void;
   /** Stops pushing; the next process sends the remaining entries. */
   close(): Promise<void>;
@@ -64,7 +64,7 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
         sent = await pushNew(sent ?? (await cursor()));
         hasFailed = false;
       } catch (failure) {
-        if (!hasFailed && !closing.signal.aborted) onFailure(failure); // one line for each outage
+        if (!hasFailed && !closing.signal.aborted) onFailure(failure); // an outage is reported once
         hasFailed = true;
         sent = undefined;
       }
@@ -81,7 +81,10 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
   };
 }
 
-/** Sends entries to an address: JSON lines by POST, or syslog messages over TCP. @param token for POST */
+/**
+ * Creates the function that sends entries to an address: JSON lines by POST, or syslog messages over TCP. @param token
+ * token for POST
+ */
 export function auditSender(url: string, token: string | undefined): SendAudit {
   return url.startsWith('syslog://') ? toSyslog(url) : toHttp(url, token);
 }
@@ -100,7 +103,7 @@ function toHttp(url: string, token: string | undefined): SendAudit {
 function toSyslog(url: string): SendAudit {
   const place = hostPortOf(url.slice('syslog://'.length).replace(/\/$/, ''), SYSLOG_PORT);
   return async (entries, signal) => {
-    const socket = connect({ host: place!.host, port: place!.port, signal }); // the setting was checked
+    const socket = connect({ host: place!.host, port: place!.port, signal }); // the schema of the setting has validated the address
     try {
       await once(socket, 'connect');
       const lines = entries.map((entry) =>

@@ -13,7 +13,7 @@ import { sumSkipped, type Skipped } from '../shared/skipped.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 
 export interface AuditQuery {
-  /** A day or a time, both ends included. */
+  /** Day or time; both ends are included. */
   readonly start?: string | undefined;
   readonly end?: string | undefined;
   readonly kind?: AuditKind | undefined;
@@ -23,25 +23,25 @@ export interface AuditQuery {
   readonly limit?: number | undefined;
 }
 
-/** The log of writes. */
+/** Log of writes. */
 export interface Audit {
   /**
-   * Returns the log, which is signed up to its end before it is read.
+   * Returns the log, after signing all its entries.
    * @throws Refusal INVALID_RANGE, DOCUMENT_UNREADABLE
    */
   read(query: AuditQuery): Promise<AuditReading>;
 }
 
 export interface AuditReading {
-  /** The end of the log. */
+  /** End of the log. */
   readonly head: AuditHead;
-  /** Requested entries. */
+  /** Requested entries, in batches. */
   readonly batches: AuditBatches;
   /** Signatures of the log after the first requested entry, in the order of the log. */
   readonly seals: readonly AuditSeal[];
-  /** Keys that signed it. */
+  /** Keys that signed the log. */
   readonly keys: readonly PublicKey[];
-  /** Signatures and keys that cannot be read. */
+  /** Signatures and keys that are unreadable. */
   readonly left: Skipped;
   /** True if the request covers the whole log. */
   readonly isWhole: boolean;
@@ -56,7 +56,7 @@ export interface AuditDependencies {
 }
 
 export function createAudit({ documents, signingKeys, timestamp }: AuditDependencies): Audit {
-  /** Signs the unsigned entries. A read-only store is unchanged. */
+  /** Signs the unsigned entries. Does not change a read-only store. */
   async function seal(): Promise<void> {
     if (await isSealed(documents)) return;
     try {
@@ -79,7 +79,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const head: AuditHead = { seq, hash };
       const reach = findCurrentReach();
       const entries = (): AuditBatches => addLimit(auditBatches(documents, { after, head }), query, reach);
-      for await (const batch of entries()) void batch; // Throws before the first byte is sent.
+      for await (const batch of entries()) void batch; // An error must be thrown before the first byte is sent.
       const { documents: seals, ...left } = await documents.list(
         'audit-seal',
         (body) => AuditSeal.safeParse(body).data,
@@ -109,11 +109,11 @@ async function* addLimit(batches: AuditBatches, query: AuditQuery, reach: Reach 
     left -= result.length;
     yield result;
     if (left === 0) return;
-    await setImmediate(); // Others have their turn.
+    await setImmediate(); // other work runs between the batches
   }
 }
 
-/** Kinds of entries whose ids begin with ids of another kind. */
+/** Kinds of entries with ids that begin with an id of another kind. */
 const KEPT_UNDER: Partial<Record<AuditEntry['kind'], string>> = {
   run: 'index',
   publication: 'index',
@@ -130,7 +130,7 @@ function isAsked({ at, kind, id, author }: AuditEntry, query: AuditQuery): boole
   if (query.start !== undefined && time < parseBeginning(query.start)) return false;
   if (query.end !== undefined && time > parseMoment(query.end)) return false;
   const isOther = (given: string | undefined, value: string): boolean => given !== undefined && given !== value;
-  // Also finds entries below a document, such as the closes published for an index.
+  // Also matches entries below a document, such as the closes published for an index.
   const isBelow = query.id !== undefined && id.startsWith(`${query.id}/`);
   return !isOther(query.kind, kind) && (isBelow || !isOther(query.id, id)) && !isOther(query.author, author);
 }

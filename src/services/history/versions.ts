@@ -14,35 +14,35 @@ import { forgetRuns } from '../stored/kept-runs.js';
 import { adjustmentOf } from '../stored/declared-adjustment.js';
 import { skippedBy } from '../shared/skipped.js';
 
-/** A document in one version. */
+/** Document in one version. */
 export interface VersionContent {
   readonly version: number;
   readonly etag: string;
-  /** The document as it was stored. */
+  /** Body of the document as it was stored. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** The versions of documents with author and time. */
+/** Versions of documents with author and time. */
 export interface Versions {
-  /** Lists versions, newest first. @throws Refusal of the family for a document that never existed */
+  /** Lists versions, newest first. @throws the refusal of the family for a document that never existed */
   list(subject: Subject, query: { readonly limit: number; readonly before?: number | undefined }): Promise<VersionList>;
   /**
-   * Returns a version as clients see it. @throws Refusal as `list`; VERSION_NOT_FOUND, also for the version of a
+   * Returns a version as clients see it. @throws the refusals of `list`; VERSION_NOT_FOUND, also for the version of a
    * deletion
    */
   read(subject: Subject, version: number): Promise<VersionContent>;
   /**
-   * Returns a version as stored, to be written again. @throws Refusal as `read`, and VERSION_NOT_RESTORABLE for a
+   * Returns a version as stored, for restoring it. @throws the refusals of `read`, and VERSION_NOT_RESTORABLE for a
    * deletion
    */
   restorable(subject: Subject, version: number): Promise<VersionContent>;
-  /** @throws Refusal as `read` */
+  /** Compares two versions. @throws the refusals of `read` */
   difference(subject: Subject, query: { readonly from: number; readonly to: number }): Promise<VersionDifference>;
-  /** Removes the versions of a deleted document. @returns undefined if it still exists, or never did */
+  /** Removes the versions of a deleted document. @returns undefined if the document still exists, or never existed */
   purgeDeleted(subject: Subject, by: Authorship): Promise<PurgedDocument | undefined>;
 }
 
-/** The removed parts of a deleted document: its versions and, for an index or a strategy, its published runs. */
+/** Removed parts of a deleted document: its versions and, for an index or a strategy, its published runs. */
 export interface PurgedDocument {
   readonly purgedRuns: number;
 }
@@ -93,7 +93,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     return { ...version, body: toClientForm(subject, version.body) };
   }
 
-  /** Returns the methodology of an index on the served market; none if this engine cannot read it. */
+  /** Returns the methodology of an index on the served market; empty if this engine cannot read the index. */
   async function sentencesOf({ kind }: Subject, body: unknown): Promise<readonly string[]> {
     const document = kind === 'index' ? readIndex(body) : undefined;
     return document === undefined
@@ -107,7 +107,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
       const versions: DocumentVersion[] = [];
       const skipped: UnreadableCause[] = [];
       for (let at = Math.min(latest, (before ?? Infinity) - 1); at > purged && versions.length < limit; at--) {
-        const found = (await versionOf(documents, subject, at)) ?? 'unreadable'; // Numbers have no gap.
+        const found = (await versionOf(documents, subject, at)) ?? 'unreadable'; // version numbers have no gap
         if (typeof found === 'string') {
           skipped.push(found);
           continue;
@@ -149,16 +149,16 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
   };
 }
 
-/** Removes the published runs of a deleted index or strategy. @returns their number */
+/** Removes the published runs of a deleted index or strategy. @returns the number of removed runs */
 async function forgetRunsLeft(tx: DocumentTransaction, { kind, id }: Subject): Promise<number> {
   const other = OTHER_WITH_RUNS[kind];
-  // An index and a strategy with one id share run ids. Runs of the other one are kept.
+  // An index and a strategy with the same id share run ids; the runs of the other kind are kept.
   return other === undefined || (await tx.get(other, id)) !== undefined ? 0 : forgetRuns(tx, id, { all: true });
 }
 
 const OTHER_WITH_RUNS: Partial<Record<VersionedKind, VersionedKind>> = { index: 'strategy', strategy: 'index' };
 
-/** Returns the document of a version as clients see it: places of data without the password that a URL may have. */
+/** Returns the document of a version as clients see it, without the passwords in URLs of data sources. */
 function toClientForm({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   const { source } = body;
   return kind === 'store' && typeof source === 'string' ? { ...body, source: removePassword(source) } : body;

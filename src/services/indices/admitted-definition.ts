@@ -15,7 +15,7 @@ import type { Requested } from '../approvals/approvals.js';
 /**
  * Returns the request to change the definition of an index with published closes; undefined for other indices, and for
  * an unchanged definition.
- * @param after the definition to be written; null for a deletion
+ * @param after new definition; null for a deletion
  */
 export async function createDefinitionRequest(
   reader: Pick<DocumentReader, 'get'>,
@@ -42,15 +42,15 @@ function summaryOf(id: string, changes: readonly DefinitionChange[]): string {
   return `Amend the definition of ${id} from ${dates} on.`;
 }
 
-/** Returns the change of the whole history, if there is one, and the amendments that were appended. */
+/** Returns the change of the whole history, if any, and the appended amendments. */
 function definitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
   const known = amendmentsOf(before);
   const isAppended = toCanonicalJson(amendmentsOf(after).slice(0, known.length)) === toCanonicalJson(known);
   const [was, is] = isAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
-  const direct = changeBetween(was, is as IndexDocument); // Only its amendments, which are optional, may be missing.
+  const direct = changeBetween(was, is as IndexDocument); // the document lacks at most its amendments, which are optional
   const texts = listTexts(after);
   const amended = (isAppended ? amendmentsOf(after).slice(known.length) : []).map((amendment, k) => {
-    const [earlier, later] = [texts[known.length + k]!, texts[known.length + k + 1]!]; // One more than amendments.
+    const [earlier, later] = [texts[known.length + k]!, texts[known.length + k + 1]!]; // a definition has one more text than amendments
     return changeBetween(earlier.document, later.document, amendment);
   });
   return direct.fields.length === 0 ? amended : [direct, ...amended];
@@ -65,7 +65,7 @@ function changeBetween(
   const fields = listChanges(before ?? {}, after)
     .slice(0, FACTS_LISTED_MAX)
     .map(fieldOf);
-  const said = before === null ? [] : createMethodology(before as IndexDocument); // It was read as one.
+  const said = before === null ? [] : createMethodology(before as IndexDocument); // the text was read as an amendment
   return {
     effective_from: from,
     announced,
@@ -83,7 +83,7 @@ const fieldOf = ({ path, before, after }: Omit<ChangedField, 'field'>): ChangedF
   after,
 });
 
-/** Returns a JSON pointer in words: `/pipeline/filters/0/max` is `Pipeline, filters, 1, max`. */
+/** Formats a JSON pointer for people: `/pipeline/filters/0/max` becomes `Pipeline, filters, 1, max`. */
 function inWords(path: string): string {
   const words = path
     .split('/')

@@ -4,8 +4,8 @@ import { readIndex } from '#domain/checks/validate-index.js';
 import { readRecordedClosures } from '../stored/recorded-closures.js';
 
 /**
- * Calendars that stored indices are on, in order of their codes, with the recorded changes. Changes that cannot be read
- * are not applied. @cost reads every stored index
+ * Returns the calendars of stored indices, in order of their codes, with the recorded changes. Unreadable changes are
+ * not applied. @cost reads every stored index
  */
 export async function calendarsInUse(documents: Pick<DocumentStore, 'list' | 'get'>): Promise<UsedCalendars> {
   const { documents: codes } = await documents.list('index', (body) => readIndex(body)?.calendar);

@@ -6,14 +6,14 @@ import type { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { selectScheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
 import type { StoredSchedule } from './index-schedules.js';
 
-/** The calendar that forms preselect. */
+/** Code of the calendar that forms preselect. */
 export const DEFAULT_CALENDAR = 'XNYS';
 
 export interface CalendarsDependencies {
   readonly calendars: Calendars;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   readonly scheduleOf: (indexId: string) => Promise<StoredSchedule>;
-  /** The current day in UTC. */
+  /** Returns the current day in UTC. */
   readonly today: () => Day;
 }
 
@@ -21,7 +21,7 @@ export interface CalendarsDependencies {
 export interface CalendarViews {
   list(): CalendarList;
   schedule(indexId: string, query: ScheduleQuery): Promise<ScheduleView>;
-  /** Returns the first effective date after a day YYYY-MM-DD; null for a deleted index, or if none is known. */
+  /** Returns the first effective date after a day YYYY-MM-DD; null for a deleted index, or if no date is known. */
   nextRebalance(indexId: string, after: string): Promise<string | null>;
   /** Returns the next rebalance, today or later. */
   comingRebalance(indexId: string, after: string): Promise<string | null>;
@@ -59,12 +59,12 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
   };
 }
 
-/** Tests that a cadence announces its rebalances before they take effect. */
+/** Returns true if a rebalance schedule announces its rebalances before they take effect. */
 function isNoticed({ effective_lag: lag, reference, announcement }: RebalanceSpec): boolean {
   return lag > 0 || reference !== undefined || announcement !== undefined;
 }
 
-/** A deleted or unreadable definition has no schedule. */
+/** Returns null for a deleted or unreadable definition, which has no schedule. */
 function toMissing(thrown: unknown): null {
   if (thrown instanceof Refusal) return null;
   throw thrown;
@@ -90,7 +90,7 @@ function toOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
   return text === undefined ? undefined : parseValidDay(text);
 }
 
-/** Announcements by effective date, ascending. */
+/** Returns the announcements by effective date, ascending. */
 function announcementsOf(dates: readonly ScheduleDate[]): Record<string, string> {
   const ascending = dates.toSorted((a, b) => a.date - b.date);
   return Object.fromEntries(ascending.map(({ date, announcement }) => [formatDay(date), formatDay(announcement)]));

@@ -30,9 +30,11 @@ import { fillStoredPlugins } from './filled-plugins.js';
 import { reachedBy } from './reached-documents.js';
 import { createStoredIndices } from '../stored/stored-indices.js';
 
-/** Explains expressions. */
+/** Evaluation and explanation of expressions. */
 export interface DatapointQuestions {
-  /** @throws Refusal FX_MISSING, OVERLOADED and what running the index of a universe refuses */
+  /**
+   * Evaluates an expression. @throws Refusal FX_MISSING, OVERLOADED, and the refusals of a run of the universe's index
+   */
   evaluate(request: DatapointRequest, signal: AbortSignal): Promise<DatapointEvaluation>;
 }
 
@@ -44,7 +46,7 @@ export interface DatapointQuestionsDependencies {
   readonly calendars: Calendars;
 }
 
-/** Id of the definition under whose terms an expression is evaluated. */
+/** Id of the temporary definition that provides the terms of an expression. */
 const TERMS = 'TERMS-OF-AN-EXPRESSION';
 
 /** Maximum number of values in a response. */
@@ -92,9 +94,9 @@ export function createDatapointQuestions({
     const answer = {
       valid: isValid,
       text: tree?.text ?? null,
-      tree: (tree as Record<string, unknown> | undefined) ?? null, // A node is an object.
+      tree: (tree as Record<string, unknown> | undefined) ?? null, // the parser returns an object
       unit,
-      findings: sortFindings([...findings, ...unknown]) as DatapointEvaluation['findings'], // Read-only lists here.
+      findings: sortFindings([...findings, ...unknown]) as DatapointEvaluation['findings'], // this type has read-only lists
     };
     if (!isValid || document === undefined || tree === undefined || served === undefined || unknown.length > 0)
       return { ...answer, as_of: null, values: [] };
@@ -171,7 +173,7 @@ function onMarket(tree: ExpressionNode | undefined, { expects, definitions, mark
   return checkFields([{ use, path: 'expression', rowId: null }], market, 'error', definitions);
 }
 
-/** Returns functions whose values exist only in the decisions of an index. */
+/** Returns the functions in an expression whose values exist only in the decisions of an index. */
 function ofDecisions(tree: ExpressionNode, definitions: Definitions): Finding[] {
   const called = listCalls(tree, definitions).filter(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),

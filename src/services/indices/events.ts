@@ -26,7 +26,7 @@ export interface EventsDependencies {
   readonly calendars: Calendars;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
   readonly scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>;
-  /** The current day in UTC. */
+  /** Returns the current day in UTC. */
   readonly today: () => Day;
 }
 
@@ -40,10 +40,10 @@ type Event = EventsView['events'][number];
 /** Maximum number of events in a response: 200 indices with monthly reviews over two years; 3 MB as a calendar file. */
 const EVENTS_MAX = 10_000;
 
-/** Longest window, in days. */
+/** Maximum length of a window in days. */
 const DAYS_MAX = 3660;
 
-/** Number of indices whose dates are computed in a turn of the event loop, about 10 ms. */
+/** Number of indices with dates computed in one turn of the event loop, about 10 ms. */
 const INDICES_PER_TURN = 32;
 
 const KINDS = Object.keys(EVENT_KINDS);
@@ -90,7 +90,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
   };
 }
 
-/** @throws Refusal INVALID_RANGE, VALIDATION_FAILED for one that is too long */
+/** Returns the window of a request. @throws Refusal INVALID_RANGE; VALIDATION_FAILED for a window that is too long */
 function windowOf(
   { first, last }: { readonly first: string | undefined; readonly last: string | undefined },
   today: Day,

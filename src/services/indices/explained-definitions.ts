@@ -8,11 +8,11 @@ export interface ExplainQuestion {
   readonly indexId: string;
   readonly identifier: string;
   readonly asOf: string | undefined;
-  /** Run whose definition is explained; default: the stored definition. */
+  /** Id of the run with the definition to explain. Default: the stored definition. */
   readonly runId: string | undefined;
 }
 
-/** The definition of a run, or of a stored index, whose documents are read. */
+/** Definition of a run, or of a stored index, for which the other documents are then read. */
 export type ExplainedDefinition = Pick<QuestionDefinition, 'document' | 'version'> & Partial<QuestionDefinition>;
 
 export type ExplainedQuestion = Omit<ExplainQuestion, 'runId'> & { readonly isOfRun: boolean };

@@ -5,7 +5,7 @@ import type { DocumentReader } from '#store/port.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
-/** A definition with the code of its plug-ins, and the errors about them. */
+/** Returns a definition with the code of its plug-ins, and the errors about the plug-ins. */
 export async function fillStoredPlugins(reader: Reader, document: IndexDocument): Promise<FilledDocument> {
   const ids = new Set(Object.values(document.plugins ?? {}).map(({ plugin }) => plugin));
   const stored = new Map<string, StoredPluginCode | undefined>();

@@ -3,7 +3,7 @@ import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domai
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { DocumentStore } from '#store/port.js';
 
-/** A page of a list: a number of entries after an id. */
+/** Page of a list: a number of entries after an id. */
 export interface PageQuery {
   readonly limit?: number | undefined;
   readonly after?: string | undefined;
@@ -20,16 +20,16 @@ interface Kept {
 const KEPT_ROWS_MAX = 10_000;
 
 /**
- * Creates the list of stored indices. The last requested list is cached, and must not be modified, until an index or a
- * run is written.
- * @cost otherwise a read of every index, and of the run of each index on the page
+ * Creates the list of stored indices. The last requested list is cached until an index or a run is written, and must
+ * not be modified.
+ * @cost without a cached list, a read of every index, and of the run of each index on the page
  */
 export function createIndexList(
   documents: Pick<DocumentStore, 'get' | 'list' | 'revision'>,
 ): (query: PageQuery) => Promise<IndexCollection> {
   let kept: Kept | undefined;
   return async ({ limit, after }) => {
-    // Read before the documents, so that a concurrent write invalidates the list.
+    // The revision is read before the documents, so that a concurrent write invalidates the list.
     const revision = (await Promise.all([documents.revision('index'), documents.revision('run')])).join(' ');
     if (kept !== undefined && kept.revision === revision && kept.limit === limit && kept.after === after)
       return kept.list;
@@ -64,7 +64,7 @@ async function toSummary(
   };
 }
 
-/** Capture time of a stored run; null if the record has none. */
+/** Returns the capture time of a stored run; null if the record has none. */
 function runAt(body: unknown): string | null {
   const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
   return typeof run_at === 'string' ? run_at : null;

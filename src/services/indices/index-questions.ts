@@ -34,7 +34,7 @@ import {
 } from './question-definitions.js';
 import { lateDocuments, SKETCH_POINTS } from './level-sketch.js';
 
-/** Requests about definitions that are answered synchronously and store nothing. */
+/** Requests about definitions that are answered synchronously without storing anything. */
 export interface IndexQuestions {
   /**
    * Returns a PreviewResponse. @throws Refusal VALIDATION_FAILED, NO_DATA_SOURCE, EMPTY_INDEX, FX_MISSING, OVERLOADED
@@ -42,18 +42,18 @@ export interface IndexQuestions {
   previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
   /** Returns a PreviewResponse of the document in the body. */
   previewDocument(body: RequestBody, signal: AbortSignal): Json;
-  /** Returns the level of the document in the body over the last three years. @throws those of a preview */
+  /** Returns the level of the document in the body over the last three years. @throws the refusals of a preview */
   sketchLevel(body: RequestBody, signal: AbortSignal): Promise<LevelSketch>;
-  /** Returns a WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and those of a preview */
+  /** Returns a WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and the refusals of a preview */
   whatIf(body: RequestBody, signal: AbortSignal): Json;
   /**
    * Returns an IndexExplanation.
-   * @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE, and those of a preview
+   * @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE, and the refusals of a preview
    */
   explain(question: ExplainQuestion, signal: AbortSignal): Json;
   /**
-   * Returns a RebalancePack, or its orders as a file. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE, and those of a
-   * preview
+   * Returns a RebalancePack, or its orders as a file. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE, and the
+   * refusals of a preview
    */
   rebalancePack(indexId: string, asked: PackAsked, signal: AbortSignal): Json;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */

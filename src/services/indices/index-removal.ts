@@ -19,7 +19,7 @@ export interface IndexRemovalDependencies {
 export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalDependencies) {
   return async (indexId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<IndexDeletion> => {
     await requireStored(documents, indexId);
-    // A refused request must not cancel anything.
+    // A refused request must not cancel any jobs.
     await assertPrecondition(documents, 'index', indexId, ifMatch);
     const cancel = async (foresee: Admission['foresee']): Promise<void> => {
       const family = await familyOf(documents, indexId, null);
@@ -66,7 +66,7 @@ async function familyOf(
 ): Promise<Member[]> {
   const family = new Map<string, Member>();
   const join = async (member: Member): Promise<void> => {
-    if (family.has(member.id)) return; // A blend may have several of them as parents.
+    if (family.has(member.id)) return; // a blend may have several indices of the family as parents
     family.set(member.id, member);
     for (const child of await childrenOf(reader, member.id)) await join({ id: child, derivedFrom: member.id });
   };
@@ -75,8 +75,8 @@ async function familyOf(
 }
 
 /**
- * Removes one index: its definition and its runs, including published ones only if requested. Their artifacts are
- * removed with the last document that refers to them.
+ * Removes one index: its definition and its runs; published runs only on request. The artifacts of the runs are removed
+ * with the last document that refers to them.
  */
 async function removeIn(
   tx: DocumentTransaction,

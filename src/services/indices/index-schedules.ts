@@ -13,7 +13,7 @@ export interface IndexSchedulesDependencies {
   readonly calendars: Calendars;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   readonly indexOf: (indexId: string) => Promise<IndexDocument>;
-  /** Returns the latest run of an index; undefined if there is none. */
+  /** Returns the latest run of an index; undefined if the index was never run. */
   readonly runOf: (indexId: string) => Promise<RunDocument | undefined>;
 }
 
@@ -23,8 +23,9 @@ export interface StoredSchedule extends IndexSchedule {
 }
 
 /**
- * Creates the schedules of indices. A rule-based or derived index has its own; an overlay has those of its underlying
- * indices, a blend both. Each includes the rebalances that breaches triggered in the latest runs.
+ * Creates the schedules of indices. A rule-based or derived index has its own schedule, an overlay the schedules of its
+ * underlying indices, and a blend both. Each schedule includes the rebalances that breaches triggered in the latest
+ * runs.
  */
 export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedulesDependencies) {
   const cadenceOf = (document: IndexDocument, rebalance: RebalanceSpec): Cadence => {
@@ -34,7 +35,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     return { rebalance, calendar };
   };
 
-  /** Returns the reviews of each text of an index, on the dates on which they follow it. */
+  /** Returns the review schedules of all texts of an index, each for the dates on which the index follows the text. */
   function underTexts(index: IndexDocument): Cadence[] {
     const texts = listTexts(index);
     return texts.flatMap(({ document, from, amendment }, k) => {
@@ -48,7 +49,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     });
   }
 
-  /** Returns the rebalance of an amendment that waits for no review. */
+  /** Returns the rebalance of an amendment that does not wait for a review. */
   function onDate(document: IndexDocument, date: string): Cadence {
     const { effective_lag } = document.rebalance;
     const rebalance = RebalanceSpec.parse({ frequency: 'custom', dates: [date], effective_lag, roll: 'following' });
@@ -56,8 +57,8 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
   }
 
   /**
-   * Returns the rebalances that breaches triggered, for an index whose definition allows that; for an underlying index
-   * that was never run, as in the run of the index above.
+   * Returns the rebalances that breaches triggered, if the definition allows such rebalances. For an underlying index
+   * that was never run, they are taken from the run of the index above it.
    */
   async function calledOf(document: IndexDocument, topId: string): Promise<readonly CalledRebalance[]> {
     const rule = findBreachRule(document.pipeline?.treatment);

@@ -27,7 +27,7 @@ import { marketToCheckOn } from './on-store.js';
 import { checkStoredParts, removeStoredParts } from './stored-parts.js';
 import { findIndex, requireIndex, createStoredIndices, type StoredIndex } from '../stored/stored-indices.js';
 
-/** A JSON object as a client sent it. */
+/** JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
 
 export interface SavedIndex {
@@ -36,14 +36,14 @@ export interface SavedIndex {
 }
 
 export interface Indices {
-  /** The list must not be modified, because it may answer several requests. */
+  /** Lists indices. The list must not be modified, because it may answer several requests. */
   list(query: PageQuery): Promise<IndexCollection>;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(indexId: string): Promise<StoredIndex>;
   /** @throws Refusal VALIDATION_FAILED */
   create(body: Body, by?: Authorship): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /**
-   * Returns a new index that optimises another.
+   * Creates an index that optimises another index.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS
    */
   derive(
@@ -63,7 +63,7 @@ export interface Indices {
    * @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED
    */
   remove(indexId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<IndexDeletion>;
-  /** @throws Refusal VALIDATION_FAILED if the calendar does not exist */
+  /** Returns the template of a new index. @throws Refusal VALIDATION_FAILED if the calendar does not exist */
   validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
   ruleTypes(): RuleTypes;
   overlayTypes(): OverlayTypes;
@@ -126,13 +126,15 @@ export function createIndices({
     };
   }
 
-  /** Writes a definition, checked against the documents of the same transaction. All writes use this function. */
+  /**
+   * Writes a definition after checking it against the documents of the same transaction. All writes use this function.
+   */
   async function save(
     body: Body,
     allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
     by: Authorship | undefined,
   ) {
-    const market = await marketFor(body); // A transaction reads no market.
+    const market = await marketFor(body); // a transaction does not read a market
     const write = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       const own = await allow(tx);
       const { document, findings } = await check(body, tx, market);
@@ -182,12 +184,14 @@ export function createIndices({
         throw refuseWithFindings('index document', findings);
       return { valid: document !== undefined, findings };
     },
-    ruleTypes: callOnce(() => ({ ...listRuleTypes(), fields: createDefinitionFields() }) as RuleTypes), // Lists are read-only here, plain there.
-    overlayTypes: callOnce(() => ({ overlays: listOverlaySpecs() as OverlayTypes['overlays'] })), // As above.
+    ruleTypes: callOnce(() => ({ ...listRuleTypes(), fields: createDefinitionFields() }) as RuleTypes), // the service has read-only lists, the contract mutable ones
+    overlayTypes: callOnce(() => ({ overlays: listOverlaySpecs() as OverlayTypes['overlays'] })), // the same conversion of lists
   };
 }
 
-/** Warnings about columns that inputs of plug-ins read: a definition has these inputs once the code is filled in. */
+/**
+ * Returns warnings about columns that inputs of plug-ins read: a definition has these inputs once it includes the code.
+ */
 async function lackingInputs(
   filled: IndexDocument | undefined,
   reader: Pick<DocumentStore | DocumentTransaction, 'get'>,

@@ -2,16 +2,18 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay } from '#domain/time/days.js';
 
-/** Days and points of the level of a sketch: three years, a point for each pixel or two. */
+/**
+ * Number of days and maximum number of points of a sketched level: three years, with one point per one or two pixels.
+ */
 export const SKETCH_DAYS = 3 * 366;
 export const SKETCH_POINTS = 80;
 
-/** History of the documents that a sketched one reads. */
+/** Days of history of the documents that a sketched document reads. */
 const HISTORY_DAYS = 366;
 
 /**
- * Returns documents that begin at most three years before the end of a market, for a sketch in the time of a request.
- * Documents that the subject reads begin a year earlier, so that it has a history.
+ * Returns the documents with base dates at most three years before the end of a market, so that a request can compute a
+ * sketch. Documents that the subject reads begin a year earlier, so that the subject has a history.
  * @param subject id of the sketched document
  */
 export function lateDocuments(

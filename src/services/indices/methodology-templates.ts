@@ -14,7 +14,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import { SKETCH_DAYS, SKETCH_POINTS } from './level-sketch.js';
 
-/** Lists the published methodologies that the service includes, and whether the served store can run them. */
+/** Published methodologies that the service includes, with the data that the served store lacks for them. */
 export interface MethodologyTemplates {
   list(): TemplateCollection;
   /** @throws Refusal TEMPLATE_NOT_FOUND */
@@ -22,28 +22,34 @@ export interface MethodologyTemplates {
     id: string,
     terms: { readonly index_id?: string | undefined; readonly base_date?: string | undefined },
   ): TemplateDetail;
-  /** @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED and what running its documents refuses */
+  /**
+   * Creates documents from a template. @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED, and the refusals
+   * of a run of the documents
+   */
   level(id: string, signal: AbortSignal): Promise<TemplateLevel>;
-  /** Checks a template at each step; the first request for templates would check all of them at once, for 0.1 to 0.2 s. */
+  /**
+   * Checks one template per step, because the first request for templates would otherwise check all of them at once,
+   * which takes 0.1 to 0.2 s.
+   */
   prepare(): Iterable<void>;
 }
 
 interface Dependencies {
-  /** The files that ship with the service, checked. */
+  /** Returns the template files of the service, after checking them. */
   readonly read: () => readonly MethodologyTemplate[];
   readonly calendars: Calendars;
   readonly markets: Pick<Markets, 'current' | 'require'>;
   readonly jobs: Pick<Jobs, 'query'>;
 }
 
-/** A template with its documents as they are computed, and all that they read. */
+/** Template with its documents as they are computed, and the data that they read. */
 interface Known {
   readonly template: MethodologyTemplate;
   readonly documents: readonly IndexDocument[];
   readonly needs: readonly DataNeed[];
 }
 
-/** Parts of a template that the served store lacks. */
+/** Data for a template that the served store lacks. */
 interface Lack {
   readonly needs: readonly DataNeed[];
   readonly findings: readonly Finding[];
@@ -69,7 +75,7 @@ const USUAL: Readonly<Record<string, string>> = {
 /** Number of days from the beginning of a store to a base date, so that rules have a year of history. */
 const HISTORY_DAYS = 366;
 
-/** Refusals of rules that select nothing on a store, or whose constraints it cannot satisfy. */
+/** Error codes of rules that select no securities on a store, or whose constraints the store cannot satisfy. */
 const UNSUITABLE: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
 
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
@@ -152,7 +158,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
         index_ids: documents.map((document) => String(document['id'])),
         choices: known.template.choices,
         documents,
-        findings: [...(lackOf(known)?.findings ?? [])] as TemplateDetail['findings'], // Read-only lists here.
+        findings: [...(lackOf(known)?.findings ?? [])] as TemplateDetail['findings'], // this type has read-only lists
       };
     },
     async level(id, signal) {
@@ -168,7 +174,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const documents = Object.fromEntries(
         parsedDocuments(known.template, calendars, base).map((own) => [own.id, own]),
       );
-      const indexId = known.documents.at(-1)!.id; // A template has a document.
+      const indexId = known.documents.at(-1)!.id; // a template has at least one document
       const question = { market: handle, documents, indexId, points: SKETCH_POINTS };
       const answer = { index_id: indexId, ...(await sketch(question, signal)) };
       levels.set(id, answer);
@@ -177,13 +183,16 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   };
 }
 
-/** Returns a day one year after the start of a market, or its first day if it is shorter. */
+/** Returns the day one year after the start of a market, or the first day of a shorter market. */
 function firstBaseDate({ dates }: MarketData): string {
   const [first = 0, last = 0] = [dates[0], dates.at(-1)];
   return formatDay(first + HISTORY_DAYS < last ? first + HISTORY_DAYS : first);
 }
 
-/** @throws Error for a file whose documents are invalid, or that does not state the meaning of a column */
+/**
+ * Checks a template and derives its data needs. @throws Error for a file with invalid documents, or without the meaning
+ * of a column
+ */
 function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
   const documents = parsedDocuments(template, calendars);
   const needs = listDataNeeds(documents);
@@ -195,7 +204,7 @@ function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
   return { template, documents, needs };
 }
 
-/** Returns the documents of a template as computed, from its own base date by default. */
+/** Returns the documents of a template as they are computed. Default base date: that of the template. */
 function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, baseDate?: string): IndexDocument[] {
   const byId = new Map<string, IndexDocument>();
   for (const body of createTemplateDocuments(template, { baseDate })) {
@@ -207,7 +216,7 @@ function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, ba
   return [...byId.values()];
 }
 
-/** Errors that running the documents on a market would give. */
+/** Returns the errors that a run of the documents on a market would report. */
 function listMissing(documents: readonly IndexDocument[], market: MarketData): Finding[] {
   const byId = new Map(documents.map((document) => [document.id, document]));
   return documents

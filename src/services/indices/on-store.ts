@@ -18,7 +18,7 @@ export interface StoreRooms {
   readonly markets: Pick<Markets, 'current'>;
 }
 
-/** Documents and stores, to find the store of a definition. */
+/** Documents and stores from which the store of a definition is determined. */
 interface StoreToRunOn {
   readonly documents: Pick<DocumentReader, 'get'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
@@ -28,8 +28,9 @@ interface StoreToRunOn {
 type Body = Readonly<Record<string, unknown>>;
 
 /**
- * Runs work on the store of a definition: the one that it, an index that it refers to, or the request names.
- * @throws Refusal VALIDATION_FAILED if they name several, and as `StoreMarkets.of`
+ * Runs work on the store of a definition: the store that the definition, an index that it refers to, or the request
+ * names.
+ * @throws Refusal VALIDATION_FAILED if they name several stores, and the refusals of `StoreMarkets.of`
  */
 export async function runOnStoreOf<T>(
   { documents, stores }: StoreToRunOn,
@@ -40,9 +41,9 @@ export async function runOnStoreOf<T>(
 }
 
 /**
- * Returns the store that a definition, or an index that it refers to, names; null for the active one.
+ * Returns the store that a definition, or an index that it refers to, names; null for the active store.
  * @param asked store in the request
- * @throws Refusal VALIDATION_FAILED if several are named
+ * @throws Refusal VALIDATION_FAILED if they name several stores
  */
 export async function storeNamed(
   reader: Pick<DocumentReader, 'get'>,
@@ -52,7 +53,7 @@ export async function storeNamed(
   return findStore(await documentsOf(reader, definition as Body), asked);
 }
 
-/** The market on which a definition is checked, with findings about its store. */
+/** Returns the market on which a definition is checked, with findings about its store. */
 export async function marketToCheckOn(
   { documents, stores, markets }: StoreRooms,
   definition: Body,
@@ -77,7 +78,7 @@ function unreadStore(storeId: string, { code, message }: Refusal, accepted: read
   return { severity: 'warning', code: 'UNREADABLE_FILE', message: unchecked, ...about };
 }
 
-/** Returns a definition with every index that it refers to. Missing ones are reported elsewhere. */
+/** Returns a definition with every index that it refers to. Missing indices are reported elsewhere. */
 async function documentsOf(
   reader: Pick<DocumentReader, 'get'>,
   definition: Body,
@@ -85,11 +86,11 @@ async function documentsOf(
   const own = readIndex(definition);
   const { id, store_id: storeId } = definition;
   if (own === undefined) {
-    const read = Id.safeParse(storeId).data; // Another value is a finding of the shape.
+    const read = Id.safeParse(storeId).data; // the shape check reports any other value
     const named = read === undefined ? undefined : { id: String(id), store_id: read };
-    return named === undefined ? {} : { [named.id]: named as IndexDocument }; // Only its store is read.
+    return named === undefined ? {} : { [named.id]: named as IndexDocument }; // only the store of the document is read
   }
-  const read = hasValidTexts(own) ? own : { ...own, amendments: [] }; // The checks report an invalid amendment.
+  const read = hasValidTexts(own) ? own : { ...own, amendments: [] }; // the checks report an invalid amendment
   const { documents } = await reachDocuments(reader, read);
   return Object.fromEntries(documents.map((document) => [document.id, document]));
 }

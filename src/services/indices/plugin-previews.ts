@@ -29,13 +29,13 @@ export interface PluginPreviewsDependencies {
   readonly calendars: Calendars;
 }
 
-/** Computes plug-ins that need not be stored. */
+/** Previews of plug-ins, which need not be stored. */
 export interface PluginPreviews {
   /** @throws Refusal OVERLOADED */
   preview(request: PluginPreviewRequest, signal: AbortSignal): Promise<PluginPreview>;
 }
 
-/** Id of the definition in which the plug-in is used, and the name of its values there. */
+/** Id of the temporary definition that uses the plug-in, and the name of the plug-in's values in it. */
 const TERMS = 'TERMS-OF-A-PLUG-IN';
 const NAME = 'VALUES_OF_THE_PLUG_IN';
 const VALUES: ExpressionNode = { node: 'field', name: NAME };
@@ -131,5 +131,5 @@ const withoutValues = (findings: readonly Finding[]): PluginPreview => ({
   securities: 0,
   valued: 0,
   values: [],
-  findings: sortFindings([...findings]) as PluginPreview['findings'], // Read-only lists here.
+  findings: sortFindings([...findings]) as PluginPreview['findings'], // this type has read-only lists
 });

@@ -23,13 +23,13 @@ export interface Plugins {
   list(query: PageQuery): Promise<PluginCollection>;
   /** @throws Refusal PLUGIN_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredPlugin>;
-  /** Creates or replaces. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED, OVERLOADED */
+  /** Creates or replaces a plug-in. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED, OVERLOADED */
   put(id: string, body: PluginUpsert, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredPlugin>;
   /** @throws Refusal PLUGIN_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
-/** Rules and datapoints that clients write as programs. */
+/** Creates the service of plug-ins: rules and datapoints that clients write as programs. */
 export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins {
   const family = openStoredFamily(documents, {
     kind: 'plugin',

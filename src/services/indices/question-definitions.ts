@@ -24,22 +24,22 @@ export interface QuestionDefinition {
   readonly document: IndexDocument;
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
-  /** Version of a stored index. */
+  /** Version of the stored index. */
   readonly version: number | null;
 }
 
 export type RequestBody = Readonly<Record<string, unknown>>;
 
-/** JSON as written by a worker. */
+/** JSON text that a worker wrote. */
 export type Json = Promise<Uint8Array<ArrayBuffer>>;
 
-/** A document fit to be computed, with the warnings about it. */
+/** Document that can be computed, with the warnings about it. */
 interface CheckedDocument {
   readonly document: IndexDocument;
   readonly findings: readonly Finding[];
 }
 
-/** Returns the store of a run. */
+/** Source of the store of a run. */
 interface RunStore {
   storeOf(run: RunDocument): Promise<string | undefined>;
 }
@@ -52,17 +52,17 @@ export interface QuestionDefinitionsDependencies {
   readonly calendars: Calendars;
 }
 
-/** Definitions that requests ask about: of a body, a stored index or a run. */
+/** Definitions for requests: from a body, a stored index or a run. */
 export interface QuestionDefinitions {
   /** Returns a document with the documents that it refers to and the stored risk models that they use. */
   reached(document: IndexDocument): Promise<Pick<QuestionDefinition, 'documents' | 'models'>>;
-  /** @throws Refusal VALIDATION_FAILED */
+  /** Checks the document in a body. @throws Refusal VALIDATION_FAILED */
   checked(body: RequestBody): Promise<CheckedDocument>;
-  /** Reports data of a document that the served market lacks as an error, together with its other findings. */
+  /** Returns the findings about a document, with errors for data that the served market lacks. */
   onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]>;
   /**
-   * Returns a stored index with its version; null if another one was stored in the meantime, or versions did not exist
-   * yet. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
+   * Returns a stored index with its version; null if another version was stored in the meantime, or the index was
+   * stored before versions existed. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   now(id: string): Promise<Pick<QuestionDefinition, 'document' | 'version'>>;
   /** Runs work on the store of a definition. */
@@ -127,7 +127,7 @@ export function createQuestionDefinitions({
   return { reached: findReached, checked: checkBody, onMarket, now: readCurrent, onStore, onRun };
 }
 
-/** Returns a response with the version of the definition to which it belongs. */
+/** Returns a response with the version of the definition that it was computed from. */
 export function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return prependHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }

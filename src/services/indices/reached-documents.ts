@@ -9,7 +9,7 @@ import { addStoredParts } from './stored-parts.js';
 /**
  * Returns a document and all documents that it refers to through universes and derivations, by id, with the securities
  * of their watchlists.
- * @throws Refusal VALIDATION_FAILED if one of them was deleted
+ * @throws Refusal VALIDATION_FAILED if a referenced document was deleted
  */
 export async function reachedBy(
   reader: Pick<DocumentReader, 'get'>,
@@ -22,11 +22,11 @@ export async function reachedBy(
   if (first !== undefined) throw refuseWithFindings('index document', [missingReference(first.at, first.next)]);
   const whole: (readonly [string, IndexDocument])[] = [];
   for (const at of documents) whole.push([at.id, await addStoredParts(reader, at)]);
-  return Object.fromEntries(whole); // Makes every id a key, including __proto__.
+  return Object.fromEntries(whole); // a null prototype makes every id a key, including __proto__
 }
 
 function missingReference(at: IndexDocument, next: string): Finding {
   const message = `The index ${at.id} refers to ${next}, which is not stored.`;
-  const path = listNamedIndices(at).find(({ id }) => id === next)!.path; // It was read from there.
+  const path = listNamedIndices(at).find(({ id }) => id === next)!.path; // the reference was read from this path
   return { severity: 'error', code: 'UNKNOWN_INDEX', path, message, value: next };
 }

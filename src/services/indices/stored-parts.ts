@@ -9,9 +9,9 @@ import { findUnknownWatchlists, removeWatchlist, resolveWatchlist } from './watc
 type Reader = Pick<DocumentReader, 'get'>;
 
 /**
- * Returns a definition as computed: with the securities of its watchlists, the code of its plug-ins and the recorded
- * changes of calendars, so that a change of any of them makes a run stale.
- * @throws Refusal VALIDATION_FAILED if one of them was deleted or is unreadable
+ * Returns a definition as it is computed: with the securities of its watchlists, the code of its plug-ins and the
+ * recorded changes of calendars, so that a change of any of these makes a run stale.
+ * @throws Refusal VALIDATION_FAILED if a watchlist or plug-in was deleted or is unreadable
  */
 export async function addStoredParts(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
   const { document: filled, findings } = await fillStoredPlugins(reader, document);
@@ -21,11 +21,11 @@ export async function addStoredParts(reader: Reader, document: IndexDocument): P
   return closures === undefined ? whole : { ...whole, closures };
 }
 
-/** A definition without what was filled in. */
+/** Returns a definition without the parts that `addStoredParts` adds. */
 export const removeStoredParts = (document: IndexDocument): IndexDocument =>
   removeComputedParts(removeWatchlist(document));
 
-/** A definition with the code of its plug-ins, and errors about its watchlists and plug-ins. */
+/** Returns a definition with the code of its plug-ins, and errors about its watchlists and plug-ins. */
 export async function checkStoredParts(reader: Reader, document: IndexDocument) {
   const { document: filled, findings } = await fillStoredPlugins(reader, document);
   return { filled, findings: [...(await findUnknownWatchlists(reader, document)), ...findings] };

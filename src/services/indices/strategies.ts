@@ -16,7 +16,7 @@ import { assertPrecondition, type Precondition } from '../shared/preconditions.j
 import { findIndex } from '../stored/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
 
-/** A JSON object as a client sent it. */
+/** JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
 
 export interface SavedStrategy {
@@ -67,12 +67,14 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       indexOf: (named) => indices.get(named),
       isConstraintSet: (named) => named === setId && isSet,
       isIndex: (named) => named === id && isIndexId,
-      // Names are checked on the market that is in memory.
+      // names are checked on the market in memory
       market: storeId === null || storeId === current?.identity.datasetId ? current?.market : undefined,
     };
   }
 
-  /** Writes a strategy, checked against the documents of the same transaction. All writes use this function. */
+  /**
+   * Writes a strategy after checking it against the documents of the same transaction. All writes use this function.
+   */
   async function save(
     body: Body,
     allow: (tx: DocumentTransaction, strategyId: string) => Promise<void>,
@@ -91,7 +93,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     const run = await documents.get('run', strategy.id);
     return {
       strategy,
-      problems: checkStrategy(strategy, await contextOf(documents, strategy)) as StoredStrategy['problems'], // read-only lists on the one side, plain ones on the other
+      problems: checkStrategy(strategy, await contextOf(documents, strategy)) as StoredStrategy['problems'], // the service has read-only lists, the contract mutable ones
       has_run: run !== undefined,
       run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
     };
@@ -129,7 +131,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     },
     async remove(strategyId, ifMatch, by) {
       await requireStored(documents, strategyId);
-      // A refused deletion must not cancel anything.
+      // A refused deletion must not cancel any jobs.
       await assertPrecondition(documents, 'strategy', strategyId, ofDocument(ifMatch));
       const deleted = { of: 'index', ids: [strategyId] } as const;
       await cancelJobsAbout(jobs, deleted);
@@ -165,7 +167,7 @@ async function requireStored(reader: Reader, strategyId: string): Promise<void> 
 const MARK = '.';
 
 /**
- * Returns the etag of a response. It begins with the etag of the document, and also changes with the rest of the
+ * Returns the etag of a response, which begins with the etag of the document and also changes with the rest of the
  * response.
  */
 function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy): string {
@@ -174,12 +176,12 @@ function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy)
   return `${document}${MARK}${rest.slice(0, 16)}`;
 }
 
-/** Returns the precondition of a client on the document itself, from the ETag of any response. */
+/** Converts a client's precondition with the ETag of any response to a precondition on the document itself. */
 function ofDocument(ifMatch: Precondition | undefined): Precondition | undefined {
   return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(MARK)[0]!);
 }
 
-/** Capture time of a stored run; null if the record has none. */
+/** Returns the capture time of a stored run; null if the record has none. */
 function runAt(body: unknown): string | null {
   const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
   return typeof run_at === 'string' ? run_at : null;

@@ -8,22 +8,22 @@ import { parseStored } from '#store/read-stored.js';
 type Reader = Pick<DocumentReader, 'get'>;
 
 /**
- * Resolves a definition for computation: its universe contains the securities of its watchlist, so that a changed
+ * Resolves a definition for computation: adds the securities of the watchlist to its universe, so that a changed
  * watchlist makes a run stale, as a changed definition does.
  * @throws Refusal VALIDATION_FAILED if the watchlist was deleted or is unreadable
  */
 export async function resolveWatchlist(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
   const { universe } = document;
   if (listWatchlists(universe).length === 0) return document;
-  const { filled, findings } = await resolveWatchlists(reader, universe!, 'universe'); // A universe that names a watchlist.
+  const { filled, findings } = await resolveWatchlists(reader, universe!, 'universe'); // the universe names a watchlist
   if (findings.length > 0) throw refuseWithFindings('index document', findings);
   return { ...document, universe: filled };
 }
 
-/** Returns a definition as stored: securities that a client sends back with a watchlist are not part of it. */
+/** Returns a definition as it is stored, without the securities that a client sends back together with a watchlist. */
 export function removeWatchlist(document: IndexDocument): IndexDocument {
   const { universe } = document;
-  // A universe that names a watchlist.
+  // the universe names a watchlist
   return listWatchlists(universe).length === 0 ? document : { ...document, universe: empty(universe!) };
 }
 
@@ -32,9 +32,9 @@ function empty(universe: UniverseSpec): UniverseSpec {
   return universe.of === undefined ? universe : { ...universe, of: universe.of.map(empty) };
 }
 
-/** Errors about the watchlists of a definition that is to be stored. */
+/** Returns the errors about the watchlists of a definition before it is stored. */
 export async function findUnknownWatchlists(reader: Reader, { universe }: IndexDocument): Promise<readonly Finding[]> {
-  // A universe that names a watchlist.
+  // the universe names a watchlist
   return listWatchlists(universe).length === 0 ? [] : (await resolveWatchlists(reader, universe!, 'universe')).findings;
 }
 
@@ -43,7 +43,7 @@ interface Filled {
   readonly findings: readonly Finding[];
 }
 
-/** Returns a universe with the securities of its watchlists, and lists those that are not stored. */
+/** Returns a universe with the securities of its watchlists, and findings about watchlists that are not stored. */
 async function resolveWatchlists(reader: Reader, universe: UniverseSpec, path: string): Promise<Filled> {
   if (universe.kind === 'watchlist') {
     const result = await watchlistOf(reader, universe, path);

@@ -11,7 +11,7 @@ import type { DocumentStore } from '#store/port.js';
 export { findCurrentReach as currentReach, runWithinReach as withinReach } from '#store/reach/reach-context.js';
 export { refuseOutside as outside };
 
-/** A client, by the names that documents are shared with. */
+/** Client, identified by the names that documents are shared with. */
 export interface SharingClient {
   readonly keyId: string | null;
   readonly name: string | null;
@@ -22,11 +22,11 @@ export interface SharingClient {
 
 /** Ownership of documents, and the clients that may read them. */
 export interface Access {
-  /** Returns the resources that a client may access; undefined if it may access all. */
+  /** Returns the resources that a client may access; undefined if it may access all resources. */
   reachOf(client: SharingClient): Promise<Reach | undefined>;
-  /** @throws Refusal of the family for a document that does not exist */
+  /** Returns owner and readers of a document. @throws the refusal of the family for a document that does not exist */
   read(subject: Subject): Promise<DocumentAccess>;
-  /** Grants others read access to a document of the author. @throws Refusal as `read`, FORBIDDEN_ID */
+  /** Grants other clients read access to a document of the author. @throws the refusals of `read`, FORBIDDEN_ID */
   share(subject: Subject, sharedWith: readonly string[], by: Authorship): Promise<DocumentAccess>;
 }
 
@@ -60,7 +60,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     if (result === undefined) throw refuseOutside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
   }
 
-  /** Every client may read stores by id; only clients that may read the document of a store see its owner. */
+  /** Returns the document of a store if the client may read it. Every client may read stores by id, but only these clients see the owner. */
   async function storeWithin(id: string) {
     const reach = findCurrentReach();
     return reach === undefined || isWithin(reach, id) || reach.shared.has(`store/${id}`)
@@ -117,10 +117,10 @@ export function assertOwnName(id: string): void {
   if (reach !== undefined && !isWithin(reach, id)) throw refuseOutside({ ...reach, isHidden: false }, '', id);
 }
 
-/** Returns a generated id for the client of the present request: it begins with a prefix of the client. */
+/** Returns a generated id for the client of the present request, beginning with a prefix of the client. */
 export const prefixName = (made: string): string => `${findCurrentReach()?.prefixes[0] ?? ''}${made}`;
 
-/** Refuses a client that is limited to prefixes on a route that does not support them. */
+/** Returns the refusal of a client that is limited to prefixes, on a route that does not support them. */
 export const refusePrefixes = (prefixes: readonly string[]): Refusal =>
   new Refusal('FORBIDDEN_ID', 'The key is limited to ids of its prefixes; this route concerns all of the service.', {
     prefixes,

@@ -1,11 +1,11 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Returns true if an address belongs to a set. */
+/** Function that returns true if an address belongs to a set. */
 export type IsAddressOf = (address: string) => boolean;
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
-/** Tests that a text is an address or a range of addresses, as `10.0.0.0/8`. */
+/** Returns true if a text is an address or a range of addresses, such as `10.0.0.0/8`. */
 export function isAddressRange(text: string): boolean {
   const [address = '', bits, more] = text.split('/');
   const family = isIP(address);
@@ -14,8 +14,8 @@ export function isAddressRange(text: string): boolean {
 }
 
 /**
- * The addresses of some ranges; one of IPv4 written as one of IPv6 is found in the ranges of IPv4.
- * @param ranges addresses and ranges, each as `isAddressRange` accepts it
+ * Returns a test for the addresses of some ranges, which matches IPv4 addresses in IPv6 form in the IPv4 ranges.
+ * @param ranges addresses and ranges that `isAddressRange` accepts
  */
 export function addressesOf(ranges: readonly string[]): IsAddressOf {
   if (ranges.length === 0) return () => false;

@@ -2,9 +2,9 @@ import { BlockList, isIP } from 'node:net';
 import { callOnce } from '#base/once.js';
 
 export interface CallbackPlaceOptions {
-  /** `host` for the port of the scheme, or `host:port`. */
+  /** Permitted hosts: `host` for the port of the scheme, or `host:port`. */
   readonly hosts: readonly string[];
-  /** Allows addresses of this machine and of private networks. */
+  /** True to allow addresses of this machine and of private networks. */
   readonly isPrivateAllowed: boolean;
   /** True if messages can be signed. */
   readonly hasSecret: boolean;
@@ -12,9 +12,9 @@ export interface CallbackPlaceOptions {
 
 /** Permitted destinations of messages. */
 export interface CallbackPlaces {
-  /** Returns the reason why callbacks may not go to an address; undefined if they may. */
+  /** Returns the reason why callbacks to a URL are not permitted; undefined if they are permitted. */
   problemOf(url: string): Problem | undefined;
-  /** Tests that connections to an IP address are allowed. */
+  /** Returns true if connections to an IP address are allowed. */
   isAddressAllowed(address: string): boolean;
 }
 
@@ -52,21 +52,21 @@ export function createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret }: Cal
   };
 }
 
-/** This machine and private networks. @source IANA special-purpose address registries */
+/** Address ranges of this machine and of private networks. @source IANA special-purpose address registries */
 const privateNetworks = callOnce(() =>
   rangesOf(['127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10', '::1/128 fc00::/7']),
 );
 
 /**
- * Addresses without a receiver: unspecified, link-local (cloud metadata), multicast, reserved, and IPv6 addresses that
- * map to IPv4.
- * @source the same
+ * Address ranges without a receiver: unspecified, link-local (cloud metadata), multicast, reserved, and IPv6 addresses
+ * that map to IPv4.
+ * @source IANA special-purpose address registries
  */
 const nowhere = callOnce(() =>
   rangesOf([
     '0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
     '::/128 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 fe80::/9 ff00::/8',
-    // Addresses of IPv4 behind 96 zeros, which ::1 is not one of.
+    // IPv4 addresses after 96 zero bits; ::1 is not one of them.
     '::100:0/104 ::200:0/103 ::400:0/102 ::800:0/101 ::1000:0/100 ::2000:0/99 ::4000:0/98 ::8000:0/97',
   ]),
 );
@@ -80,7 +80,7 @@ function rangesOf(lists: readonly string[]): BlockList {
   return ranges;
 }
 
-/** Matches an IPv4 address that is written as IPv6 in the IPv4 ranges as well. */
+/** Returns true if the ranges contain an address; an IPv4 address in IPv6 form also matches IPv4 ranges. */
 const isIn = (ranges: BlockList, address: string): boolean => ranges.check(address, familyOf(address));
 
 function familyOf(address: string): 'ipv4' | 'ipv6' {

@@ -3,12 +3,15 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { compareVersions, parseVersion } from '#base/text/version.js';
 
 export interface Changelog {
-  /** @param since  only releases after this version. @throws Refusal VALIDATION_FAILED if it is no version */
+  /**
+   * Returns the releases of the changelog. @param since returns only releases after this version. @throws Refusal
+   * VALIDATION_FAILED if `since` is not a version
+   */
   read(since: string | undefined): ChangelogResponse;
 }
 
 export interface ChangelogDependencies {
-  /** The changelog as it ships: Markdown under the headings of Keep a Changelog. */
+  /** Text of the changelog as released: Markdown under the headings of Keep a Changelog. */
   readonly text: string;
   /** The running engine version. */
   readonly version: string;

@@ -11,25 +11,28 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { CallbackPlaces } from './callback-places.js';
 
 /**
- * Attempts one delivery, until the signal is aborted.
- * @returns undefined if the receiver accepted, otherwise the reason
+ * Attempts one delivery until the signal is aborted.
+ * @returns undefined if the receiver accepted the message, otherwise the failure
  */
 export type Send = (delivery: Delivery, signal: AbortSignal) => Promise<Failure | undefined>;
 
 export interface Failure {
   readonly reason: string;
-  /** True if the receiver wants no further messages. */
+  /** True if the receiver does not want further messages. */
   readonly isFinal: boolean;
 }
 
 /**
- * Messages about ended jobs, delivered at least once: each is a document until its receiver has accepted it or all
+ * Messages about ended jobs, delivered at least once: a message is a document until its receiver has accepted it or all
  * attempts have failed.
  */
 export interface Deliveries {
-  /** @throws Refusal VALIDATION_FAILED where no message may go to, OVERLOADED if too many wait */
+  /**
+   * Ensures that messages to a URL are permitted and possible. @throws Refusal VALIDATION_FAILED for a URL that is not
+   * permitted, OVERLOADED if too many messages wait
+   */
   assertAccepted(url: string): void;
-  /** Resumes deliveries that the last process left. */
+  /** Resumes the deliveries that the last process left. */
   start(): Promise<void>;
   /** Aborts running attempts. The next process delivers the rest. */
   close(): Promise<void>;
@@ -45,9 +48,9 @@ export interface DeliveriesDependencies {
   readonly isShared?: boolean;
 }
 
-/** Concurrent attempts. */
+/** Maximum number of concurrent attempts. */
 const SENDING_MAX = 4;
-/** Pause after the first failure; it doubles with every other. */
+/** Pause after the first failure; it doubles with every further failure. */
 const FIRST_PAUSE_MS = 1000;
 const PAUSE_MS_MAX = 3_600_000;
 /** Time for which a claim keeps a message from other processes if its process dies. */
@@ -55,7 +58,7 @@ const CLAIM_MS = 60_000;
 
 export function createDeliveries(dependencies: DeliveriesDependencies): Deliveries {
   const { documents, places, send, clock, log, isShared = false } = dependencies;
-  /** Deliveries that wait for their time, and how to call that off. */
+  /** Deliveries that wait for their time, with the function that cancels the wait. */
   const waiting = new Map<string, () => void>();
   /** Due deliveries, oldest first. */
   const due = new Set<string>();
@@ -78,7 +81,8 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
         id,
         attempt(id)
           .catch((thrown: unknown) => {
-            // The outcome of the attempt could not be written (a full disk), so the attempt is repeated.
+            // The outcome of the attempt could not be written, for example because the disk is full, so the attempt is
+            // repeated.
             log.error({ delivery_id: id, err: thrown }, 'the delivery of a callback could not be recorded');
             retryAt(id, clock.now() + FIRST_PAUSE_MS * 60);
           })
@@ -98,7 +102,9 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     );
   }
 
-  /** Keeps a message from the other processes for a while. @returns false if one of them has it, or had it */
+  /**
+   * Reserves a message for this process for a limited time. @returns false if another process has or had the message
+   */
   async function claim({ delivery_id: id }: Delivery): Promise<boolean> {
     const nowMs = clock.now();
     const until = formatTimestamp(nowMs + CLAIM_MS);
@@ -120,7 +126,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     if (delivery === undefined || (isShared && !(await claim(delivery)))) return;
     // The operator may have removed the host from the list in the meantime.
     const failure = places.problemOf(delivery.url) ?? (await send(delivery, closing.signal));
-    if (failure !== undefined && closing.signal.aborted) return; // its receiver had no time to answer
+    if (failure !== undefined && closing.signal.aborted) return; // the receiver had no time to answer
     const after = outcomeOf(delivery, failure, clock.now());
     await documents.transaction((tx) => record(tx, delivery, after), { reserve: true });
     const { state, attempts, next_attempt_at: next, last_error: error } = after;
@@ -165,7 +171,10 @@ function outcomeOf({ attempts: before }: Delivery, failure: Failure | undefined,
   return { state: 'due', ...outcome, next_attempt_at: formatTimestamp(nowMs + pauseMs) };
 }
 
-/** Writes the outcome of an attempt: a settled delivery is deleted; the job shows the outcome if it still exists. */
+/**
+ * Writes the outcome of an attempt: deletes a settled delivery, and adds the outcome to the job if the job still
+ * exists.
+ */
 async function record(tx: DocumentTransaction, delivery: Delivery, outcome: Outcome): Promise<void> {
   const { delivery_id: id, job_id: jobId } = delivery;
   const { attempts, next_attempt_at: next } = outcome;

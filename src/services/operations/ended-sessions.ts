@@ -6,42 +6,45 @@ export interface EndingSession {
   readonly id: string;
   readonly subject: string;
   readonly scopes: readonly string[];
-  /** Milliseconds since 1970. */
+  /** Expiry in milliseconds since 1970. */
   readonly ends: number;
 }
 
 /** Sessions from which people signed out, shared by all processes that serve the same documents. */
 export interface EndedSessions {
   has(session: EndingSession): boolean;
-  /** @returns once it is durable. @throws Refusal STORE_UNAVAILABLE; the session has then ended in this process */
+  /**
+   * Ends a session. @returns once the record is durable. @throws Refusal STORE_UNAVAILABLE; the session has then ended
+   * in this process
+   */
   add(session: EndingSession): Promise<void>;
 }
 
 export interface EndedSessionsDependencies {
   readonly documents: DocumentStore;
-  /** True for a read-only store. A sign-out then affects this process only. */
+  /** True for a read-only store; a sign-out then affects only this process. */
   readonly isReadOnly: boolean;
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** Maximum number of ended sessions stored individually per person. One more ends all sessions of the person. */
+/** Maximum number of ended sessions stored individually per person. A further one ends all sessions of the person. */
 const PERSON_SESSIONS_MAX = 16;
-/** Persons that one sign-out forgets because their sessions would have ended anyway. */
+/** Maximum number of persons whose records one sign-out deletes, because their sessions have expired anyway. */
 const FORGOTTEN_MAX = 64;
 
 /** Record of a person, stored until their sessions would have expired. */
 interface Person {
   readonly sessions: readonly { readonly id: string; readonly ends: number }[];
-  /** All sessions that expire by this time are ended; 0 if there are none. */
+  /** Time until which all expiring sessions are ended; 0 if there are none. */
   readonly all_until: number;
 }
 
 const NONE: Person = { sessions: [], all_until: 0 };
 
 /**
- * Creates the ended sessions by person. They are read once and cached; sessions ended by another process count when its
- * events are read.
+ * Creates the ended sessions by person. They are read once and cached; the events of other processes add their ended
+ * sessions.
  */
 export async function createEndedSessions({
   documents,
@@ -54,7 +57,7 @@ export async function createEndedSessions({
     const person = personIn(await documents.get('ended-sessions', id));
     if (person !== undefined) persons.set(id, person);
   }
-  // A sign-out that cannot be read now is read at the next event of this person, or at a start.
+  // An unreadable sign-out is read again at the next event of its person, or at a start.
   documents.subscribe('session-ended', ({ person_id: id }) => void readAgain(id).catch(() => {}));
   const stored = await documents.list('ended-sessions', (body, id) => [id, body as Person] as const);
   for (const [id, person] of stored.documents) if (!persons.has(id)) persons.set(id, person);
@@ -65,7 +68,7 @@ export async function createEndedSessions({
       return person !== undefined && (ends <= person.all_until || person.sessions.some((ended) => ended.id === id));
     },
     async add(session) {
-      if (session.scopes.length === 0) return; // It allows nothing.
+      if (session.scopes.length === 0) return; // an expired session allows nothing
       const id = personOf(session.subject);
       const at = now();
       persons.set(id, addEnded(persons.get(id) ?? NONE, session, at));
@@ -85,7 +88,7 @@ export async function createEndedSessions({
   };
 }
 
-/** Id of a person: subjects may have any characters. */
+/** Returns the id of a person's record, because subjects may contain any characters. */
 const personOf = (subject: string): string => createHash('sha256').update(subject).digest('hex');
 
 const personIn = (found: FoundDocument): Person | undefined =>

@@ -3,12 +3,12 @@ import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
-/** Check registered by the module that knows its subject. It must be cheap, because it runs at every health request. */
+/** Check that the module of its subject registers. It must be cheap, because it runs at every health request. */
 export interface Check {
   readonly name: string;
-  /** Returns undefined if all is well, otherwise a sentence about the problem. */
+  /** Returns undefined if the subject is healthy, otherwise a sentence about the problem. */
   readonly look: () => string | undefined;
-  /** Details of a healthy service. */
+  /** Returns details about a healthy subject. */
   readonly note?: () => string;
   /** Error code of `/health/ready` while the check fails; absent if the service stays ready. */
   readonly unready?: ErrorCode;
@@ -17,14 +17,16 @@ export interface Check {
 export type HealthRead = Omit<Health, 'limits'>;
 
 export interface HealthService {
-  /** The running engine. */
+  /** Version of the running engine. */
   readonly version: string;
   /**
    * Returns everything except the limits, which are constant. Callers in the same turn of the event loop get the same
-   * answer. A finished answer is returned without a promise.
+   * response. A finished response is returned without a promise.
    */
   health(): HealthRead | Promise<HealthRead>;
-  /** Reads the state that health reports during an outage, and lists changes of it. Never rejects for an outage. */
+  /**
+   * Reads the state that health reports during an outage, and records changes of it. Does not reject during an outage.
+   */
   look(): Promise<void>;
   /**
    * Returns the checks of a service that accepts work. @throws Refusal DRAINING, or the code of the first failed check
@@ -36,7 +38,7 @@ export interface HealthDependencies {
   readonly version: string;
   readonly build: Health['build'];
   readonly startedAt: Date;
-  /** Milliseconds of a clock that never jumps. */
+  /** Monotonic clock in milliseconds. */
   readonly monotonic: () => number;
   readonly draining: () => boolean;
   readonly store: () => Promise<Health['store']>;
@@ -46,7 +48,7 @@ export interface HealthDependencies {
   readonly checks: readonly Check[];
 }
 
-/** The parts of health that are read. */
+/** Parts of health that are read from documents and jobs. */
 type Read = Pick<Health, 'store' | 'jobs'>;
 
 const NO_LOAD: LaneLoad = { waiting: 0, running: 0, places: 0, oldestSeconds: null };
@@ -55,7 +57,7 @@ const NOTHING_READ: Read = {
   jobs: { pending: 0, running: 0, lanes: lanesOf({ heavy: NO_LOAD, huge: NO_LOAD, light: NO_LOAD }) },
 };
 
-/** Longest wait of health for its sources. */
+/** Maximum time that health waits for its sources. */
 const READ_MS = 2000;
 
 /** Maximum number of states that health lists. */
@@ -126,7 +128,10 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   };
 }
 
-/** Reads documents and jobs for the health report; while they cannot be read, returns the previous values. */
+/**
+ * Creates a reader of documents and jobs for the health report; while they are unavailable, it returns the previous
+ * values.
+ */
 function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<Read> {
   const last = { ...NOTHING_READ };
   async function readStore(): Promise<void> {
@@ -142,7 +147,7 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
     try {
       await Promise.race([Promise.all([readStore(), readJobs()]), late]);
     } catch (failure) {
-      if (!(failure instanceof Refusal)) throw failure; // A check says why.
+      if (!(failure instanceof Refusal)) throw failure; // a check reports the reason
     } finally {
       clearTimeout(timer);
     }
@@ -150,14 +155,14 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
   };
 }
 
-/** Returns the reason why a service is degraded; null if it is not. */
+/** Returns the reason why a service is degraded; null if it is not degraded. */
 function reasonOf(active: string | null, checks: readonly HealthCheck[]): string | null {
   const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name);
   if (failed.length > 0) return `Checks that fail: ${failed.join(', ')}.`;
   return active === null ? 'No data store is active.' : null;
 }
 
-/** Returns a reason with the messages of the failing checks, which may differ while the reason stays. */
+/** Returns a reason with the messages of the failing checks, which may change while the reason stays the same. */
 function causeOf(reason: string | null, checks: readonly HealthCheck[]): string | null {
   const failing = checks.filter(({ ok }) => !ok).map(({ message }) => message);
   return reason === null ? null : [reason, ...failing].join(' ');

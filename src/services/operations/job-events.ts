@@ -9,11 +9,14 @@ export interface JobEvent {
   readonly status: JobStatus;
 }
 
-/** An event of all jobs: null once every job that was unfinished at the beginning has been reported. */
+/** Event in the stream of all jobs; null once every job that was unfinished at the beginning has been reported. */
 export type AnyJobEvent = JobEvent | null;
 
 export interface FollowAll {
-  /** Seconds for which changes are streamed after the list of unfinished jobs; 0 ends the stream after the list. */
+  /**
+   * Number of seconds for which changes are streamed after the list of unfinished jobs; 0 ends the stream after the
+   * list.
+   */
   readonly seconds: number;
   /** Aborted when the service stops. */
   readonly stopping: AbortSignal;
@@ -21,8 +24,8 @@ export interface FollowAll {
 }
 
 /**
- * Yields the latest unfinished jobs of a listing, then every change of any job. Changes of one job while the reader is
- * busy are combined, so at most one entry per job waits.
+ * Yields the latest unfinished jobs of a listing, then every change of any job. Changes of one job are combined while
+ * the reader is busy, so at most one entry per job waits.
  */
 export async function followAll(
   system: Pick<JobSystem, 'find' | 'watchAll' | 'liveIds'>,
@@ -30,7 +33,7 @@ export async function followAll(
 ): Promise<AsyncIterableIterator<AnyJobEvent>> {
   const waiting = new Set<string>();
   let isCaughtUp = false;
-  /** Jobs that changed while the first ones are reported. */
+  /** Jobs that changed while the first jobs are reported. */
   const since = new Set<string>();
   let isEnded = false;
   let wake = (): void => {};
@@ -58,7 +61,7 @@ export async function followAll(
     return { done: true, value: undefined };
   }
 
-  /** Returns the next job to be reported of; undefined if none waits. */
+  /** Returns the id of the next job to report; undefined if no job waits. */
   function take(): string | undefined {
     const [jobId] = waiting;
     if (jobId !== undefined) waiting.delete(jobId);
@@ -71,7 +74,7 @@ export async function followAll(
         if (isEnded || stopping.aborted) return end();
         const jobId = take();
         if (jobId !== undefined) {
-          const result = await system.find(jobId).catch(() => undefined); // Unreadable jobs are omitted, as in a listing.
+          const result = await system.find(jobId).catch(() => undefined); // unreadable jobs are omitted, as in a listing
           if (isEnded) return end();
           if (result !== undefined)
             return { done: false, value: { id: result.revision, status: { ...result.status, result: null } } };
@@ -95,7 +98,10 @@ export async function followAll(
   return events;
 }
 
-/** Changes while the reader is busy are combined: an event is the current status, not its history. */
+/**
+ * Yields the changes of a job. Changes are combined while the reader is busy: an event contains the current status, not
+ * its history.
+ */
 export function followJob(
   system: Pick<JobSystem, 'find' | 'watch'>,
   {

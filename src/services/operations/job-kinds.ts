@@ -4,7 +4,7 @@ import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName } from '#domain/jobs/jo
 import type { PausedKinds } from '#jobs/paused-kinds.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
-/** Kinds of job, which operators pause and resume. */
+/** Pausing and resuming of job kinds by operators. */
 export interface JobKindsService {
   list(): Promise<JobKindState[]>;
   /** @throws Refusal STORAGE_FULL */
@@ -15,7 +15,7 @@ export interface JobKindsService {
 
 export interface JobKindsDependencies {
   readonly paused: PausedKinds;
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number;
 }
 

@@ -13,22 +13,22 @@ import { retryJobs, type RetryOrder } from './retry-jobs.js';
 import { limitJobs } from './reachable-jobs.js';
 import { followAll, followJob, type AnyJobEvent, type JobEvent } from './job-events.js';
 
-/** A job as it is answered. */
+/** Job in the form of a response. */
 export interface JobView {
-  /** `result` is null if the result is stored as bytes. */
+  /** Status of the job; its `result` is null if the result is stored as bytes. */
   readonly status: JobStatus;
   /** Result as JSON bytes, if the job succeeded and its result is too large to be parsed for the response. */
   readonly resultBytes: ResultBytes | null;
 }
 
 export interface ResultBytes {
-  /** Number of bytes; null if they are not written yet. */
+  /** Number of bytes; null if the bytes have not been written yet. */
   readonly length: number | null;
   /** @throws Refusal DOCUMENT_UNREADABLE */
   open(): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** Writes the results of a kind. */
+/** Source of the results of a job kind. */
 export interface ResultSource {
   /** Returns the result from the value or reference stored with the job; null if the referenced data was deleted. */
   written(kept: unknown): Promise<ResultBytes | null>;
@@ -45,15 +45,15 @@ export interface JobsService {
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
   cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**
-   * Yields the current status, unless the client has seen it, and every change up to the final one. Ends when the
+   * Yields the current status, unless the client has seen it, and every change up to the final status. Ends when the
    * iterator is returned.
-   * @param client that streams are counted for; null if clients are not distinguished
+   * @param client client whose streams are counted; null if clients are not distinguished
    * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED if too many clients listen, RATE_LIMITED when the
-   *   client has too many streams
+   * client has too many streams
    */
   follow(jobId: string, seen: number | undefined, client: string | null): Promise<AsyncIterableIterator<JobEvent>>;
   /**
-   * Returns the unfinished jobs, null, and for some seconds every change of any job.
+   * Yields the unfinished jobs, null, and for some seconds every change of any job.
    * @throws Refusal OVERLOADED if too many clients listen, RATE_LIMITED when the client has too many streams
    */
   followAll(seconds: number, client: string | null): Promise<AsyncIterableIterator<AnyJobEvent>>;
@@ -62,11 +62,11 @@ export interface JobsService {
 export interface JobsServiceDependencies {
   readonly system: JobSystem;
   readonly artifacts: ArtifactStore;
-  /** Results that are written when they are read; by kind. */
+  /** Sources of results that are written when they are read, by job kind. */
   readonly results?: Partial<Record<JobKindName, ResultSource>> | undefined;
   /** Called for each job that a client cancels. Default: no action. */
   readonly onCancelled?: (jobId: string, by: Authorship) => Promise<void>;
-  /** Aborted when the service stops: long polls are answered then, and streams of events end. */
+  /** Aborted when the service stops; long polls are then answered, and event streams end. */
   readonly stopping: AbortSignal;
 }
 
@@ -78,7 +78,7 @@ export function createJobsService({
   results = {},
 }: JobsServiceDependencies): JobsService {
   const admitFollower = createFollowers();
-  setMaxListeners(0, stopping); // One for each waiting client.
+  setMaxListeners(0, stopping); // one listener per waiting client
 
   async function require(jobId: string, jobs = limitJobs(system)): Promise<FoundJob> {
     const match = await jobs.find(jobId);
@@ -136,7 +136,7 @@ export function createJobsService({
 
 /**
  * Counts open streams.
- * @returns a function that admits one more and returns the function that ends it
+ * @returns a function that admits a further stream and returns the function that ends it
  */
 function createFollowers(): (client: string | null) => () => void {
   let open = 0;
@@ -168,7 +168,7 @@ interface Wait {
   readonly signals: readonly AbortSignal[];
 }
 
-/** Resolves at a change, after the time, or when the client disconnects or the service stops. */
+/** Resolves at a change, after `milliseconds`, or when the client disconnects or the service stops. */
 function untilChange({ watch, isChanged, milliseconds, signals }: Wait): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
@@ -180,7 +180,7 @@ function untilChange({ watch, isChanged, milliseconds, signals }: Wait): Promise
     const look = (): void => void isChanged().then((isNow) => isNow && end(), end);
     const timer = setTimeout(end, milliseconds);
     const unwatch = watch(look);
-    look(); // It may have changed between the last look and the watch.
+    look(); // the status may have changed between the last check and the watch
     for (const signal of signals) signal.addEventListener('abort', end);
     if (signals.some(({ aborted }) => aborted)) end();
   });

@@ -6,7 +6,7 @@ import { readStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { addressesOf } from './address-ranges.js';
 
-/** A stored key: everything but its secret. */
+/** Stored key without its secret. */
 export interface KeyRecord {
   /** 12 letters and digits: the public half of the key. */
   readonly id: string;
@@ -14,13 +14,13 @@ export interface KeyRecord {
   /** SHA-256 of the secret, hex. The secret has 256 random bits, so a slow hash would not improve security. */
   readonly sha256: string;
   readonly scopes: readonly Scope[];
-  /** Timestamps; `created` is null for a key given by the environment, the others until they are set. */
+  /** Timestamps; `created` is null for a key from the environment, the others are null until they are set. */
   readonly created: string | null;
   readonly expires: string | null;
   readonly revoked: string | null;
-  /** Beginnings of the ids that the key may name; absent if it may name all. */
+  /** Prefixes of the ids that the key may name; absent if it may name all ids. */
   readonly prefixes?: readonly string[];
-  /** Addresses and ranges that the key is accepted from; absent if it is from all. */
+  /** Addresses and ranges from which the key is accepted; absent if it is accepted from all. */
   readonly sources?: readonly string[];
 }
 
@@ -38,45 +38,47 @@ export interface KeyHolder {
   readonly keyId: string;
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** Absent if the key may name every id. */
+  /** Prefixes of the ids that the key may name; absent if it may name all ids. */
   readonly prefixes?: readonly string[];
 }
 
-/** A key with the last time it was used. */
+/** Key with the time of its last use. */
 export interface ListedKey extends KeyRecord {
   /** Time of last use, to the minute; null if never used. */
   readonly last_used: string | null;
 }
 
-/** A key and its record; the only time the key is seen. */
+/** Key with its record. The key itself is shown only here. */
 export interface IssuedKey {
   readonly record: KeyRecord;
   readonly key: string;
 }
 
 export interface Keys {
-  /** Tests that a key was ever created or configured. Every request then needs a key, even if all keys are revoked. */
+  /**
+   * Returns true if a key was ever created or configured. Every request then needs a key, even if all keys are revoked.
+   */
   areConfigured(): boolean;
   /**
-   * Returns the holder of a key; undefined alike if it is malformed, unknown, revoked, expired, wrong or used from an
-   * address that is not permitted.
+   * Returns the holder of a key. Returns undefined in all other cases: the key is malformed, unknown, revoked, expired,
+   * wrong or used from an address that is not permitted.
    */
   verify(key: string, address?: string): KeyHolder | undefined;
   /**
-   * Returns the scopes of an accepted key, or of the accepted one that replaced it under its name; undefined if there
-   * is neither.
+   * Returns the scopes of an accepted key, or of the accepted key with the same name that replaced it; undefined if
+   * neither is accepted.
    */
   scopesOf(id: string, name: string): ReadonlySet<Scope> | undefined;
-  /** @throws Refusal VALIDATION_FAILED if another accepted key has the name */
+  /** Creates a key. @throws Refusal VALIDATION_FAILED if another accepted key has the name */
   create(key: NewKey): Promise<IssuedKey>;
   /**
-   * Creates a key that replaces another one, which is accepted for a while longer.
+   * Creates a key that replaces another key, which is accepted for some further time.
    * @throws Refusal VALIDATION_FAILED if the other key does not exist or is not accepted
    */
   rotate(id: string, overlapMs: number): Promise<IssuedKey>;
   /** Lists all keys by id. */
   list(): readonly ListedKey[];
-  /** Revokes a key permanently. A revoked key is unchanged. @throws Refusal VALIDATION_FAILED */
+  /** Revokes a key permanently. Does not change a revoked key. @throws Refusal VALIDATION_FAILED */
   revoke(id: string): Promise<KeyRecord>;
 }
 
@@ -84,14 +86,14 @@ export interface KeysDependencies {
   readonly documents: DocumentStore;
   /** Keys of stateless deployments. */
   readonly environment: readonly KeyRecord[];
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /** Minimum interval between writes of the last use of a key. */
 const USE_WRITTEN_MS = 60_000;
 
-/** Compared if no key has the id, so that an unknown key takes as long as a wrong one. */
+/** Digest that is compared if no key has the id, so that an unknown key takes as long as a wrong key. */
 const NO_DIGEST = Buffer.alloc(32);
 
 /**
@@ -103,7 +105,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
   const stored = (await documents.list('key', readRecord)).documents;
   const holders = new Map([...stored, ...environment].map((record) => [record.id, holderOf(record)]));
   const given = new Set(environment.map(({ id }) => id));
-  // Even an unreadable key means that this service is not meant to be open.
+  // an unreadable key also means that the service requires keys
   let configured = environment.length > 0 || (await documents.ids('key')).length > 0;
 
   const saveAll = async (records: readonly KeyRecord[]) => {
@@ -121,7 +123,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     return record;
   };
 
-  /** Returns a key that is stored here. @throws Refusal VALIDATION_FAILED */
+  /** Returns a stored key. @throws Refusal VALIDATION_FAILED */
   function requireStored(id: string): KeyRecord {
     const record = holders.get(id)?.record;
     if (record === undefined) throw new Refusal('VALIDATION_FAILED', `No key has the id ${id}.`);
@@ -137,7 +139,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     configured ||= entry !== undefined;
     if (record !== undefined) holders.set(id, holderOf(record));
   }
-  // A key that cannot be read now counts as it did: the next event, or a start, reads it.
+  // An unreadable key keeps its previous state until the next event, or a start, reads it.
   documents.subscribe('key-changed', ({ key_id: id }) => void readAgain(id).catch(() => {}));
 
   return {
@@ -201,7 +203,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const ID_LENGTH = 12;
 const SECRET_BYTES = 32;
 
-/** Returns a new random key: `dvs_`, 12 characters of id, 43 of secret. */
+/** Creates a random key: `dvs_`, 12 characters of id, 43 characters of secret. */
 export function issueKey(
   { name, scopes, expires, prefixes, sources }: NewKey,
   nowMs: number,
@@ -233,7 +235,7 @@ interface Holder {
   readonly record: KeyRecord;
   readonly principal: KeyHolder;
   readonly digest: Buffer;
-  /** Tests that the key is accepted from an address; undefined if it is accepted from all. */
+  /** Returns true if the key is accepted from an address; undefined if it is accepted from all. */
   readonly isFrom: ((address: string) => boolean) | undefined;
 }
 
@@ -247,7 +249,7 @@ function holderOf(record: KeyRecord): Holder {
   };
 }
 
-/** Returns the limits of a key that are given. */
+/** Returns the limits of a key that are present. */
 function limitsOf(limits: {
   readonly prefixes?: readonly string[] | undefined;
   readonly sources?: readonly string[] | undefined;
@@ -255,7 +257,7 @@ function limitsOf(limits: {
   return Object.fromEntries(Object.entries(limits).filter(([, list]) => list !== undefined));
 }
 
-/** Returns the expiry of a successor: it is accepted for as long as its predecessor would have been. */
+/** Returns the expiry of a successor key, whose lifetime equals that of its predecessor. */
 function successorExpiry({ created, expires }: KeyRecord, nowMs: number): string | null {
   if (expires === null || created === null) return expires;
   return formatTimestamp(nowMs + (Date.parse(expires) - Date.parse(created)));
@@ -275,7 +277,7 @@ async function createKeyUses(documents: DocumentStore, now: () => number) {
       if (last !== undefined && at - last < USE_WRITTEN_MS) return;
       uses.set(id, at);
       const write = documents.transaction((tx) => tx.put('key-use', id, { at: formatTimestamp(at) }));
-      write.catch(() => {}); // The next use is written again; a disk that is full refuses no reader.
+      write.catch(() => {}); // The next use is written again; a full disk must not refuse a reader.
     },
     lastOf(id: string): string | null {
       const at = uses.get(id);

@@ -8,9 +8,9 @@ import { outside } from './access.js';
 
 type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
 
-/** Kinds whose jobs are named by clients. */
+/** Job kinds with ids that clients choose. */
 const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun', 'study']);
-/** Kinds whose jobs are named by a risk model. */
+/** Job kinds with ids that contain a risk model. */
 const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
 
 /**
@@ -33,7 +33,7 @@ export function limitJobs(system: FollowedJobs): FollowedJobs {
   return {
     find,
     watch: (jobId, listener) => system.watch(jobId, listener),
-    watchAll: (listener) => system.watchAll(listener), // A client that is notified of a job looks it up.
+    watchAll: (listener) => system.watchAll(listener), // a client that is notified of a job must be able to read it
     liveIds: () => system.liveIds(),
     async list({ limit, before, ...query }) {
       const seen: JobStatus[] = [];
@@ -64,7 +64,7 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
 const isNamedWithin = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
   NAMED.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 
-/** Returns the document of a job, or the name that a client gave it; undefined if it names none. */
+/** Returns the document of a job, or the name that a client gave to the job; undefined if there is neither. */
 function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
   const ident = jobId.slice(jobId.indexOf(':') + 1);
   const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;

@@ -4,16 +4,16 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { JobSystem } from '#jobs/job-system.js';
 
-/** The failed jobs to queue again. */
+/** Failed jobs to queue again. */
 export interface RetryOrder {
   readonly kinds?: readonly JobKindName[] | undefined;
   readonly job_ids?: readonly string[] | undefined;
-  /** ISO-8601 time from which on they failed. */
+  /** ISO-8601 time; only jobs that failed at this time or later. */
   readonly since?: string | undefined;
   readonly limit: number;
 }
 
-/** Refusals for which the jobs behind are refused as well: they end the order. */
+/** Refusals that would also apply to all further jobs, and therefore end the order. */
 const FOR_ALL: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL', 'STORE_UNAVAILABLE']);
 
 /** Queues failed jobs again, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */
@@ -34,7 +34,7 @@ export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: 
   return { retried, refused: refusals, is_complete: result.length <= limit };
 }
 
-/** Ids of failed jobs, the newest first. @cost pages over all failed jobs of the kinds until the limit */
+/** Lists the ids of failed jobs, the newest first. @cost pages over all failed jobs of the kinds until the limit */
 async function listFailedJobs(
   jobs: Pick<JobSystem, 'list'>,
   { kinds, job_ids: ids, since, limit }: RetryOrder,

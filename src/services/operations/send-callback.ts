@@ -10,27 +10,27 @@ import type { Failure, Send } from './deliveries.js';
 
 export interface SendOptions {
   readonly places: Pick<CallbackPlaces, 'isAddressAllowed'>;
-  /** `whsec_` and base64; a message is signed with each. */
+  /** Secrets in the form `whsec_` and base64; a message is signed with each secret. */
   readonly secrets: readonly string[];
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number;
-  /** Name and version of the program. */
+  /** Name and version of the program, sent as the user agent. */
   readonly userAgent: string;
 }
 
-/** A signed request. */
+/** Request to sign and send. */
 export interface SignedPost {
   readonly url: string;
-  /** Id of the message, the same in every attempt. */
+  /** Id of the message, equal in all attempts. */
   readonly id: string;
   readonly body: string | Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Makes one attempt. @returns undefined if the receiver accepted, otherwise the reason */
+/** Attempts to send a request once. @returns undefined if the receiver accepted it, otherwise the failure */
 export type PostSigned = (post: SignedPost, signal: AbortSignal) => Promise<Failure | undefined>;
 
-/** Sends messages of jobs. */
+/** Creates the function that sends messages about jobs. */
 export const createSend =
   (post: PostSigned): Send =>
   ({ url, delivery_id: id, body, traceparent }, closing) => {
@@ -39,8 +39,8 @@ export const createSend =
   };
 
 /**
- * Sends POST requests signed by HMAC-SHA256. Redirects are not followed, the response body is not read, and the
- * connection uses an address that was checked after its look-up.
+ * Creates the function that sends POST requests signed by HMAC-SHA256. Redirects are not followed, the response body is
+ * not read, and the connection uses an address that was checked after its look-up.
  * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
  */
 export function createPost({ places, secrets, now, userAgent }: SendOptions): PostSigned {
@@ -85,12 +85,12 @@ export function createPost({ places, secrets, now, userAgent }: SendOptions): Po
       });
       return failureOf(status);
     } catch (thrown) {
-      return { reason: reasonOf(thrown as Error), isFinal: false }; // node throws nothing else
+      return { reason: reasonOf(thrown as Error), isFinal: false }; // node throws only errors
     }
   };
 }
 
-/** Base64 of the HMAC of id, time and body, one for each secret. */
+/** Returns the base64 HMACs of id, time and body, one per secret. */
 export function signatureOf(
   { delivery_id: id, body }: Pick<Delivery, 'delivery_id'> & Pick<SignedPost, 'body'>,
   seconds: number,

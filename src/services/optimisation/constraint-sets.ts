@@ -56,7 +56,10 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     return documents.transaction(write, { by });
   }
 
-  /** Data that the served market lacks gives a warning when a set is saved, because another store may have it. */
+  /**
+   * Returns warnings about data that the served market lacks. They do not prevent saving a set, because another store
+   * may have the data.
+   */
   function marketWarnings(set: ConstraintSet | undefined): Finding[] {
     const market = markets.current()?.market;
     return set === undefined || market === undefined

@@ -30,24 +30,27 @@ export interface OptimisationPlansDependencies {
   readonly calendars: Calendars;
 }
 
-/** Data on which an optimisation depends, checked before any work begins. */
+/** Checks of the data on which an optimisation depends, before any work begins. */
 export interface OptimisationPlans {
   /**
-   * Returns the index of a request with all that it reaches, on data that has what they read.
+   * Returns a market that contains the data for the index of a request, with all documents that the index refers to.
    * @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE
    */
   prepare(
     target: StoredIndex,
     request: ComputedRequest,
   ): Promise<ServedMarket & { readonly reached: Readonly<Record<string, IndexDocument>> }>;
-  /** Returns an index with all that it reaches. @throws Refusal VALIDATION_FAILED for data that the market lacks */
+  /**
+   * Returns an index with all documents that it refers to. @throws Refusal VALIDATION_FAILED for data that the market
+   * lacks
+   */
   reachedOn(target: StoredIndex, market: MarketData): Promise<Readonly<Record<string, IndexDocument>>>;
-  /** @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE */
+  /** Checks the dates of a request. @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE */
   assertRequest(request: ComputedRequest, market: MarketData): void;
-  /** Invalid rows of a stored set, and rows that need data that the market lacks, are errors. */
+  /** Checks the rows of a stored set: invalid rows, and rows that need data that the market lacks, are errors. */
   assertRows(set: ConstraintSet, market: MarketData): void;
   /**
-   * Returns the stored risk models of requests and of what they reach.
+   * Returns the stored risk models that requests and their documents use.
    * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED
    */
   modelsOf(
@@ -61,7 +64,7 @@ export function createOptimisationPlans({
   markets,
   calendars,
 }: OptimisationPlansDependencies): OptimisationPlans {
-  /** Data that the served market lacks for an index is an error before any work begins. */
+  /** Returns an index with its documents; data that the served market lacks is an error before any work begins. */
   async function reachedOn({ document }: StoredIndex, market: MarketData) {
     const reached = await reachedBy(documents, document);
     for (const each of Object.values(reached))
@@ -78,7 +81,7 @@ export function createOptimisationPlans({
     assertNoErrors('request', checkSpecFields(request, market, { path: '', severity: 'error' }));
   }
 
-  /** @throws Refusal NO_DATA_AT_DATE if no rebalance can be on or before the day */
+  /** Ensures that a rebalance can be on or before a day. @throws Refusal NO_DATA_AT_DATE */
   function assertReached(document: IndexDocument, asOf: string | null, market: MarketData): void {
     if (asOf === null) return;
     const calendar = calendars.get(document.calendar);
@@ -121,7 +124,7 @@ export function createOptimisationPlans({
   };
 }
 
-/** Returns an index that weights can be optimised of. @throws Refusal INDEX_NOT_FOUND, VALIDATION_FAILED */
+/** Returns an index with weights that can be optimised. @throws Refusal INDEX_NOT_FOUND, VALIDATION_FAILED */
 export async function requireTarget(documents: Reader, indexId: string): Promise<StoredIndex> {
   const stored = await requireIndex(documents, indexId);
   assertDecides(stored.document);
@@ -138,7 +141,7 @@ export async function requireSet(
   const set = readStored(stored, readConstraintSet);
   if (set === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
-  return { set, etag: (stored as StoredDocument).etag }; // readable, as its document was
+  return { set, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
 }
 
 export function setNotFound(setId: string): Refusal {
@@ -147,13 +150,16 @@ export function setNotFound(setId: string): Refusal {
   });
 }
 
-/** `{yyyymmddThhmmss}-{8 hex}`, UTC. */
+/** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`, in UTC. */
 export function createOptimisationId(now: number): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
   return `${stamp}-${randomBytes(4).toString('hex')}`;
 }
 
-/** Growth factors and their reading, and a few matrices of the names of a large index. */
+/**
+ * Estimates the memory of an optimisation: growth factors and their copy, and a few matrices over the securities of a
+ * large index.
+ */
 export function estimateOptimisationBytes({ dates, identifiers }: MarketData): number {
   const names = Math.min(identifiers.length, 3000);
   return 128 * 2 ** 20 + 2 * countHeldBytes(8 * dates.length * identifiers.length) + 8 * 4 * names * names;

@@ -17,10 +17,10 @@ export interface OptimisationJobDependencies {
   readonly markets: Markets;
 }
 
-/** The kind of job that optimises: its result is stored in the transaction that ends it. */
+/** Creates the kind of job that optimises; its result is stored in the transaction that ends the job. */
 export function createOptimisationJob(dependencies: OptimisationJobDependencies): JobKind<OptimisationPayload> {
   return jobKind('optimise', async (payload, attempt) => {
-    await dependencies.markets.settled(); // An optimisation of the previous process waits until the data is loaded.
+    await dependencies.markets.settled(); // An optimisation that the previous process left waits until the data is loaded.
     const { document, message } = await optimiseOnce(dependencies, attempt, payload);
     return {
       result: { artifact: document.artifact },
@@ -32,7 +32,7 @@ export function createOptimisationJob(dependencies: OptimisationJobDependencies)
   });
 }
 
-/** Optimises on the served market. @returns the document to store, and figures of the result */
+/** Optimises on the served market. @returns the document to store, and the main figures of the result */
 export async function optimiseOnce(
   { documents: stored, artifacts, markets }: OptimisationJobDependencies,
   attempt: Pick<Attempt<PortableTaskName>, 'compute' | 'outputs'>,
@@ -54,7 +54,7 @@ export async function optimiseOnce(
   return { ...about, document };
 }
 
-/** The stored model that a request names. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+/** Returns the stored model that a request names. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
 async function measuringModel(
   stored: OptimisationJobDependencies['documents'],
   asked: OptimisationRequest,

@@ -47,10 +47,10 @@ export interface Optimise extends ConstraintSets {
   start(body: Body, origin: Origin | null): Promise<JobStatus>;
   /**
    * Returns the weights that a run of the same request would find, as a PreviewResponse.
-   * @throws Refusal immediate refusals of `start`, and failures of its job
+   * @throws the refusals of `start`, and the failures of its job
    */
   preview(body: Body, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns the bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   result(
     runId: string,
   ): Promise<{ readonly length: number; readonly etag: string; open(): Promise<ReadableStream<Uint8Array>> }>;
@@ -66,7 +66,7 @@ export interface OptimiseDependencies extends OptimisationPlansDependencies {
 }
 
 function listConstraintTypes(): ConstraintTypes {
-  const specs = listConstraintSpecs() as ConstraintTypes['specs']; // Lists are read-only on one side, plain on the other.
+  const specs = listConstraintSpecs() as ConstraintTypes['specs']; // the service has read-only lists, the contract mutable ones
   return {
     types: Object.fromEntries(specs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)])),
     specs,

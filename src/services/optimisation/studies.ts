@@ -30,7 +30,7 @@ export interface StudiesDependencies extends OptimisationPlansDependencies {
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<StudyPayload>;
   readonly engineVersion: string;
-  /** Threads of the pool. */
+  /** Number of threads of the pool. */
   readonly workers: number;
   readonly now: () => number;
 }
@@ -43,7 +43,7 @@ export interface Studies {
    */
   start(body: Readonly<Record<string, unknown>>, origin: Origin | null): Promise<JobStatus>;
   /**
-   * Returns a block of the rows of a study that has succeeded, as JSON.
+   * Returns a block of the rows of a succeeded study as JSON.
    * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE
    */
   rows(studyId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;

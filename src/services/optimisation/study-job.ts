@@ -19,16 +19,19 @@ import { optimiseOnce, type OptimisationJobDependencies } from './optimise-job.j
 
 export type StudyJobDependencies = OptimisationJobDependencies & RowsInPartsDependencies;
 
-/** An optimisation of a study, or the reason why it has no result. */
+/** Optimisation of a study, or the reason why it has no result. */
 interface StudyEntry extends RowEntry {
   readonly row: StudyRow;
-  /** The result to store. */
+  /** Result to store. */
   readonly document: OptimisationDocument | null;
 }
 
 const OUTCOMES = ['solved', 'refused'] as const satisfies readonly StudyRow['outcome'][];
 
-/** The kind of job that optimises many times in parts, on any node; the end of the job stores all results. */
+/**
+ * Creates the kind of job that computes many optimisations in parts, on any node; the end of the job stores all
+ * results.
+ */
 export function createStudyJob(dependencies: StudyJobDependencies): JobKind<StudyPayload> {
   const { markets } = dependencies;
   const parts = createRowsInParts(dependencies);
@@ -84,7 +87,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
   );
 }
 
-/** All results of a study are of the same data. */
+/** Returns the refusal for a change of data during a study, because all results of a study use the same data. */
 const refuseChangedData = (studyId: string): Refusal =>
   new Refusal('STORE_MISMATCH', `The data has changed since the study ${studyId} was submitted: submit it again.`);
 

@@ -51,7 +51,7 @@ export interface AccountBacktests {
   start(indexId: string, request: AccountBacktestRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
-/** Memory of a backtest: common data of a rebalance, and entries of ten years. */
+/** Memory of a backtest in bytes: the common data of a rebalance, and the entries of ten years. */
 const BACKTEST_BYTES = 128 * 2 ** 20;
 
 export function createAccountBacktests(dependencies: AccountBacktestsDependencies): AccountBacktests {

@@ -8,22 +8,22 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { findAccountId, refuseRepeatedAccount } from '#domain/personal/account-lines.js';
 import type { ArtifactStore } from '#store/port.js';
 
-/** Space that must be free before accounts of unknown length are written. */
+/** Disk space in bytes that must be free before accounts of unknown length are written. */
 const CLAIMED_BYTES = 2 ** 28;
 const END = Buffer.from('\n');
 /** Number of bytes in one write. */
 const PIECE_BYTES = 2 ** 18;
 
-/** Accounts as they arrive. */
+/** Accounts in the order of their arrival. */
 export interface SentLines {
-  /** Lines of JSON, an account each; blank ones are no accounts. */
+  /** Lines of JSON with one account each; blank lines are ignored. */
   readonly lines: AsyncIterable<Uint8Array>;
-  /** Line of the upload in which the first stands; null if they were not sent as lines of JSON. */
+  /** Line number of the first account in the upload; null if the accounts were not sent as lines of JSON. */
   readonly line: number | null;
 }
 
 /**
- * Writes accounts as an artifact with the cuts of its parts. Memory does not grow with their number.
+ * Writes accounts as an artifact with the offsets of its parts. Memory does not grow with the number of accounts.
  * @throws Refusal VALIDATION_FAILED without accounts and with too many, STORAGE_FULL
  */
 export async function storeAccounts(
@@ -54,10 +54,10 @@ function createCutter(firstLine: number | null) {
   let line = firstLine ?? 0;
   let open = { accounts: 0, bytes: 0, hash: createHash('sha256'), line };
 
-  /** Ids of the accounts, `MAX_BATCH_ACCOUNTS` at most: about 100 bytes each. */
+  /** Ids of the accounts, at most `MAX_BATCH_ACCOUNTS` of about 100 bytes each. */
   const ids = new Set<string>();
 
-  /** Returns the line, or for an id that an earlier line has one whose account is refused. */
+  /** Returns the line; if an earlier line has the same id, returns a line with an account that is refused. */
   function repeats(bytes: Uint8Array): Uint8Array {
     const id = findAccountId(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
     if (id === undefined) return bytes;

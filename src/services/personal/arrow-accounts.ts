@@ -6,14 +6,14 @@ import { formatDay } from '#domain/time/days.js';
 
 /** Accounts of an Arrow stream. */
 export interface ArrowAccounts {
-  /** Terms in the metadata of the schema, if it has them. */
+  /** Terms in the metadata of the schema, if present. */
   readonly terms: string | undefined;
   /** Accounts as JSON. */
   readonly accounts: AsyncIterable<string>;
 }
 
 /**
- * Reads accounts from an Arrow stream as it arrives: a row per account with its lots as a list, or a table of lots.
+ * Reads accounts from an Arrow stream as it arrives: one row per account with a list of its lots, or a table of lots.
  * @throws Refusal VALIDATION_FAILED
  */
 export async function readArrow(bytes: AsyncIterable<Uint8Array>): Promise<ArrowAccounts> {
@@ -75,14 +75,14 @@ async function* lotRows(batches: AsyncIterable<RecordBatch>) {
 
 const MS_PER_DAY = 86_400_000;
 
-/** Returns a value of Arrow as one of JSON; dates are days. */
+/** Converts an Arrow value to a JSON value; dates become days. */
 function plainOf(value: unknown, type: DataType): unknown {
   if (value === null || value === undefined) return null;
   if (DataType.isDate(type) || DataType.isTimestamp(type)) return formatDay(Math.floor(Number(value) / MS_PER_DAY));
   if (typeof value === 'bigint') return Number(value);
   if (value instanceof Vector) return Array.from(value, (each: unknown) => plainOf(each, value.type));
   if (value instanceof StructRow) {
-    const cells = value.toJSON() as Record<string, unknown>; // by the names of its fields
+    const cells = value.toJSON() as Record<string, unknown>; // the row has the members that its schema names
     const own = type.children.map(({ name, type: of }) => [name, plainOf(cells[name], of)] as const);
     return Object.fromEntries(own.filter(([, each]) => each !== null));
   }

@@ -21,14 +21,17 @@ export interface BatchJobDependencies {
   readonly artifacts: Pick<ArtifactStore, 'damaged' | 'read'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at'>;
-  /** Threads of the pool. */
+  /** Number of threads of the pool. */
   readonly workers: number;
 }
 
 /** Share of the work after the accounts are solved. */
 const SUMMING = 0.05;
 
-/** Creates the kind of job that solves accounts in parts; other nodes compute some of them, with the same bits. */
+/**
+ * Creates the kind of job that solves accounts in parts; other nodes compute some of the parts, with bit-identical
+ * results.
+ */
 export function createBatchJob(dependencies: BatchJobDependencies): JobKind<BatchPayload> {
   const { documents, artifacts, markets, dataVersions, workers } = dependencies;
 

@@ -21,7 +21,7 @@ export interface BatchResultsDependencies {
   readonly kind: Pick<JobKind<BatchPayload>, 'decode'>;
 }
 
-/** A block of 100 accounts. */
+/** Number of a block of 100 accounts, with its batch. */
 interface WantedBlock {
   readonly batchId: string;
   readonly block: number;
@@ -29,19 +29,20 @@ interface WantedBlock {
 
 export interface BatchResults {
   /**
-   * A block of the results as JSON, also while the batch runs.
-   * @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE; JOB_RUNNING for a block that is not solved yet
+   * Returns a block of the results as JSON, also while the batch runs.
+   * @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE; JOB_RUNNING for a block that is not solved
+   * yet
    */
   accounts(wanted: WantedBlock): Promise<Uint8Array<ArrayBuffer>>;
-  /** A block as a table. @throws like `accounts` */
+  /** Returns a block as a table. @throws the refusals of `accounts` */
   table(
     wanted: WantedBlock & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> },
   ): Promise<Uint8Array<ArrayBuffer>>;
-  /** The common data as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns the common data as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   common(batchId: string): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** Results of a batch: a file whose last block is the common data, then its accounts in files of blocks. */
+/** Results of a batch: a file with the common data as its last block, then files with the blocks of accounts. */
 type Volumes = readonly RowsInBlocks[];
 
 export function createBatchResults({ documents, jobs, artifacts, kind }: BatchResultsDependencies): BatchResults {
@@ -55,7 +56,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     return new Refusal('JOB_NOT_FOUND', `The batch ${batchId} has no results: ${why}.`, { job_id: `batch:${batchId}` });
   };
 
-  /** Text of a block, its accounts separated by commas. */
+  /** Returns the text of a block, with its accounts separated by commas. */
   async function readAccounts({ batchId, block }: WantedBlock) {
     const { status, volumes } = await findBatch(batchId);
     if (volumes !== undefined) return finishBlock(volumes.slice(1), block);
@@ -75,11 +76,11 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     throw refuseBlock(block, blocks);
   }
 
-  /** A block whose parts are all solved, from the outputs that survive a crash. */
+  /** Returns a block with solved parts only, from the outputs that survive a crash. */
   async function runningBlock(batchId: string, block: number) {
     const input = await documents.get('job-input', `batch:${batchId}`);
     if (input === undefined || 'unreadable' in input) throw removeResults(batchId, 'ending');
-    const { payload, kept } = input.body as StoredInput; // A submission wrote it and the store checked it.
+    const { payload, kept } = input.body as StoredInput; // a submission wrote the input and the store checked its seal
     const sizes = measureAccounts(kind.decode(payload)?.accounts ?? []);
     const blocks = Math.ceil(sizes.length / PARTS_PER_BLOCK);
     if (block >= blocks) throw refuseBlock(block, blocks);
@@ -111,7 +112,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     },
     async table({ table, format, ...wanted }) {
       const { text } = await readAccounts(wanted);
-      const outcomes = JSON.parse(`[${Buffer.from(text).toString()}]`) as AccountOutcome[]; // as a part wrote them
+      const outcomes = JSON.parse(`[${Buffer.from(text).toString()}]`) as AccountOutcome[]; // a part wrote these lines
       const rows = createBatchRows(table, outcomes, wanted.block * BLOCK_ACCOUNTS);
       const file = await rowTableFile(
         { runId: wanted.batchId, name: table, columns: BATCH_TABLES[table], rows },
@@ -128,7 +129,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   };
 }
 
-/** Release 0.4.0 wrote one file of rows whose last block is the common data. */
+/** Returns the volumes of results. Release 0.4.0 wrote one file of rows with the common data as its last block. */
 function volumesIn(stored: StoredResult | null): Volumes | undefined {
   if (stored === null || !('artifact' in stored)) return undefined;
   const { volumes, rows } = stored;

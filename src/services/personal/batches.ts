@@ -32,18 +32,19 @@ export interface BatchesDependencies {
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<BatchPayload>;
   readonly engineVersion: string;
-  /** Threads of the pool. */
+  /** Number of threads of the pool. */
   readonly workers: number;
   readonly now: () => number;
 }
 
 export interface Batches {
   /**
-   * Queues a batch. Accounts are checked when they are solved.
-   * @throws Refusal INDEX_NOT_FOUND, RISK_MODEL_NOT_FOUND, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED, STORAGE_FULL
+   * Queues a batch. The accounts are checked when they are solved.
+   * @throws Refusal INDEX_NOT_FOUND, RISK_MODEL_NOT_FOUND, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED,
+   * STORAGE_FULL
    */
   start(request: BatchRequest, origin: Origin | null): Promise<JobStatus>;
-  /** Queues a batch whose accounts arrive as a stream. @throws like `start` */
+  /** Queues a batch with accounts that arrive as a stream. @throws the refusals of `start` */
   startUpload(upload: Upload, given: GivenTerms, origin: Origin | null): Promise<JobStatus>;
 }
 
@@ -53,19 +54,19 @@ interface Upload {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** Terms in addition to a stream. */
+/** Terms that accompany a stream of accounts. */
 interface GivenTerms {
-  /** As JSON; absent where the stream contains them. */
+  /** Terms as JSON; absent if the stream contains them. */
   readonly terms?: string | undefined;
-  /** Id of the batch instead of that in the terms. */
+  /** Id of the batch, which takes precedence over the id in the terms. */
   readonly batchId?: string | undefined;
 }
 
 const ARROW = 'application/vnd.apache.arrow.stream';
 const PARQUET = 'application/vnd.apache.parquet';
-/** Memory of a thread for common data and the accounts of a part. */
+/** Memory in bytes of a thread for the common data and the accounts of a part. */
 const THREAD_BYTES = 64 * 2 ** 20;
-/** Memory of the results of an account while a file of them is joined. */
+/** Memory in bytes of the results of an account while their file is joined. */
 const ACCOUNT_BYTES = 80_000;
 
 export function createBatches(dependencies: BatchesDependencies): Batches {
@@ -108,7 +109,10 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     });
   }
 
-  /** The stored accounts of a live batch if they are the same: it is then the same job. */
+  /**
+   * Returns the stored accounts of a live batch if they equal the sent accounts, so that both requests are the same
+   * job.
+   */
   async function sameAccounts(batchId: string, { file }: AccountsFile): Promise<AccountsFile | undefined> {
     if (!(await jobs.isLive(`batch:${batchId}`))) return undefined;
     const input = await documents.get('job-input', `batch:${batchId}`);
@@ -152,7 +156,7 @@ async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array
   for await (const line of lines) yield Buffer.from(line);
 }
 
-/** @throws Refusal VALIDATION_FAILED */
+/** Parses the terms of a batch. @throws Refusal VALIDATION_FAILED */
 function termsFrom(text: string, place: 'body' | 'query'): BatchTerms {
   const parsed = parseLine(text, 1);
   if ('finding' in parsed) throw refuseWithFindings(place, [parsed.finding]);
@@ -161,7 +165,7 @@ function termsFrom(text: string, place: 'body' | 'query'): BatchTerms {
   return value;
 }
 
-/** `{yyyymmddThhmmss}-{8 hex}`. */
+/** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`. */
 export function newBatchId(now: number): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
   return `${stamp}-${randomBytes(4).toString('hex')}`;

@@ -4,7 +4,7 @@ import { parseAccountTable, assertAccountColumns, nestFields } from '#domain/per
 import { readParquetLines } from '#market/process/market-process.js';
 
 /**
- * Reads accounts from a Parquet file as it arrives: a row per account with its lots as a list, or a table of lots.
+ * Reads accounts from a Parquet file as it arrives: one row per account with a list of its lots, or a table of lots.
  * @param take receives the accounts as JSON
  * @throws Refusal VALIDATION_FAILED, STORAGE_FULL
  */
@@ -19,13 +19,16 @@ export function readParquet<T>(
   });
 }
 
-/** Rows of accounts, without their null members. A line that is not JSON stays, and is refused when it is read. */
+/**
+ * Yields rows of accounts without their null members. A line that is not JSON is passed through, and refused when it is
+ * read.
+ */
 async function* accountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<string> {
   for await (const line of lines) {
     const text = line.toString();
     let account: object;
     try {
-      account = JSON.parse(text, (_, value: unknown) => value ?? undefined) as object; // as the reading process wrote it
+      account = JSON.parse(text, (_, value: unknown) => value ?? undefined) as object; // the reader process wrote this line
     } catch {
       yield text;
       continue;
@@ -37,7 +40,7 @@ async function* accountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<string
 async function* lotRows(lines: AsyncIterable<Buffer>) {
   let number = 0;
   for await (const line of lines) {
-    const cells = JSON.parse(line.toString()) as readonly (string | null)[]; // as the reading process wrote them
+    const cells = JSON.parse(line.toString()) as readonly (string | null)[]; // the reader process wrote these lines
     yield { cells: cells.map((cell) => cell ?? ''), number: ++number };
   }
 }

@@ -3,19 +3,19 @@ import type { PublicationEntry } from '#domain/documents/publication-document.js
 import { Refusal } from '#domain/refusals/refusal.js';
 import { sizesOf, type Closes, type Disagreement } from './disagreements.js';
 
-/** Dates that a refusal names. */
+/** Maximum number of dates that a refusal names. */
 const NAMED_DATES_MAX = 100;
 
 /** Closes of a run, and the published entries. */
 interface Compared {
   readonly closes: Closes;
-  /** Valid entry of each published date: the last one. */
+  /** Valid entry of each published date: its last entry. */
   readonly standing: ReadonlyMap<string, PublicationEntry>;
 }
 
 /**
- * Refuses differences unless they are restated. Always refuses a session that the run lacks, and closes that would
- * cause a jump in the log that no index had.
+ * Refuses differences unless they are restated. Always refuses a session that is missing in the run, and closes that
+ * would cause a jump in the log that no index had.
  * @throws Refusal RESTATEMENT
  */
 export function assertAllowed(
@@ -43,12 +43,12 @@ function assertStanding(
 }
 
 /**
- * Refuses a run that begins after the first published close, unless both agree where they overlap: otherwise the log
- * would have a jump that no index had.
+ * Refuses a run that begins after the first published close, unless run and log agree where they overlap: otherwise the
+ * log would have a jump that no index had.
  */
 function assertContinues(disagreements: readonly Disagreement[], compared: Compared): void {
   const { closes, standing } = compared;
-  const begin = closes.dates[0]!; // A run has a close.
+  const begin = closes.dates[0]!; // a run has at least one close
   const dates = [...standing.keys()].filter((date) => date < begin).toSorted();
   const isApart = dates.length === standing.size;
   if (dates.length === 0 || (disagreements.length === 0 && !isApart)) return;
@@ -57,12 +57,12 @@ function assertContinues(disagreements: readonly Disagreement[], compared: Compa
 }
 
 /**
- * Refuses closes that end before the last published one and differ at their end: the later closes come from another
+ * Refuses closes that end before the last published close and differ at their end: the later closes come from another
  * run, and the log would have a jump that no index had.
  */
 function assertContinued(disagreements: readonly Disagreement[], compared: Compared): void {
   const { closes, standing } = compared;
-  const end = closes.dates.at(-1)!; // A run has a close.
+  const end = closes.dates.at(-1)!; // a run has at least one close
   const dates = [...standing.keys()].filter((date) => date > end).toSorted();
   if (dates.length === 0 || disagreements.at(-1)?.date !== end) return;
   const last = dates.at(-1)!;
@@ -71,9 +71,9 @@ function assertContinued(disagreements: readonly Disagreement[], compared: Compa
 }
 
 interface Refused {
-  /** Published dates that are concerned, ascending. */
+  /** Published dates that the refusal concerns, ascending. */
   readonly dates: readonly string[];
-  /** Differences whose sizes are reported. */
+  /** Differences, of which the refusal states the sizes. */
   readonly disagreements: readonly Disagreement[];
 }
 

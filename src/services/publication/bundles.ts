@@ -23,13 +23,13 @@ import { readStoredPlan } from '../stored/stored-plans.js';
 import { runModelFiles } from '../stored/used-models.js';
 import type { PublicationCall, Publications } from './publications.js';
 
-/** An archive as its parts. */
+/** Archive as a sequence of parts. */
 export interface Bundle {
   readonly parts: Iterable<Uint8Array>;
   readonly length: number;
 }
 
-/** Archives that recompute the published closes of an index elsewhere. */
+/** Archives with which the published closes of an index can be recomputed elsewhere. */
 export interface Bundles {
   /**
    * @throws Refusal NOTHING_PUBLISHED, INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH,
@@ -48,7 +48,7 @@ export interface BundlesDependencies {
   readonly publications: Pick<Publications, 'entries' | 'keys'>;
   readonly signingKeys: Pick<SigningKeys, 'current'>;
   readonly timestamp: () => string;
-  /** Writes members as an archive. */
+  /** Writes the members of an archive as parts. */
   readonly archive: (members: readonly { readonly name: string; readonly bytes: Uint8Array }[]) => Bundle;
 }
 
@@ -56,14 +56,14 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   const { documents, artifacts, jobs, dataVersions, stores, states, publications, signingKeys, timestamp, archive } =
     dependencies;
 
-  /** Returns the latest run whose closes were published. */
+  /** Returns the latest run with published closes. */
   async function findPublishedRun(indexId: string): Promise<RunDocument> {
     const [id] = (await runListOf(documents, indexId)).published;
     if (id !== undefined) return requireRun(documents, { subject: indexId, id });
     throw new Refusal('RUN_NOT_FOUND', `The published runs of ${indexId} were purged.`, { index_id: indexId });
   }
 
-  /** Returns the content on which a run was made. */
+  /** Returns the content that a run was computed from. */
   async function marketOf(run: RunDocument): Promise<KnownMarket> {
     const now = await dataVersions.at(undefined);
     const isNow = now.served.identity.contentHash === run.store_content_hash;
@@ -72,7 +72,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     throw unavailable(run.index_id, 'the data of the published run is not kept');
   }
 
-  /** Files of the contents before a version. */
+  /** Returns the files of the contents before a version. */
   async function readKnownFiles(version: number | null): Promise<KnownFiles> {
     const { knownOn, earlier } = await dataVersions.before(version);
     const files = earlier.map(async ({ artifact, ...content }) => ({
@@ -88,7 +88,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     return entries;
   }
 
-  /** The definitions go out: each must be one that the client may read. */
+  /** Ensures that the client may read each definition, because the bundle discloses the definitions. */
   async function assertReadable(indexId: string, reached: readonly string[]): Promise<void> {
     for (const id of reached)
       if (id !== indexId && (await findIndex(documents, id)) === undefined)
@@ -129,8 +129,8 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
         run_id: runIdOf(run),
         engine: run.engine_version,
         entries: entries.length,
-        head: entries.at(-1)!.hash, // A published log has one.
-        files: { ...hashes, 'log.ndjson': sha256(log), 'keys.json': sha256(published) } as BundleManifest['files'], // The task wrote the others.
+        head: entries.at(-1)!.hash, // a published log has at least one entry
+        files: { ...hashes, 'log.ndjson': sha256(log), 'keys.json': sha256(published) } as BundleManifest['files'], // the task wrote the other files
         securities,
         dates,
         at: timestamp(),
@@ -154,7 +154,7 @@ function unavailable(indexId: string, reason: string): Refusal {
   return new Refusal('NOT_REPRODUCED', `${indexId} cannot be recomputed from a bundle: ${reason}.`, { reason });
 }
 
-/** @throws Refusal NOT_REPRODUCED for a market that is too large for a page */
+/** Refuses a market that is too large for a web page. @throws Refusal NOT_REPRODUCED */
 function assertSize(
   indexId: string,
   { dates, identifiers, fields }: Pick<MarketData, 'dates' | 'identifiers' | 'fields'>,

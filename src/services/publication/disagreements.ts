@@ -1,7 +1,7 @@
 import type { LevelChange } from '#domain/documents/published-error.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 
-/** Closes of an index in a run: arrays of equal length, by date, in index points. */
+/** Closes of an index in a run: arrays of equal length by date, levels in index points. */
 export interface Closes {
   /** YYYY-MM-DD, ascending. */
   readonly dates: readonly string[];
@@ -10,15 +10,15 @@ export interface Closes {
   readonly net: readonly (number | null)[];
   readonly divisor: readonly (number | null)[];
   readonly composition_hash: readonly string[];
-  /** Number of securities held at each close, and of those without a bar on the date. */
+  /** Number of securities held at each close, and number of these without a bar on the date. */
   readonly held: readonly number[];
   readonly without_bar: readonly number[];
 }
 
-/** A date on which a run differs from the published entry in force. */
+/** Date on which a run differs from the published entry in force. */
 export interface Disagreement {
   readonly date: string;
-  /** Position of the date in the run; null if the run lacks the session. */
+  /** Position of the date in the run; null if the session is missing in the run. */
   readonly position: number | null;
 }
 
@@ -28,8 +28,8 @@ const LEVELS = ['price', 'total', 'net'] as const;
 /** Sizes of disagreements. */
 export interface DisagreementSizes {
   /**
-   * Dates on which a level differs by more than rounding; on other dates only the divisor, the composition or last digits
-   * differ.
+   * Number of dates on which a level differs by more than rounding; on other dates only the divisor, the composition or
+   * last digits differ.
    */
   readonly levels_changed: number;
   /** Largest relative change; null if only divisor or composition differ. */
@@ -39,8 +39,8 @@ export interface DisagreementSizes {
 const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
 
 /**
- * Returns dates, ascending, on which a run and the published entries in force differ in any bit, within the range that
- * both cover.
+ * Returns the dates, ascending, on which a run and the published entries in force are not bit-identical, within the
+ * range that both cover.
  * @param standing entries by date
  */
 export function disagreementsOf(closes: Closes, standing: ReadonlyMap<string, PublicationEntry>): Disagreement[] {
@@ -64,7 +64,7 @@ export function disagreementsOf(closes: Closes, standing: ReadonlyMap<string, Pu
     });
 }
 
-/** Returns the sizes of disagreements in levels that both have. */
+/** Returns the sizes of disagreements in the levels that both run and entry have. */
 export function sizesOf(
   disagreements: readonly Disagreement[],
   closes: Closes,
@@ -81,13 +81,16 @@ export function sizesOf(
   return { levels_changed: levelsChanged, largest };
 }
 
-/** Largest relative difference of levels that the order of additions explains: a corrected price leaves it in later closes. */
+/**
+ * Maximum relative difference of levels that the order of additions explains: a price correction causes such
+ * differences in later closes.
+ */
 const ROUNDING = 1e-12;
 
 const isBeyondRounding = ({ change, published }: LevelChange): boolean =>
   Math.abs(change) > ROUNDING * Math.abs(published);
 
-/** Returns changes of the levels of one close. @param position of the date in the closes */
+/** Returns the changes of the levels of one close. @param position position of the date in the closes */
 export const changesOn = (
   date: string,
   position: number,
@@ -102,7 +105,7 @@ const closeAt = ({ price, total, net }: Closes, position: number): Levels => ({
   net: net[position]!,
 });
 
-/** Compares the levels that both have. */
+/** Compares the levels that both entry and close have. */
 function levelChanges(date: string, entry: Levels | undefined, close: Levels | undefined): readonly LevelChange[] {
   return LEVELS.flatMap((variant) => {
     const [published, run] = [entry?.[variant] ?? null, close?.[variant] ?? null];

@@ -9,15 +9,15 @@ import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { changesOn, sizesOf, type Closes, type Disagreement } from './disagreements.js';
 
-/** The closes of a run and the published entries. */
+/** Closes of a run, the published entries, and their disagreements. */
 export interface Differing {
   readonly closes: Closes;
-  /** The entries in force by date. */
+  /** Entries in force by date. */
   readonly standing: ReadonlyMap<string, PublicationEntry>;
   readonly disagreements: readonly Disagreement[];
 }
 
-/** Treatment of the disagreements of a run with its log. */
+/** Treatment of the disagreements between a run and its log. */
 export interface ErrorTreatment {
   readonly decided: DecidedError;
   /** Dates to publish again. */
@@ -26,9 +26,9 @@ export interface ErrorTreatment {
 
 /**
  * Applies a policy to disagreements. A published session on which the exchange was closed differs by its move from the
- * session before it; it cannot be restated.
+ * session before it, and cannot be restated.
  * @param isClosed returns true for a recorded closure of the calendar
- * @returns undefined if there are none, or if the run lacks another published session
+ * @returns undefined if there are no disagreements, or if another published session is missing in the run
  */
 export function treatErrors(
   policy: ErrorPolicy,
@@ -39,7 +39,7 @@ export function treatErrors(
   if (disagreements.length === 0) return undefined;
   if (disagreements.some(({ date, position }) => position === null && !isClosed(date))) return undefined;
   const differences = disagreements.map(({ date, position }) => {
-    const at = position ?? closes.dates.findLastIndex((other) => other < date); // A run begins before what it lacks.
+    const at = position ?? closes.dates.findLastIndex((other) => other < date); // the run begins before a session that it lacks
     const sizes = changesOn(date, at, differing).map(({ change_bps }) => Math.abs(change_bps));
     return { date, bps: Math.max(0, ...sizes), age: closes.dates.length - at };
   });
@@ -53,7 +53,8 @@ export function treatErrors(
 }
 
 /**
- * Returns the request of a publication as a policy decides it: closes within the window are restated for its reason.
+ * Returns the request of a publication according to a policy: closes within the window are restated for the policy's
+ * reason.
  */
 export function createTreatedRequest(request: PublishRequest, treatment: ErrorTreatment | undefined): PublishRequest {
   if (treatment === undefined) return request;
@@ -61,7 +62,7 @@ export function createTreatedRequest(request: PublishRequest, treatment: ErrorTr
   return decision === 'restated' ? { ...request, restate: true, reason: request.reason ?? reason } : request;
 }
 
-/** An error before it has its number. */
+/** Error before it is numbered. */
 export type NewError = Omit<PublishedError, 'seq'>;
 
 interface Treated extends Omit<Differing, 'disagreements'> {
@@ -79,17 +80,17 @@ interface RegisterTerms {
   readonly by: Authorship;
 }
 
-/** Returns the entry of the register for a publication; null if the run agrees with what is published. */
+/** Returns the entry of the register for a publication; null if the run agrees with the published entries. */
 export function createError({ found, treatment, request, ...pair }: Treated, terms: RegisterTerms): NewError | null {
   if (found.length === 0) return null;
   const differing = { ...pair, disagreements: found };
   const { indexId, runId, restated, at, by } = terms;
-  // Without a policy, only restatements by a person reach this point.
+  // Without a policy, only restatements by a person reach this statement.
   const decision = treatment?.decided.decision ?? 'restated';
   const reason = treatment?.decided.reason ?? request.reason!;
   const [first, last] = [found[0]!.date, found.at(-1)!.date];
   const { largest } = sizesOf(found, pair.closes, pair.standing);
-  // A policy restates closes from the first material difference on; earlier ones stand.
+  // A policy restates closes from the first material difference on; earlier closes keep their entries.
   const told = decision === 'restated' && treatment !== undefined ? treatment.restated : found;
   const same = told.length - sizesOf(told, pair.closes, pair.standing).levels_changed;
   const span = { first: told[0]!.date, last: told.at(-1)!.date };
@@ -112,10 +113,12 @@ export function createError({ found, treatment, request, ...pair }: Treated, ter
   };
 }
 
-/** Members of a session that was not published. */
+/** Values of a session that was not published. */
 const ABSENT = { price: null, total: null, net: null, composition_hash: null };
 
-/** Returns a digest of the differing figures, regardless of the run that gives them and of later closes. */
+/**
+ * Returns a digest of the differing figures, which is independent of the run that produced them and of later closes.
+ */
 function digestOf({ disagreements, closes, standing }: Differing): string {
   const pairs = disagreements.map(({ date, position }) => {
     const { price, total, net, composition_hash } = standing.get(date) ?? ABSENT;
@@ -136,7 +139,7 @@ function noticeOf({
   reason,
 }: Pick<NewError, 'decision' | 'first' | 'last' | 'largest' | 'reason'> & {
   readonly indexId: string;
-  /** Number of these closes whose levels differ by rounding only. */
+  /** Number of the closes that differ by rounding only. */
   readonly same: number;
 }): string {
   const isOne = first === last;
@@ -155,7 +158,10 @@ function noticeOf({
 
 const KIND = 'publication-error';
 
-/** Returns the reason of the first close after a difference that is not restated; null if it is registered already. */
+/**
+ * Returns the reason to add to the first close after a difference that is not restated; null if the difference is
+ * already registered.
+ */
 export async function correctionOf(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   error: NewError | null,
@@ -177,7 +183,7 @@ async function isRegistered(
   return error?.digest === digest && error.decision === decision;
 }
 
-/** Adds an error to the register of its index, unless its last one has the same figures. */
+/** Adds an error to the register of its index, unless the last registered error has the same figures. */
 export async function registerError(tx: DocumentTransaction, error: NewError): Promise<void> {
   if (await isRegistered(tx, error)) return;
   const seq = (await tx.lastNumber(KIND, error.index_id)) + 1;

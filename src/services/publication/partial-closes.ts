@@ -2,22 +2,22 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { isPartial } from '#market/content/partial-dates.js';
 import type { Closes } from './disagreements.js';
 
-/** A close on which names that the index holds have no bar: its level carries their earlier prices. */
+/** Close on which securities held by the index have no bar, so that its level carries their earlier prices. */
 export interface PartialClose {
   readonly date: string;
-  /** Number of securities held, and of those without a bar. */
+  /** Number of securities held, and number of these without a bar. */
   readonly held: number;
   readonly without_bar: number;
 }
 
-/** Closes that a refusal lists, and that its sentence names. */
+/** Maximum number of closes in the details of a refusal, and in its sentence. */
 const LISTED_MAX = 100;
 const NAMED_MAX = 5;
 
 /**
- * Returns partial closes of a run, by date. On its last session a single security without a bar suffices, because the
- * bar may arrive later. On earlier dates the rule of partial dates of a store applies, because a single security may be
- * halted.
+ * Returns the partial closes of a run by date. On the last session a single security without a bar suffices, because
+ * the bar may arrive later. On earlier dates the rule for partial dates of a store applies, because a single security
+ * may be halted.
  */
 export function partialCloses({
   dates,
@@ -33,7 +33,9 @@ export function partialCloses({
   return results;
 }
 
-/** @throws Refusal PARTIAL_CLOSES if dates to be published are partial and that is not permitted */
+/**
+ * Refuses partial closes among the closes to publish, unless the request permits them. @throws Refusal PARTIAL_CLOSES
+ */
 export function assertWhole(
   statements: readonly { readonly date: string }[],
   partial: ReadonlyMap<string, PartialClose>,
@@ -50,7 +52,7 @@ export function assertWhole(
   );
 }
 
-/** Returns the reason of an entry whose close is partial. @param given reason in the request */
+/** Returns the reason of an entry with a partial close. @param given reason in the request */
 export function partialReason(close: PartialClose, given: string | undefined): string {
   const message = `Published with ${countOf(close)} of that date.`;
   return given === undefined || given.trim() === '' ? message : `${given} (${message})`;

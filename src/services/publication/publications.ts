@@ -50,7 +50,7 @@ export interface PublishedWindow {
   readonly end?: string | undefined;
 }
 
-/** Closes that were published: they are signed, and never change. */
+/** Published closes, which are signed and never change. */
 export interface Publications {
   /**
    * Appends the unpublished closes of the stored run.
@@ -58,11 +58,13 @@ export interface Publications {
    *   PARTIAL_CLOSES, APPROVAL_REQUIRED, OVERLOADED
    */
   publish(indexId: string, body: () => PublishRequest, asked: PublicationCall): Promise<Publication>;
-  /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
+  /**
+   * Returns the entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE
+   */
   entries(indexId: string, window: PublishedWindow): Promise<AsyncGenerator<readonly PublicationEntry[]>>;
   /** Returns the register of errors, newest first. */
   errors(indexId: string, limit: number): Promise<readonly PublishedError[]>;
-  /** Keys that signed them. @throws Refusal NOTHING_PUBLISHED */
+  /** Returns the keys that signed the entries. @throws Refusal NOTHING_PUBLISHED */
   keys(indexId: string): Promise<PublicKeys>;
   rotateKey(by: Authorship): Promise<PublicKey>;
 }
@@ -70,9 +72,9 @@ export interface Publications {
 export interface PublicationCall {
   readonly by: Authorship;
   readonly signal: AbortSignal;
-  /** Day of a schedule that publishes. */
+  /** Day of the schedule that publishes. */
   readonly day?: Requested['day'];
-  /** True: nothing is published, only the approval is requested if one is required. */
+  /** True to publish nothing, but to request the approval if one is required. */
   readonly isForeseen?: boolean;
 }
 
@@ -87,16 +89,18 @@ export interface PublicationsDependencies {
   readonly timestamp: () => string;
 }
 
-/** Attempts to be the one who appends next; each fails only where another publication of the index succeeded. */
+/**
+ * Maximum number of attempts to append entries; an attempt fails only if another publication of the index succeeded.
+ */
 const ATTEMPTS_MAX = 5;
 
-/** Entries chained and signed in a turn of the event loop: 2 ms. */
+/** Number of entries that are chained and signed in one turn of the event loop, which takes 2 ms. */
 const SIGNED_PER_TURN = 64;
 
 export function createPublications(dependencies: PublicationsDependencies): Publications {
   const { documents, signingKeys, states, calendars, approvals, timestamp } = dependencies;
 
-  /** @returns false if another publication or key was written first */
+  /** Appends entries to the log. @returns false if another publication or key was written first */
   async function isAppended(
     run: RunDocument,
     { log, entries, requested, error }: Appended,
@@ -111,7 +115,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         await admit(tx, requested);
         if (error !== null) await registerError(tx, error);
         await appendEntries(tx, indexId, { entries, after: head });
-        // Neither was deleted in the meantime.
+        // neither key nor log was deleted in the meantime
         await requireIndex(tx, indexId);
         await requireRun(tx, { subject: indexId, id: runIdOf(run) });
         await markPublished(tx, run);
@@ -133,7 +137,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
           : await requireRun(documents, { subject: indexId, id });
       const calendar = calendars.get(document.calendar);
       const isClosed = (date: string): boolean => hasClosure(calendar, date);
-      // A run that was not named is current.
+      // Without a run in the request, the run is current.
       const stale = id === undefined ? null : (await stateOf(states, run)).stale;
       const closes = await readCloses(dependencies, run, { through: asked.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
@@ -146,7 +150,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const disagreements = treatment?.restated ?? found;
         assertAllowed(disagreements, request, { closes, standing });
         const key = await signingKeys.current(by);
-        // Entries are never dated before the key was created or before the last entry, regardless of the clock.
+        // Entries are never dated before the creation of the key or before the last entry, regardless of the clock.
         const at = findLatestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: runIdOf(run) };
         const restated = disagreements.length;
@@ -185,7 +189,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const { start, end } = window;
       assertOrder({ start, end });
       const head = await requireLog(documents, indexId);
-      await assertReadable(documents, indexId, head); // A refusal must precede the first byte of the response.
+      await assertReadable(documents, indexId, head); // a refusal must precede the first byte of the response
       return applyFilter(logBatches(documents, indexId, head), window);
     },
     async errors(indexId, limit) {
@@ -199,7 +203,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   };
 }
 
-/** @throws Refusal NOTHING_PUBLISHED */
+/** Returns the head of a log. @throws Refusal NOTHING_PUBLISHED */
 async function requireLog(documents: DocumentStore, indexId: string): Promise<PublicationHead> {
   const head = await logHead(documents, indexId);
   if (head !== undefined) return head;
@@ -214,13 +218,13 @@ async function readLog(documents: DocumentStore, indexId: string): Promise<Log> 
   if (head === undefined) return { head, standing, lastAt };
   for await (const batch of logBatches(documents, indexId, head)) {
     for (const entry of batch) standing.set(entry.date, entry);
-    lastAt = batch.at(-1)!.at; // Its shape has one at least.
-    await setImmediate(); // Others have their turn.
+    lastAt = batch.at(-1)!.at; // the schema requires at least one entry
+    await setImmediate(); // other work runs between the batches
   }
   return { head, standing, lastAt };
 }
 
-/** Chains and signs new entries, after the last entry. */
+/** Chains and signs new entries after the last entry. */
 async function addSign(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
   const entries: PublicationEntry[] = [];
   const signHash = hashSigner(key);
@@ -243,18 +247,18 @@ interface Appended {
   readonly error: NewError | null;
 }
 
-/** Tests that a closure of a calendar is recorded on a date. */
+/** Returns true if a closure of a calendar is recorded on a date. */
 function hasClosure(calendar: Calendar | undefined, date: string): boolean {
   return calendar?.recorded?.changes.some((change) => change.date === date && change.session === 'closed') === true;
 }
 
-/** Returns the text of a publication in the log of writes: its reason, and the note of the request. */
+/** Returns the text of a publication in the audit log: its reason, and the note of the request. */
 function noteOf({ reason }: PublishRequest, { note }: Authorship): string | null {
   const said = [reason, note].filter((each) => each != null && each !== '');
   return said.length === 0 ? null : [...new Set(said)].join('; ');
 }
 
-/** @throws Refusal VALIDATION_FAILED */
+/** Refuses a restatement without a reason. @throws Refusal VALIDATION_FAILED */
 function assertReasoned({ restate, reason }: PublishRequest): void {
   if (!restate || (reason !== undefined && reason.trim() !== '')) return;
   const message = 'A restatement requires a reason, which the log records.';

@@ -27,7 +27,7 @@ export async function readCloses(
   { through, calendar, signal }: ClosesTerms,
 ): Promise<PublishableCloses> {
   const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.columnsOf(run) }, signal);
-  const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // Made by this engine.
+  const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // the engine wrote this JSON
   if (through !== undefined) assertReached(closes.dates, through, calendar);
   const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;
   const cut = <T>(values: readonly T[]): readonly T[] => values.slice(0, end);
@@ -45,7 +45,8 @@ export async function readCloses(
 }
 
 /**
- * Refuses a last date that the run does not reach: a session up to it has no close, or its first close is later.
+ * Refuses a last date that the run does not reach, because a session up to that date has no close or the first close is
+ * later.
  * @throws Refusal NO_DATA_IN_RANGE
  */
 function assertReached(dates: readonly string[], through: string, calendar: Calendar | undefined): void {
@@ -55,7 +56,7 @@ function assertReached(dates: readonly string[], through: string, calendar: Cale
     throw new Refusal('NO_DATA_IN_RANGE', `through ${through} is before the first close of the run, ${first}.`, detail);
   const { sessions } = calendar ?? {};
   const next = sessions?.[findLastAtMost(sessions, parseValidDay(last)) + 1];
-  // Closed days after the last session have no close that could be missing.
+  // After the last session, closed days have no close that could be missing.
   if (through <= last || (next !== undefined && next > parseValidDay(through))) return;
   const message = `through ${through} is after the last close of the run, ${last}: run the index up to it first, or publish through ${last}.`;
   throw new Refusal('NO_DATA_IN_RANGE', message, detail);

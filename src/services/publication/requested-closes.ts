@@ -4,7 +4,7 @@ import type { ApprovalRules } from '#domain/approvals/approval-document.js';
 import type { ApprovalGate, Requested } from '../approvals/approvals.js';
 import { sizesOf, type Closes, type Disagreement } from './disagreements.js';
 
-/** Closes to be published, before they are signed. */
+/** Closes to publish, before they are signed. */
 type Stated = Pick<
   PublicationEntry,
   'date' | 'kind' | 'price' | 'total' | 'net' | 'divisor' | 'composition_hash' | 'reason'
@@ -21,8 +21,8 @@ interface ClosesTerms {
 }
 
 /**
- * Returns the request of a publication. The approval applies to figures after the current end of the log, regardless of
- * the run that gives them.
+ * Returns the request for the approval of a publication. The approval applies to figures after the current end of the
+ * log, regardless of the run that produced them.
  */
 export function createPublicationRequest(
   statements: readonly Stated[],
@@ -32,7 +32,7 @@ export function createPublicationRequest(
   const fresh = statements.filter(({ kind }) => kind === 'close');
   const restated = statements.length - fresh.length;
   const counts = { published: fresh.length, restated };
-  const last = statements.at(-1)!; // Nothing to publish needs no approval.
+  const last = statements.at(-1)!; // an empty publication needs no approval
   const before = [...standing.values()].findLast(({ date }) => date < last.date);
   const figures = {
     index_id: indexId,
@@ -51,7 +51,7 @@ export function createPublicationRequest(
           kind: 'restate',
           ...figures,
           ...sizesOf(disagreements, closes, standing),
-          latest: { date: again.date, before: levelsOf(standing.get(again.date)!), after: levelsOf(again) }, // It is published again.
+          latest: { date: again.date, before: levelsOf(standing.get(again.date)!), after: levelsOf(again) }, // the date is published again
           reason: again.reason,
         };
   return {
@@ -65,8 +65,8 @@ export function createPublicationRequest(
 }
 
 /**
- * Returns the rule that a publication follows. If closes are published together with a restatement, the rule that requires
- * more persons applies.
+ * Returns the action that determines the approval rule. If closes are published together with a restatement, the rule
+ * that requires more persons applies.
  */
 function actionOf(
   { published, restated }: { readonly published: number; readonly restated: number },

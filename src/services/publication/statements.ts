@@ -13,12 +13,12 @@ export interface Log {
   readonly lastAt: string | undefined;
 }
 
-/** Closes to be published, and which of all that the run has are partial. */
+/** Closes of a run, with the partial closes among them. */
 export interface PublishableCloses extends Closes {
   readonly partial: ReadonlyMap<string, PartialClose>;
 }
 
-/** An entry before it is chained and signed. */
+/** Entry before it is chained and signed. */
 export type Statement = Omit<PublicationEntry, 'seq' | 'previous' | 'hash' | 'key_id' | 'signature'>;
 
 interface StatementTerms {
@@ -26,13 +26,13 @@ interface StatementTerms {
   readonly log: Log;
   readonly disagreements: readonly Disagreement[];
   readonly request: PublishRequest;
-  /** Difference from earlier closes that the first new one corrects, if any. */
+  /** Reason for the first new close, if it corrects a difference from earlier closes. */
   readonly correction: string | null;
   readonly by: Authorship;
   readonly at: string;
 }
 
-/** Returns restatements of published closes, then the closes after the last published date. */
+/** Returns restatements of published closes, followed by the closes after the last published date. */
 export function statementsOf(closes: PublishableCloses, terms: StatementTerms): Statement[] {
   const { run, log, disagreements, request, correction, by, at } = terms;
   const last = findLastDate(log);
@@ -40,7 +40,7 @@ export function statementsOf(closes: PublishableCloses, terms: StatementTerms): 
   const reasonOf = (i: number, kind: Statement['kind']): string | null => {
     const partial = closes.partial.get(closes.dates[i]!);
     if (partial !== undefined) return partialReason(partial, request.reason);
-    if (kind === 'restatement') return request.reason!; // assertReasoned
+    if (kind === 'restatement') return request.reason!; // assertReasoned has ensured that the request has a reason
     return i === firstFresh ? correction : null;
   };
   const statement = (i: number, kind: Statement['kind']): Statement => ({
@@ -64,7 +64,7 @@ export function statementsOf(closes: PublishableCloses, terms: StatementTerms): 
   return [...disagreements.map(({ position }) => statement(position!, 'restatement')), ...fresh];
 }
 
-/** Returns the latest published date; null if there is none. */
+/** Returns the latest published date; null if no date is published. */
 export function findLastDate(
   { standing }: Pick<Log, 'standing'>,
   entries: readonly PublicationEntry[] = [],

@@ -24,17 +24,17 @@ export interface RenderJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Pick<Markets, 'settled'>;
-  /** Finds the markets from which risk is estimated. */
+  /** Source of the markets from which risk is estimated. */
   readonly states: Pick<RunStates, 'staleOf' | 'findMarket'>;
   readonly timestamp: () => string;
-  /** Program and version, for the metadata of files. */
+  /** Name and version of the program, for the metadata of files. */
   readonly creator: string;
 }
 
 /** Maximum number of times that a run may be replaced between look-up and reading. */
 const READS_MAX = 3;
 
-/** Creates the kind of job that renders reports. It uses the runs that are the latest when an attempt starts. */
+/** Creates the kind of job that renders reports, with the runs that are the latest when an attempt starts. */
 export function createRenderJob({
   documents,
   artifacts,
@@ -48,7 +48,7 @@ export function createRenderJob({
     renderedAt: string,
     attempt: Attempt<PortableTaskName>,
   ): Promise<RenderOutput> {
-    if (listBoundIndices(template).some((indexId) => needsMarket(template, indexId))) await markets.settled(); // A render of the previous process waits until the data is loaded.
+    if (listBoundIndices(template).some((indexId) => needsMarket(template, indexId))) await markets.settled(); // A rendering that the previous process left waits until the data is loaded.
     const outputs = attempt.outputs(['pdf']);
     for (let read = 1; ; read++) {
       const runs = await runsOf(template, ids);
@@ -83,14 +83,14 @@ export function createRenderJob({
     const state = { stale: await states.staleOf(run), market: await marketFor(run, template) };
     const { overview, plan } = run.artifacts;
     const files = {
-      // A run without a stored overview has its plan.
+      // a run without a stored overview has a plan
       overview: overview ? { stored: toHashedReference(overview) } : { plan: toHashedReference(plan!) },
       columns: columnsOf(run),
     };
     return { indexId: run.run_id, terms: createTerms(run, await definitionOf(run)), ...files, ...state };
   }
 
-  /** Returns the index of a run as it was then; for a strategy's run, as it is now. */
+  /** Returns the definition with which a run of an index was made; for a run of a strategy, its present definition. */
   async function definitionOf({ run_id: id, index_id: indexId, index_version: number }: RunDocument) {
     const version =
       id === indexId && typeof number === 'number'

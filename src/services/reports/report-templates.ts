@@ -14,14 +14,14 @@ export interface StoredTemplate {
   readonly etag: string | undefined;
 }
 
-/** Templates of reports: those that are built in, and stored ones. */
+/** Report templates, both built-in and stored. */
 export interface ReportTemplates {
   listTemplates(query: {
     readonly limit?: number | undefined;
     readonly after?: string | undefined;
   }): Promise<ReportTemplateCollection>;
   /**
-   * A built-in has no etag: it changes with the engine only.
+   * Returns a template. A built-in template has no etag, because it changes only with the engine.
    * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   getTemplate(templateId: string): Promise<StoredTemplate>;
@@ -74,7 +74,7 @@ export function createReportTemplates(documents: DocumentStore): ReportTemplates
         return tx.put('template', templateId, document);
       };
       const etag = await documents.transaction(write, { by });
-      // Findings are read-only lists in one type and mutable in the other.
+      // the service has read-only lists of findings, the contract mutable ones
       return { saved: (findings.length === 0 ? document : { ...document, findings }) as SavedReportTemplate, etag };
     },
 

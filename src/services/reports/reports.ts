@@ -23,11 +23,11 @@ export interface ReportsDependencies {
   readonly artifacts: ArtifactStore;
   readonly jobs: Jobs;
   readonly kind: JobKind<RenderPayload>;
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** A rendered PDF as a response. */
+/** Rendered PDF as a response. */
 export interface RenderedPdf {
   readonly fileName: string;
   readonly length: number;
@@ -39,19 +39,19 @@ export interface RenderQuery {
   readonly index_id?: string | undefined;
   readonly template_id?: string | undefined;
   readonly limit: number;
-  /** Lists only renders older than this one. */
+  /** Id of a render; only older renders are listed. */
   readonly before?: string | undefined;
 }
 
 /** Report templates and rendered reports. */
 export interface Reports extends ReportTemplates {
   /**
-   * Queues a rendering after every check that needs no drawing.
+   * Queues a rendering after all checks that are possible without drawing.
    * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE, TEMPLATE_EMPTY, INDEX_REQUIRED, INDEX_NOT_FOUND,
-   *   RUN_NOT_FOUND
+   * RUN_NOT_FOUND
    */
   render(request: RenderRequest, origin: Origin | null): Promise<JobStatus>;
-  /** Finished renders, newest first. */
+  /** Lists finished renders, newest first. */
   listRenders(query: RenderQuery): Promise<RenderCollection>;
   /** @throws Refusal RENDER_NOT_FOUND, DOCUMENT_UNREADABLE */
   getRender(renderId: string): Promise<RenderedPdf>;
@@ -59,7 +59,7 @@ export interface Reports extends ReportTemplates {
   removeRender(renderId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
-/** @throws Refusal VALIDATION_FAILED where a run is named of an index that the report does not show */
+/** Refuses a request that names a run of an index that the report does not show. @throws Refusal VALIDATION_FAILED */
 function assertShown(bound: readonly string[], ids: Readonly<Record<string, string>>): void {
   const other = Object.keys(ids).find((id) => !bound.includes(id));
   if (other === undefined) return;
@@ -77,7 +77,10 @@ interface BoundTemplate {
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
   const templates = createReportTemplates(documents);
 
-  /** Returns the template of a request with an index for every block that needs one, and the index used. */
+  /**
+   * Returns the template of a request with an index for every block that needs one, and the index that the request
+   * named.
+   */
   async function boundTemplate(request: RenderRequest): Promise<BoundTemplate> {
     const { template_id: templateId } = request;
     const { template } = await templates.getTemplate(templateId);
@@ -136,7 +139,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
           (indexId === undefined || render.index_id === indexId) &&
           (templateId === undefined || render.template_id === templateId),
       );
-      // An id begins with the second of its rendering.
+      // the id of a render begins with the second of its rendering
       const newest = matching.map(toResult).sort((a, b) => (a.render_id < b.render_id ? 1 : -1));
       const page = (before === undefined ? newest : newest.filter(({ render_id: id }) => id < before)).slice(0, limit);
       const files = new Map(all.map(({ render_id: id, artifact: ref, rendered_at: at }) => [id, { ref, at }]));
@@ -185,7 +188,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
   };
 }
 
-/** Memory of a rendering in addition to the runs that it reads: fonts, pages, the library. */
+/** Memory in bytes of a rendering in addition to its runs: fonts, pages, the library. */
 const DRAWING_BYTES = 128 << 20;
 
 function readRender(body: unknown): RenderDocument | undefined {

@@ -22,7 +22,7 @@ export interface RiskModelImportsDependencies {
   readonly markets: Pick<Markets, 'served'>;
 }
 
-/** The body of an import. */
+/** Body of an import. */
 export type ImportedModelBody =
   | { readonly kind: 'json'; readonly bytes: Uint8Array }
   | {
@@ -35,7 +35,7 @@ export type ImportedModelBody =
 
 export interface RiskModelImports {
   /**
-   * Stores an imported model, replacing one with the same id.
+   * Stores an imported model, replacing a model with the same id.
    * @throws Refusal VALIDATION_FAILED, MALFORMED_REQUEST, BODY_TOO_LARGE, OVERLOADED, RATE_LIMITED, STORAGE_FULL
    */
   importModel(modelId: string, body: ImportedModelBody, asked: ImportedBy): Promise<RiskModelImportResult>;
@@ -46,7 +46,7 @@ export interface ImportedBy {
   readonly by: Authorship;
 }
 
-/** Maximum number of concurrent imports, because each has its body and matrices in memory. */
+/** Limits of concurrent imports, because each import has its body and matrices in memory. */
 const IMPORTS = {
   name: 'imports of risk models',
   runningMax: 2,
@@ -103,7 +103,7 @@ interface Imported {
 
 function toDocument({ modelId, model, covariance, factors, findings, storeHash }: Imported): RiskModelDocument {
   const { assetIds, terms, dates, factorModel, newest } = model;
-  const last = dates.at(-1)!; // A model has a date.
+  const last = dates.at(-1)!; // a model has at least one date
   const content = toCanonicalJson({
     asset_ids: assetIds,
     dates: dates.map(({ date }) => date),
@@ -142,16 +142,16 @@ function resultOf({ model_id, asset_ids, imported, findings, factor_model: told,
     model_id,
     assets: asset_ids.length,
     factors: told?.factors.map(({ factor }) => factor) ?? [],
-    imported: imported!, // Members of an import.
+    imported: imported!, // an imported document has these members
     content_hash,
     findings: [...findings!],
-  } as RiskModelImportResult; // Findings of the domain are returned unchanged.
+  } as RiskModelImportResult; // findings of the domain are returned unchanged
 }
 
-/** Securities that a finding lists. */
+/** Maximum number of securities that a finding lists. */
 const LISTED_MAX = 10;
 
-/** Reports securities without prices in the served store; an error if it has none of them. */
+/** Reports securities without prices in the served store, as an error if none of the securities has prices. */
 function coverageFindings(assetIds: readonly string[], market: Parameters<typeof lookupOf>[0] | undefined): Finding[] {
   if (market === undefined) return [];
   const lookup = lookupOf(market);

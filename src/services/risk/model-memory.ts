@@ -6,16 +6,22 @@ import { MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { parseValidDay } from '#domain/time/days.js';
 
-/** Panels of returns in a thread: as read, in the workspace of the engine, and as kept for the next part. */
+/**
+ * Number of return panels per thread: the panel as read, the panel in the workspace of the engine, and the panel cached
+ * for the next part.
+ */
 const PANELS_PER_THREAD = 3;
 
-/** Memory that the first estimate of a process adds, whatever the number of securities: code, and what it opens and sends. */
+/**
+ * Memory in bytes that the first estimate of a process adds, regardless of the number of securities: code, opened files
+ * and messages.
+ */
 const BEGIN_BYTES = 128 * 2 ** 20;
 
 /** Maximum number of vectors of securities in the search for eigenvalues. */
 const EIGENVALUE_STEPS = 1_000;
 
-/** Returns the memory of an estimate; one in parts has its panels in each thread. */
+/** Returns the memory of an estimate; an estimate in parts has its panels in each thread. */
 export function memoryOfEstimate(
   { identifiers, request }: Pick<RiskModelPayload, 'identifiers' | 'request'>,
   market: Pick<MarketData, 'dates' | 'identifiers'>,
@@ -28,12 +34,12 @@ export function memoryOfEstimate(
   return BEGIN_BYTES + 8 * workers * (vectors + (2 * names * names) / MODEL_PARTS);
 }
 
-/** Panel and its reading, matrix, its packed copy and the workspace of its eigenvalues. */
+/** Returns the memory of the panel and its copy, the matrix, its packed copy and the workspace of its eigenvalues. */
 export function memoryOfMatrix({ dates }: Pick<MarketData, 'dates'>, names: number): number {
   return 64 * 2 ** 20 + 8 * (4 * dates.length * names + 1.75 * names * names);
 }
 
-/** Days of a market in the window of a request. */
+/** Counts the days of a market in the window of a request. */
 function daysIn({ dates }: Pick<MarketData, 'dates'>, { start, end }: RiskModelRequest): number {
   const from = start === null ? 0 : findFirstAtLeast(dates, parseValidDay(start));
   const to = end === null ? dates.length - 1 : findLastAtMost(dates, parseValidDay(end));

@@ -16,22 +16,24 @@ import { requireRun } from '../stored/run-documents.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { requireModel } from '../stored/used-models.js';
 
-/** Requests of estimates, with the stored documents that they refer to. */
+/** Requests of risk estimates, with the stored documents that they refer to. */
 export interface ModelRequests {
-  /** Returns the request; one without securities repeats the stored one, unless it differs otherwise. */
+  /**
+   * Returns the request. A request without securities takes those of the stored request, unless it differs otherwise.
+   */
   settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest>;
   /** @throws Refusal VALIDATION_FAILED, DOCUMENT_UNREADABLE, STORE_MISMATCH */
   payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload>;
-  /** Returns calendar, currency and treatment of the run of an index. */
+  /** Returns the calendar, currency and treatment of the run of an index. */
   termsOf(runId: string): Promise<Omit<NonNullable<RiskModelPayload['run']>, 'run_id'>>;
   /**
-   * Returns the store of the run of an index, on which its securities are estimated; undefined for the store of the
-   * call.
+   * Returns the store of the run of an index, in which the index's securities are estimated; undefined for the store of
+   * the call.
    */
   storeOfRun(indexId: string | null): Promise<string | undefined>;
 }
 
-/** The request of an absent body. */
+/** Request with only default values, which an absent body means. */
 const defaultsText = callOnce(() => toCanonicalJson(RiskModelRequest.parse({})));
 
 export function createModelRequests({
@@ -80,13 +82,13 @@ export function createModelRequests({
     if ((await documents.get('run', runId)) === undefined)
       throw finding(`${runId} has no stored run to take names from: run its backtest first.`);
     const run = await requireRun(documents, runId);
-    await states.requireMarket(run); // Names of another store would be missing without a word.
+    await states.requireMarket(run); // Securities of another store would otherwise be missing without notice.
     const document = await findIndex(documents, run.index_id);
     if (document === undefined) throw finding(`The index of the run of ${runId} was deleted.`);
     return document;
   }
 
-  /** A derived index has the treatment of its source. */
+  /** Returns the treatment of an index; a derived index has the treatment of its source. */
   async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
     const [parentId] = listReferences(document);
@@ -105,12 +107,15 @@ export function createModelRequests({
   return { settle, payloadOf, termsOf, storeOfRun };
 }
 
-/** Returns the index whose securities a model has; null if the request lists them, which takes precedence. */
+/**
+ * Returns the index that provides the securities of a model; null if the request lists securities, which take
+ * precedence.
+ */
 export function indexOf({ identifiers, index_id: indexId }: RiskModelRequest): string | null {
   return identifiers.length > 0 ? null : indexId;
 }
 
-/** @throws Refusal VALIDATION_FAILED with one finding for each security that the store lacks */
+/** Refuses securities that the store lacks, with one finding per security. @throws Refusal VALIDATION_FAILED */
 function assertKnown(market: MarketData, identifiers: readonly string[]): void {
   const lookup = lookupOf(market);
   const findings = identifiers.flatMap((identifier, i): Finding[] => {

@@ -18,7 +18,7 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { requireUndamagedRun } from '../stored/damaged-runs.js';
 import { columnsOf } from '../stored/run-documents.js';
 
-/** An order of the tasks of a model, without the parts of each. */
+/** Order of the tasks of a model, without the parts of each task. */
 type RiskModelOrder = TaskInput<'risk-model-size'>;
 
 export interface RiskModelJobDependencies {
@@ -26,9 +26,9 @@ export interface RiskModelJobDependencies {
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at'>;
-  /** Threads of the pool. */
+  /** Number of threads of the pool. */
   readonly workers: number;
-  /** Number of securities up to which one thread estimates a model whole. Default: `WHOLE_MODEL_MAX`. */
+  /** Maximum number of securities of a model that one thread estimates as a whole. Default: `WHOLE_MODEL_MAX`. */
   readonly wholeMax?: number;
 }
 
@@ -38,9 +38,9 @@ type RiskAttempt = Attempt<PortableTaskName>;
 const SUMMING = 0.02;
 
 /**
- * Creates the kind of job that estimates risk models: the model is replaced in the transaction that ends the job. The
- * matrix of a large one is computed in parts, also by other nodes, with the bits of one thread; each part is a file of
- * it, which no other node reads.
+ * Creates the kind of job that estimates risk models; the transaction that ends the job replaces the model. The matrix
+ * of a large model is computed in parts, also by other nodes, bit-identical to the result of one thread. Each part is a
+ * file of the matrix, which no other node reads.
  */
 export function createRiskModelJob({
   documents,
@@ -52,17 +52,17 @@ export function createRiskModelJob({
 }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
   async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
-    const { run_id, ...terms } = run!; // one of the two was given
+    const { run_id, ...terms } = run!; // the request has either securities or a run
     return { kind: 'run', columns: columnsOf(await requireUndamagedRun({ documents, artifacts }, run_id)), ...terms };
   }
 
   async function orderOf(payload: RiskModelPayload): Promise<RiskModelOrder> {
-    await markets.settled(); // An estimate of the previous process waits until the data is loaded.
+    await markets.settled(); // An estimate that the previous process left waits until the data is loaded.
     const { identity: market } = (await dataVersions.at(payload.data_version)).served;
     return { market, universe: await universeOf(payload), request: payload.request };
   }
 
-  /** Returns true if a model is estimated in parts: one that is large, and whose rows can be computed separately. */
+  /** Returns true if a model is estimated in parts: a large model with rows that can be computed separately. */
   async function isInParts(payload: RiskModelPayload, order: RiskModelOrder, attempt: RiskAttempt): Promise<boolean> {
     if (!isSumOfPanel(order.request.estimator)) return false;
     const most = payload.identifiers?.length ?? markets.require().market.identifiers.length;
@@ -123,7 +123,7 @@ export function createRiskModelJob({
   }));
 }
 
-/** Computes some parts of a model. @param share part of the job's progress that they fill */
+/** Computes some parts of a model. @param share part of the job's progress that these parts fill */
 async function outputOf(
   order: RiskModelOrder,
   parts: readonly number[],
@@ -136,7 +136,7 @@ async function outputOf(
 
 const hasRows = (part: number): boolean => part !== EIGENVALUES_PART;
 
-/** Returns the files of the rows in their order, and files of rows that other outputs contain as well. */
+/** Returns the files of the rows in their order, and the files with rows that other outputs also contain. */
 function joinRows(written: readonly WrittenParts[]): {
   readonly covariance: MatrixFiles;
   readonly unused: readonly ArtifactRef[];

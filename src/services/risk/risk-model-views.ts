@@ -11,15 +11,15 @@ import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 /** Model of one date as a response. */
 export interface ServedModel {
   readonly date: string;
-  /** Securities in the order of its matrix. */
+  /** Securities in the order of the model's matrix. */
   readonly assetIds: readonly string[];
-  /** First number of its matrix in the file; absent if the file has one matrix. */
+  /** Offset of the matrix in its file, as a count of numbers; absent if the file has only one matrix. */
   readonly at?: number;
-  /** First number of its factors in their file. */
+  /** Offset of the factors in their file, as a count of numbers. */
   readonly factorsAt: number;
 }
 
-/** Models of a document by date, ascending: one of an estimate. */
+/** Returns the models of a document by date, ascending; an estimated model has one date. */
 export function listServedModels({
   asset_ids: assetIds,
   observed_end: date,
@@ -33,11 +33,13 @@ export function listServedModels({
   }));
 }
 
-/** Returns the model in force on a date, the newest by default. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
+/**
+ * Returns the model in force on a date. Default: the newest model. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED
+ */
 export function findServedModel(document: RiskModelDocument, date?: string): ServedModel {
   const { model_id: modelId, imported } = document;
   const models = listServedModels(document);
-  const newest = models.at(-1)!; // A model has a date.
+  const newest = models.at(-1)!; // a document has at least one model
   if (date === undefined) return newest;
   if (imported === undefined) {
     const message = `The risk model ${modelId} is estimated, and has one matrix; date is read with an imported model.`;
@@ -51,7 +53,7 @@ export function findServedModel(document: RiskModelDocument, date?: string): Ser
   throw new Refusal('NO_DATA_AT_DATE', message, { model_id: modelId, first_date: models[0]!.date });
 }
 
-/** Returns the terms of an export, whose numbers are annual. */
+/** Returns the terms of an export; its numbers are annual. */
 export const exportTerms = ({ imported }: RiskModelDocument) => ({
   units: 'annual',
   annualisation: imported?.annualisation ?? LIMITS.PERIODS_PER_YEAR,
@@ -70,7 +72,7 @@ export function streamOf(pieces: AsyncGenerator<Uint8Array, undefined>): Readabl
   });
 }
 
-/** Numbers written at a time: a part of about 2 MB. */
+/** Number of matrix elements that are written at a time: a part of about 2 MB. */
 const NUMBERS_PER_PART = 100_000;
 
 export function summaryOf(document: RiskModelDocument): RiskModelCollection['risk_models'][number] {
@@ -86,7 +88,7 @@ type Streamed = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
 /** Findings of the domain, which the API returns unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
-/** Returns the other members of the view. */
+/** Returns the members of the view that are not streamed. */
 export function selectSmallFields(
   {
     model_id,

@@ -31,14 +31,14 @@ export interface RiskModelsDependencies {
   readonly dataVersions: Pick<DataVersions, 'at'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
-  /** Threads of the pool. */
+  /** Number of threads of the pool. */
   readonly workers: number;
 }
 
-/** A stored model as a response. */
+/** Stored model as a response. */
 export interface RiskModelReading {
   readonly etag: string;
-  /** Returns RiskModelView as JSON, generated while it is read. */
+  /** Returns a RiskModelView as JSON, which is generated while it is read. */
   json(signal?: AbortSignal): ReadableStream<Uint8Array>;
   /** Returns the covariance as an Arrow stream. */
   arrow(signal?: AbortSignal): Promise<AnswerBytes>;
@@ -50,19 +50,19 @@ export interface RiskModels {
     readonly after?: string | undefined;
   }): Promise<RiskModelCollection>;
   /**
-   * @param date of an imported model: the model in force on it; default: the latest
+   * Returns a stored model. @param date date for an imported model: the model in force on it; default: the latest
    * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_AT_DATE, VALIDATION_FAILED
    */
   get(modelId: string, date?: string): Promise<RiskModelReading>;
-  /** Returns a model as an import reads it. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a model in the format of an import. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
   exported(
     modelId: string,
     signal?: AbortSignal,
   ): Promise<{ readonly etag: string; readonly json: ReadableStream<Uint8Array> }>;
   /**
-   * Queues an estimate after every check that needs no returns.
+   * Queues an estimate after all checks that are possible without returns.
    * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE,
-   *   STORE_MISMATCH, JOB_RUNNING, OVERLOADED
+   * STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
   estimate(modelId: string, request: RiskModelRequest, origin: Origin | null): Promise<JobStatus>;
   /**
@@ -106,7 +106,7 @@ export function createRiskModels({
     async get(modelId, date) {
       const { document, etag } = await load(modelId);
       const served = findServedModel(document, date);
-      await assertNumbers(artifacts, document); // Before the first byte is out.
+      await assertNumbers(artifacts, document); // reports errors before the first byte is sent
       return {
         etag,
         json: (signal) => streamModel(document, served, signal),
@@ -193,7 +193,10 @@ export function createRiskModels({
   }
 }
 
-/** Settings that an estimated model can be estimated by again. @throws Refusal VALIDATION_FAILED of an imported one */
+/**
+ * Returns the settings with which an estimated model can be estimated again. @throws Refusal VALIDATION_FAILED for an
+ * imported model
+ */
 function estimatedBy({ model_id: modelId, request }: RiskModelDocument): RiskModelRequest {
   if (request !== undefined) return request;
   const message = `The risk model ${modelId} was imported; a validation needs settings of an estimate.`;

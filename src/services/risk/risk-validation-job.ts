@@ -13,7 +13,10 @@ export interface RiskValidationJobDependencies {
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
 }
 
-/** Creates the kind of job that measures how well a risk model forecast over history. It stores only its result. */
+/**
+ * Creates the kind of job that measures how well a risk model forecast risk over history. The job stores only its
+ * result.
+ */
 export function createRiskValidationJob({
   documents,
   artifacts,

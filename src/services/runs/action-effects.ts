@@ -9,8 +9,9 @@ import type { RunViews } from './run-views.js';
 const RUNS_AT_ONCE = 4;
 
 /**
- * Effects of the actions of a security on an ex-date, of every stored run of an index that holds it.
- * @param terms of the view of the actions of a run
+ * Returns a function that finds the effects of a security's actions on an ex-date, for every stored run that holds the
+ * security.
+ * @param terms terms of the view of a run's actions
  */
 export function actionEffects(
   views: Pick<RunViews, 'show'>,
@@ -22,7 +23,7 @@ export function actionEffects(
     const question = { terms, name: indexId, query, format: 'json', body: () => undefined } as const;
     try {
       const { bytes } = await views.show(question, signal);
-      const { actions } = JSON.parse(new TextDecoder().decode(bytes)) as ActionsView; // This engine wrote it.
+      const { actions } = JSON.parse(new TextDecoder().decode(bytes)) as ActionsView; // this engine wrote the view
       return actions
         .filter((action) => action.identifier === identifier)
         .map((action): DeskActionEffect => ({
@@ -36,7 +37,7 @@ export function actionEffects(
           divisor_after: action.divisor_after,
         }));
     } catch (thrown) {
-      if (thrown instanceof Refusal && !signal.aborted) return []; // Its run was deleted, or is of another store.
+      if (thrown instanceof Refusal && !signal.aborted) return []; // the run was deleted, or its store is not served
       throw thrown;
     }
   }

@@ -41,33 +41,34 @@ export interface AnalyticsDependencies {
 
 /** Backtests and the views of their stored runs. Workers compute views from stored columns. */
 export interface Analytics {
-  /** @throws Refusal INDEX_NOT_FOUND */
+  /** Ensures that an index or strategy exists. @throws Refusal INDEX_NOT_FOUND */
   assertSubject(runId: string): Promise<void>;
   /**
-   * Queues a backtest after every check that needs no run.
-   * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND, JOB_RUNNING,
-   * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+   * Queues a backtest after all checks that are possible without a run.
+   * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
+   * JOB_RUNNING, NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
   start(runId: string, asked: AskedBacktest, origin: Origin | null): Promise<JobStatus>;
   /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
-  /**
-   * Returns the stored run if it is current for the request. @throws Refusal as `start` does before it queues anything
-   */
+  /** Returns the stored run if it is current for the request. @throws the refusals of `start` before it queues a job */
   currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;
   /** Returns the result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
   resultOf(run: RunDocument): Promise<StoredBytes>;
   list: RunList;
   /**
-   * Every view begins with the state of its run. Views that need prices are refused while the store of the run is not
-   * served.
-   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_MISMATCH; so do all that follow
+   * Returns a view. Every view begins with the state of its run. Views that need prices are refused while the store of
+   * the run is not served.
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_MISMATCH; the following methods throw
+   * these too
    */
   record(name: RunName): Promise<RunRecordReader>;
   overview(name: RunName, signal: AbortSignal): Promise<CheckedBytes>;
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
-  /** @param names ids, or ID@RUN for one run @throws Refusal NO_COMMON_DATES, BENCHMARK_NOT_FOUND */
+  /**
+   * Compares stored runs. @param names ids, or ID@RUN for one run @throws Refusal NO_COMMON_DATES, BENCHMARK_NOT_FOUND
+   */
   compare(
     names: readonly string[],
     query: {
@@ -80,7 +81,7 @@ export interface Analytics {
   ): Promise<AnswerBytes>;
   /** Returns the maximum memory of a backtest on the served market. @throws Refusal NO_DATA_SOURCE */
   estimatedBytes(): number;
-  /** Index points of the latest run, for services that price on them. */
+  /** Returns the index levels of the latest run, for services that price derivatives on them. */
   levelsOf(runId: string): Promise<RunLevels>;
 }
 
@@ -129,7 +130,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const { overview, plan } = run.artifacts;
       if (overview !== undefined) return maker.stamped(run, readHashed(overview));
       const columns = await columnsOf(run);
-      const file = { path: await artifacts.file(plan!), sha256: plan!.sha256 }; // A run without a stored overview has it.
+      const file = { path: await artifacts.file(plan!), sha256: plan!.sha256 }; // a run without a stored overview has a plan
       return maker.stamped(run, held({ view: 'overview', columns, plan: file }, signal));
     },
 

@@ -7,13 +7,13 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Analytics } from './analytics.js';
 
-/** Backtests of many indices by one request. */
+/** Backtests of many indices in one request. */
 export interface BacktestBatches {
   /**
-   * Queues a backtest of each index, or of each index with a stale run. The default terms are those of the stored run.
-   * The entry of an index contains its refusal.
-   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, DRAINING, STORAGE_FULL, which hold for all of them; what was
-   *   queued before remains queued
+   * Queues a backtest of each index, or of each index with a stale run. Default terms: those of the stored run. The
+   * entry of an index contains its refusal.
+   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, DRAINING, STORAGE_FULL, which apply to all indices; jobs that
+   * were queued before remain queued
    */
   start(order: BatchOrder, origin: Origin | null): Promise<BacktestBatch>;
 }
@@ -51,7 +51,7 @@ export function createBacktestBatches(
       const backtests: Entry[] = [];
       for (const indexId of new Set(order.ids)) {
         backtests.push(await entryOf(indexId, order, origin));
-        await setImmediate(); // Definitions may be compared for each: others have their turn in between.
+        await setImmediate(); // Each entry may compare definitions, so other work runs in between.
       }
       const count = (outcome: Entry['outcome']) => backtests.filter((entry) => entry.outcome === outcome).length;
       return { backtests, queued: count('queued'), current: count('current'), refused: count('refused') };
@@ -59,7 +59,7 @@ export function createBacktestBatches(
   };
 }
 
-/** A job of a backtest is typed by its kind; the engine accepts jobs of any kind. */
+/** the kind of a backtest job determines its type; the engine accepts jobs of any kind */
 const enqueue = (indexId: string, job: JobStatus): Entry => ({
   index_id: indexId,
   outcome: 'queued',
@@ -67,7 +67,9 @@ const enqueue = (indexId: string, job: JobStatus): Entry => ({
   error: null,
 });
 
-/** Returns true if a refusal applies to every index. A full queue does not: a current stored run needs no job. */
+/**
+ * Returns true if a refusal applies to every index. A full queue does not, because a current stored run needs no job.
+ */
 export function isOfService({ code }: Refusal): boolean {
   return ERRORS[code].status === 503 && code !== 'OVERLOADED';
 }

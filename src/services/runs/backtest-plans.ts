@@ -16,15 +16,18 @@ import { findIndex, requireIndex } from '../stored/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
 import { planModels } from '../stored/used-models.js';
 
-/** A plan with the store that its documents or its request name; null for the active one. */
+/** Plan with the store that its documents or its request name; null for the active store. */
 export interface PlannedRun {
   readonly plan: BacktestPlan;
   readonly storeId: string | null;
 }
 
-/** The plan of a backtest request, from stored documents. */
+/** Plans of backtest requests, made from stored documents. */
 export interface BacktestPlans {
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND */
+  /**
+   * Plans a run. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE,
+   * BENCHMARK_NOT_FOUND
+   */
   planOf(runId: string, given: BacktestRequest): Promise<PlannedRun>;
   /**
    * Returns a benchmark index with every document that it refers to. @throws Refusal BENCHMARK_NOT_FOUND,
@@ -32,8 +35,9 @@ export interface BacktestPlans {
    */
   benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>>;
   /**
-   * Finds the benchmark of a view by its name: an index, or an identifier of the market, which is loaded only in this case.
-   * @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE, and those of loading the market
+   * Finds the benchmark of a view by its name: an index, or an identifier of the market. The market is loaded only for
+   * an identifier.
+   * @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE, and the refusals of loading the market
    */
   comparedWith(name: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith>;
 }
@@ -42,8 +46,8 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   const indexOf = (indexId: string) => findIndex(documents, indexId);
 
   /**
-   * Plans a run with all documents that it refers to: of an index, or of a strategy on its terms, some of which the request
-   * may override.
+   * Plans a run of an index, or of a strategy with its terms, including all documents that it refers to. The request
+   * may override some of the terms.
    */
   async function planOf(runId: string, given: BacktestRequest): Promise<PlannedRun> {
     const strategy =
@@ -71,7 +75,10 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     return { plan, storeId: findStore(reached, request.store_id) };
   }
 
-  /** @throws Refusal VALIDATION_FAILED if the constraint set was deleted or is unreadable */
+  /**
+   * Returns the terms of a strategy. @throws Refusal VALIDATION_FAILED if the constraint set was deleted or is
+   * unreadable
+   */
   async function termsOf({
     rebalance,
     drift_tolerance,
@@ -93,7 +100,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     ]);
   }
 
-  /** @throws Refusal VALIDATION_FAILED if the index was deleted or is unreadable */
+  /** Returns the index of a strategy. @throws Refusal VALIDATION_FAILED if the index was deleted or is unreadable */
   async function findFollowedIndex({ index_id: id }: StrategyDocument): Promise<IndexDocument> {
     const document = await indexOf(id);
     if (document !== undefined) return document;
@@ -127,7 +134,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is ${what} of the served store.`, { benchmark: id });
   }
 
-  /** Returns the benchmark that a request names by a text, in its parts. */
+  /** Returns the components of a benchmark that a request names by a text. */
   async function benchmarkOf(given: BacktestRequest['benchmark']): Promise<BenchmarkRef | null | undefined> {
     if (typeof given !== 'string') return given;
     const { kind, id } = parseBenchmark(given);
@@ -138,10 +145,13 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   return { planOf, benchmarkDocuments, comparedWith };
 }
 
-/** Panels of doubles that a run allocates in addition to the shared market: three growth variants, weights, columns, text. */
+/**
+ * Number of double-precision panels that a run allocates in addition to the shared market: three growth variants,
+ * weights, columns, text.
+ */
 const PANELS_PER_RUN = 10;
 
-/** Largest memory a backtest on a market needs. */
+/** Estimates the maximum memory of a backtest on a market. */
 export function estimateBacktestBytes({ dates, identifiers }: MarketData): number {
   return 64 * 2 ** 20 + PANELS_PER_RUN * countHeldBytes(8 * dates.length * identifiers.length);
 }

@@ -9,16 +9,18 @@ import { parseValidDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createIndexSchedules } from '../indices/index-schedules.js';
 
-/** Days before the end of a run in which a change after it can move a rebalance: more than an anchor period. */
+/**
+ * Days before the end of a run in which a later change of sessions can move a rebalance: more than an anchor period.
+ */
 const MOVED_WITHIN_DAYS = 366;
 
-/** Corrected calendars that are cached: those of runs made one after another, and the present ones. */
+/** Maximum number of cached calendars with changes: those of runs made one after another, and the present calendars. */
 const CORRECTED_MAX = 4;
 
 /**
- * Creates the comparison of the sessions that two plans of a run use: those up to its end, and the rebalances decided by
- * then. A closure in the future changes nothing of a run unless it moves such a rebalance.
- * @param calendars without recorded changes
+ * Creates a comparison of the sessions that two plans of a run use: sessions up to the end of the run, and the
+ * rebalances decided by then. A future closure changes nothing in a run unless it moves such a rebalance.
+ * @param calendars calendars without recorded changes
  */
 export function createComparedCalendars(calendars: ExchangeCalendars) {
   const corrected = new Map<string, ExchangeCalendars>();
@@ -32,15 +34,15 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
     return found;
   }
 
-  /** Returns the rebalances of all indices of a plan that are decided up to a day, as text. */
+  /** Returns the rebalances of all indices of a plan that are decided by a given day, as text. */
   async function decidedBy({ documents }: BacktestPlan, end: number): Promise<string> {
     const scheduleOf = createIndexSchedules({
       calendars: calendarsOf(listClosures(documents)),
-      indexOf: async (id) => documents[id]!, // A plan has every document that it refers to.
+      indexOf: async (id) => documents[id]!, // a plan has all documents that it refers to
       runOf: async () => undefined,
     });
     const dates: object[] = [];
-    // A stored plan has its documents in another order.
+    // a stored plan may have its documents in another order
     for (const [, document] of Object.entries(documents).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       const { cadences, baseDay } = await scheduleOf(document);
       for (const { rebalance, calendar, from = -Infinity, until = Infinity } of cadences) {
@@ -73,7 +75,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
   };
 }
 
-/** Returns a plan without changes of sessions after a date; the plan itself if it has none. */
+/** Returns a plan without changes of sessions after a date; the plan itself if it has no such changes. */
 function removeLater(plan: BacktestPlan, last: string): BacktestPlan {
   const isLater = Object.values(listClosures(plan.documents)).some(({ changes }) =>
     changes.some(({ date }) => date > last),

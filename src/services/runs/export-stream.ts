@@ -1,10 +1,10 @@
 import type { ExportPosition } from '#domain/exports/formats.js';
 import type { ExportPart } from '#jobs/tasks/outputs.js';
 
-/** Memory for a part: twice its intended size. */
+/** Size in bytes of the memory for a part: twice the intended size of a part. */
 const ROOM_BYTES = 2 ** 21;
 
-/** Maximum number of buffers kept for later exports, enough for two concurrent ones. */
+/** Maximum number of buffers kept for later exports, enough for two concurrent exports. */
 const ROOMS_KEPT = 4;
 
 /** Size of a buffer for readers that provide none. */
@@ -13,7 +13,10 @@ const CHUNK_BYTES = 256 * 1024;
 /** Maximum size of an export that is cached for later requests. */
 const BYTES_COLLECTED_MAX = 4 * 2 ** 20;
 
-/** Memory that parts are written to: 2 MiB of zeros a request is what a small table costs most. */
+/**
+ * Pool of the buffers to which parts are written, because zeroing 2 MiB per request is the largest cost of a small
+ * table.
+ */
 export interface Rooms {
   take(): SharedArrayBuffer;
   /** Returns buffers that no thread writes to any more. */
@@ -30,7 +33,7 @@ export function createRooms(): Rooms {
   };
 }
 
-/** Part with the buffer to which it was written. */
+/** Part with the buffer that contains it. */
 export interface MadePart extends ExportPart {
   readonly room: SharedArrayBuffer;
 }
@@ -39,14 +42,15 @@ interface PartSource {
   part(from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart>;
   readonly rooms: Rooms;
   /**
-   * Receives all bytes when the last one was read, null if they were too many; null if they are known to be too many.
+   * Receives all bytes after the last one was read, or null if there were too many; null if the export is known to be
+   * too large.
    */
   readonly whole: ((bytes: Uint8Array<ArrayBuffer> | null) => void) | null;
   /** Called once, when the stream has ended or was cancelled. */
   close(): Promise<void>;
 }
 
-/** Streams parts. The next part is produced while one is sent, and no further one before it is read. */
+/** Streams parts. While a part is sent, the next part is produced, and no further part before that one is read. */
 export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSource): ReadableStream<Uint8Array> {
   const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
     const result = next && part(next, room);
@@ -56,14 +60,14 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
   let shown = first;
   const other = first.next === null ? null : rooms.take();
   let coming = other && following(first, other);
-  /** Bytes of the shown part that were sent. */
+  /** Number of bytes of the present part that were sent. */
   let sent = 0;
   const read = createCollector(whole === null ? 0 : BYTES_COLLECTED_MAX);
   let ended: Promise<void> | undefined;
-  /** Files are closed when no thread reads them any more. */
+  /** Closes the files once no thread reads them. */
   const end = (): Promise<void> => (ended ??= (coming ?? Promise.resolve()).then(close, close));
 
-  /** Advances to a part with remaining bytes; false after the last. */
+  /** Advances to a part with remaining bytes; returns false after the last part. */
   async function advance(): Promise<boolean> {
     while (sent === shown.length + shown.rest.length) {
       read.add(shown);
@@ -76,7 +80,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
     return true;
   }
 
-  /** Copies the rest of the current part, up to the size of the buffer. */
+  /** Copies remaining bytes of the present part, up to the size of the buffer. */
   function fill(into: Uint8Array): number {
     const { room, length, rest } = shown;
     const from = sent < length ? new Uint8Array(room, sent, length - sent) : rest.subarray(sent - length);
@@ -91,7 +95,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
     autoAllocateChunkSize: CHUNK_BYTES,
     async pull(controller) {
       try {
-        const request = controller.byobRequest!; // Memory is allocated for readers without a buffer.
+        const request = controller.byobRequest!; // Memory is allocated for readers that provide no buffer.
         if (await advance()) {
           const { buffer, byteOffset, byteLength } = request.view!;
           request.respond(fill(new Uint8Array(buffer, byteOffset, byteLength)));
@@ -99,7 +103,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
         }
         await end();
         whole?.(read.all());
-        // Buffers of an aborted export may still be written to.
+        // A thread may still write to the buffers of an aborted export.
         rooms.give(other === null ? [first.room] : [first.room, other]);
         controller.close();
         request.respond(0);
@@ -120,7 +124,7 @@ export function bytesOf({ room, length, rest }: MadePart): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-/** Collects parts while they are few. */
+/** Creates a collector of the bytes of parts, up to a maximum size. */
 function createCollector(most: number) {
   let pieces: Uint8Array[] | null = [];
   let length = 0;
@@ -130,7 +134,7 @@ function createCollector(most: number) {
       if (length > most) pieces = null;
       pieces?.push(bytesOf(part));
     },
-    /** Returns all of them; null if they were too many. */
+    /** Returns all bytes; null if there were too many. */
     all(): Uint8Array<ArrayBuffer> | null {
       return pieces && new Uint8Array(Buffer.concat(pieces));
     },

@@ -34,20 +34,20 @@ export interface ExportRequest {
   readonly format: ExportFormat;
   readonly start?: string | undefined;
   readonly end?: string | undefined;
-  /** Session of a table of one session; the same as `end`. */
+  /** Session of a table for one session; equals `end`. */
   readonly date?: string | undefined;
-  /** Reference column of a table of groups. */
+  /** Reference column that defines the groups of a table. */
   readonly by?: string | undefined;
   /** Selects the newest run on the content known at this date. */
   readonly as_known_on?: string | undefined;
 }
 
-/** An export in progress: the first part exists; the others are computed on demand. */
+/** Export in progress: the first part exists; the other parts are computed on demand. */
 export interface RunExport {
   readonly etag: string;
   readonly stale: StaleState | null;
   /**
-   * Returns the bytes if they are cached or few, otherwise a stream. @throws Refusal of the table's first rows,
+   * Returns the bytes if they are cached or few, otherwise a stream. @throws the refusals of the table's first rows,
    * OVERLOADED
    */
   open(signal: AbortSignal): Promise<ExportBody>;
@@ -59,8 +59,9 @@ export type ExportBody =
 
 export interface Exports {
   /**
-   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, INVALID_RANGE; VALIDATION_FAILED for a run of
-   *   other content than is asked for; NO_DATA_SOURCE, STORE_MISMATCH for issuers of a column
+   * Begins an export. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, INVALID_RANGE;
+   * VALIDATION_FAILED for a run on a content other than the requested one; NO_DATA_SOURCE, STORE_MISMATCH for a column
+   * of issuers
    */
   export(name: RunName, request: ExportRequest): Promise<RunExport>;
 }
@@ -75,13 +76,13 @@ export interface ExportsDependencies {
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
-/** Version of the content of exports. Raise it if an export of the same run changes. */
+/** Version of the content of exports. Increase it if the bytes of an export of the same run change. */
 const EXPORT_VERSION = 3;
 
-/** Maximum number of exports known to be too large to cache, whose bytes are not collected again. */
+/** Maximum number of recorded exports that are too large to cache, so that their bytes are not collected again. */
 const LARGE_KNOWN = 1000;
 
-/** Maximum number of times that the files of a run may have been removed by a newer run. */
+/** Maximum number of attempts to open the files of a run, which a newer run may remove. */
 const OPENS_MAX = 3;
 
 type Asked = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'room' | 'definition'>;
@@ -125,8 +126,8 @@ export function createExports({
   }
 
   /**
-   * Returns an export without the state of its run. Its key contains everything on which its bytes depend, so that they
-   * can be cached.
+   * Returns an export without the state of its run. Its key contains all inputs that determine its bytes, so that the
+   * bytes can be cached.
    */
   async function bodyOf(name: RunName, { asked, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
     const question = { export: etag };
@@ -135,7 +136,7 @@ export function createExports({
     if (opened >= LIMITS.MAX_OPEN_EXPORTS)
       throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
     const { first, part, run, close } = await begin(name, asked, signal);
-    // Another run may have replaced the one to which the etag belongs.
+    // Another run may have replaced the run to which the etag belongs.
     const hold = (bytes: Uint8Array<ArrayBuffer> | null): void => {
       if (etagOf(run, asked) !== etag) return;
       if (bytes === null) tooLarge.add(etag);
@@ -238,14 +239,17 @@ function bodyWithHead(head: StateHead, body: ExportBody): ExportBody {
     : { bytes: prependHead(head, body.bytes) };
 }
 
-/** @throws Refusal VALIDATION_FAILED for a table without groups, and for a column that the market does not have */
+/**
+ * Refuses a column for a table without groups, and a column that the market does not have. @throws Refusal
+ * VALIDATION_FAILED
+ */
 function assertGroups(table: ExportTableName, by: string, market: MarketData | null): void {
   if (exportTable(table).isGrouped === undefined)
     throw unsuitable('by', by, `The rows of ${table} are not grouped: by does not apply to them.`);
   if (market !== null && by !== OWN_GROUPS) assertReferenceColumn(market, by);
 }
 
-/** @throws Refusal VALIDATION_FAILED for a table of several sessions */
+/** Refuses a table of several sessions for a request with a single session. @throws Refusal VALIDATION_FAILED */
 function assertOneSession(table: ExportTableName, date: string): void {
   if (exportTable(table).isOfSession === true) return;
   const message = `The rows of ${table} are of many sessions: date does not apply to them, start and end do.`;
@@ -256,7 +260,7 @@ const unsuitable = (path: string, value: string, message: string): Refusal =>
   refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path, value }]);
 
 /**
- * Returns the definition of a run, for tables that are decided again.
+ * Returns the definition of a run, for tables that compute the decisions again.
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_KNOWN
  */
 async function definitionOf(
@@ -270,7 +274,7 @@ async function definitionOf(
   return { ...definition, known: await listKnownFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
 }
 
-/** Returns an etag over everything on which the bytes depend. */
+/** Returns an etag over all inputs that determine the bytes. */
 function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
   const { columns, plan } = run.artifacts;
   const decidedBy = exportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
@@ -280,7 +284,7 @@ function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
     .digest('hex');
 }
 
-/** Creates the names that were added last. */
+/** Creates a set of the most recently added names. */
 function createMarks(most: number) {
   const names = new Set<string>();
   return {
@@ -294,7 +298,7 @@ function createMarks(most: number) {
 
 interface OpenedRun {
   readonly run: RunDocument;
-  /** File with its columns. */
+  /** File with the columns of the run. */
   readonly path: string;
   readonly descriptors: OpenRunFiles;
   close(): Promise<void>;
@@ -328,10 +332,10 @@ function isUnreadable(failure: unknown): boolean {
   return failure instanceof Error && 'code' in failure && failure.code === 'ENOENT';
 }
 
-/** Largest export that is collected in memory. */
+/** Maximum size in bytes of an export that is collected in memory. */
 const COLLECTED_BYTES_MAX = 512 << 20;
 
-/** Returns the bytes of an export. @throws Refusal VALIDATION_FAILED for one that is too large */
+/** Returns the bytes of an export. @throws Refusal VALIDATION_FAILED for an export that is too large */
 export async function bytesOf(body: ExportBody): Promise<Uint8Array> {
   if (body.bytes !== undefined) return body.bytes;
   const parts: Uint8Array[] = [];

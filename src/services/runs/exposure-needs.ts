@@ -8,7 +8,7 @@ import { readFields } from './run-fields.js';
 import { universeOfRun } from './run-universe.js';
 import { comparedOf, type RunCall, type NeedRooms } from './need.js';
 
-/** Default column of groups. Without it, all securities form one group. */
+/** Default column of groups. Without the column, all securities form one group. */
 const DEFAULT_GROUPS = 'SECTOR';
 
 interface ExposuresQuery {
@@ -18,9 +18,9 @@ interface ExposuresQuery {
 }
 
 /**
- * Groups, datapoints, universe and benchmark of exposures.
- * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND; STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own
- *   groups and nothing else is asked for
+ * Returns the groups, datapoints, universe and benchmark of exposures.
+ * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND; STORE_MISMATCH, NO_DATA_SOURCE unless securities are their
+ * own groups and the request needs no other data
  */
 export async function exposures(rooms: NeedRooms, { run, query }: RunCall): Promise<NeededExposures> {
   const { states, onExposures } = rooms;
@@ -43,7 +43,7 @@ export async function exposures(rooms: NeedRooms, { run, query }: RunCall): Prom
   };
 }
 
-/** The table of datapoints has some. @throws Refusal VALIDATION_FAILED */
+/** Ensures that a table of datapoints has at least one datapoint. @throws Refusal VALIDATION_FAILED */
 function assertHasFields(fields: readonly string[]): void {
   if (fields.length > 0) return;
   const message = 'fields is required by the table fields: datapoints as DIVIDEND_YIELD,BETA.';

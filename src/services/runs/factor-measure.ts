@@ -11,7 +11,7 @@ import { requireModel } from '../stored/used-models.js';
 const DEFAULT_MODEL: FactorModelName = 'market_sector';
 export const DEFAULT_COMPONENTS = 5;
 
-/** Factors requested for a view. */
+/** Source of the factors that a request names. */
 export interface AskedFactors {
   readonly model?: FactorModelName | undefined;
   readonly risk_model?: string | undefined;
@@ -44,7 +44,7 @@ export async function factorMeasure(
   };
 }
 
-/** Requires at most one of the alternatives. @throws Refusal VALIDATION_FAILED */
+/** Requires at most one of several alternatives. @throws Refusal VALIDATION_FAILED */
 function assertOne(ways: Readonly<Record<string, string | undefined>>): void {
   const [first, second] = Object.entries(ways).filter(([, value]) => value !== undefined);
   if (first === undefined || second === undefined) return;

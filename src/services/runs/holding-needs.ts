@@ -14,10 +14,13 @@ import type { NeededLimits } from '#jobs/tasks/views.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { RunCall, NeedRooms } from './need.js';
 
-/** Column of proxies of scenarios that a market may lack. */
+/** Default column of the proxies in scenarios, which a market may lack. */
 const DEFAULT_PROXIES = 'SECTOR';
 
-/** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own issuers */
+/**
+ * Returns the issuers of the securities. @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own
+ * issuers
+ */
 export async function issuers({ states }: NeedRooms, { run, query }: RunCall): Promise<NeededLimits> {
   const { rule = null, by: asked } = query as { readonly rule?: LimitRuleName; readonly by: string };
   const served = asked === OWN_GROUPS ? null : await states.requireMarket(run);
@@ -40,11 +43,14 @@ function issuersBy(
   return { by: OWN_GROUPS, findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD_NAME', message, path: 'by' }] };
 }
 
-/** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
+/**
+ * Returns the constraint rows to check. @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE if a row
+ * reads a datapoint
+ */
 export async function resolveWatchedRows({ states }: NeedRooms, { run, body }: RunCall): Promise<NeededLimits> {
   const { rows: sent } = body() as LimitsRequest;
   const { rows: read, findings } = readRows(sent, 'rows');
-  const rows: readonly ConstraintRow[] = stateRowDefaults(read as typeof sent, 'today'); // Of the same shape, but for their expressions.
+  const rows: readonly ConstraintRow[] = stateRowDefaults(read as typeof sent, 'today'); // the rows have the same shape except for their expressions
   assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows', areWatched: true })]);
   const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
   if (served !== null)
@@ -52,7 +58,7 @@ export async function resolveWatchedRows({ states }: NeedRooms, { run, body }: R
   return { limits: { rows }, by: OWN_GROUPS, findings: [], market: served && served.handle };
 }
 
-/** @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE */
+/** Returns the shocks and proxies of scenarios. @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE */
 export async function scenarios({ states }: NeedRooms, { run, body }: RunCall) {
   const request = body() as ScenarioRequest;
   const { handle, market } = await states.requireMarket(run);

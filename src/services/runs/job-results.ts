@@ -6,7 +6,7 @@ import type { ResultSource } from '../operations/jobs.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { RunTexts, StoredResultFile } from './run-texts.js';
 
-/** The run that the result of a backtest is written from, as its job refers to it. */
+/** Reference in a job to the run from which the result of a backtest is written. */
 export interface ResultReference {
   readonly run_id: string;
   readonly which_run: string;
@@ -17,14 +17,16 @@ export const resultReference = (run: RunDocument): ResultReference => ({
   which_run: runIdOf(run),
 });
 
-/** Results of backtests: null if the run was deleted, and as an earlier version stored them. */
+/**
+ * Creates the source of backtest results: null for a deleted run; results of earlier versions are returned as stored.
+ */
 export function backtestResults(
   documents: Pick<DocumentStore, 'get'>,
   texts: Pick<RunTexts, 'read' | 'stored'>,
 ): ResultSource {
   return {
     async written(reference) {
-      const { run_id: subject, which_run: id } = reference as ResultReference; // The job of the backtest wrote it.
+      const { run_id: subject, which_run: id } = reference as ResultReference; // the job of the backtest wrote the reference
       try {
         return await texts.read(await requireRun(documents, { subject, id }), 'result');
       } catch (thrown) {
@@ -33,7 +35,7 @@ export function backtestResults(
         throw thrown;
       }
     },
-    stored: (artifact) => texts.stored(artifact as StoredResultFile), // With its inset, if it has one.
+    stored: (artifact) => texts.stored(artifact as StoredResultFile), // the result with its inset, if it has one
   };
 }
 

@@ -20,7 +20,7 @@ export interface DecidedSpan {
 }
 
 /**
- * Refuses decisions on known data if the first available version is later than all of them.
+ * Refuses decisions on known data if the first available version is later than all decisions.
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
  */
 export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, end, documents }: DecidedSpan): void {
@@ -33,10 +33,10 @@ export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, 
 }
 
 /**
- * Checks the same as `assertAnyKnown`, and refuses a definition whose first decision is certain to precede the first
- * version. A universe that follows another index is known only when it is computed.
+ * Checks like `assertAnyKnown`, and also refuses a definition whose first decision certainly precedes the first
+ * version. A universe that follows another index is only known once it is computed.
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
- * @cost of a row of closes a definition
+ * @cost of a row of closes per definition
  */
 export function assertFirstKnown(known: KnownReferences, span: DecidedSpan & { readonly calendars: Calendars }): void {
   assertAnyKnown(known, span);
@@ -51,7 +51,7 @@ export function assertFirstKnown(known: KnownReferences, span: DecidedSpan & { r
   }
 }
 
-/** Returns the session that an index begins on; undefined if that is computed. */
+/** Returns the session on which an index begins; undefined if the session results from the computation. */
 function findFirstSession(document: IndexDocument, market: MarketData, calendars: Calendars): Day | undefined {
   const { dates, identifiers } = market;
   const calendar = calendars.get(document.calendar);
@@ -68,10 +68,13 @@ function findFirstSession(document: IndexDocument, market: MarketData, calendars
   return isBegun ? day : undefined;
 }
 
-/** Format of exchange-rate identifiers, which belong to no universe. */
+/** Format of exchange-rate identifiers, which do not belong to universes. */
 const RATE = /^[A-Z]{6}$/;
 
-/** Tests that a security is in the universe of an index on a day; undefined if another index may decide that. */
+/**
+ * Returns a test that a security is in the universe of an index on a day; undefined if another index may determine the
+ * universe.
+ */
 function membershipOn(
   document: IndexDocument,
   { universes }: MarketData,

@@ -45,14 +45,14 @@ async function link(
   return linked;
 }
 
-/** Version of the recorded changes of the calendar of a run. */
+/** Returns the version of the recorded changes of a run's calendar. */
 function calendarVersionOf({ indexId, documents }: BacktestPlan): { readonly calendar_version?: number } {
-  const { calendar, closures } = documents[indexId]!; // The plan has the index.
+  const { calendar, closures } = documents[indexId]!; // a plan contains the document of its index
   const recorded = closures?.[calendar];
   return recorded === undefined ? {} : { calendar_version: recorded.version };
 }
 
-/** Tests that a run used the market's current content and the current declarations of its store. */
+/** Returns true if a run used the market's current content and the current declarations of its store. */
 function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null }: MarketIdentity): boolean {
   return (
     run.store_content_hash === contentHash &&
@@ -61,7 +61,7 @@ function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null
   );
 }
 
-/** Creates runs of backtests: their files, and the document that refers to them, which is not stored yet. */
+/** Maker of backtest runs: creates their files, and the document that refers to the files, which is not stored yet. */
 export interface RunMaker {
   make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument>;
 }
@@ -77,7 +77,7 @@ export function createRunMaker({
 
   /**
    * Returns the stored run to extend; the reason if it cannot be extended, determined without reading its files; null
-   * if there is none.
+   * if there is no stored run.
    */
   async function createStoredRun(
     payload: BacktestPayload,
@@ -96,15 +96,15 @@ export function createRunMaker({
       run: {
         columns: columnsOf(run),
         checkpoint: toHashedReference(checkpoint),
-        checked: files.map(toHashedReference), // An extended run has no damage of the stored one.
+        checked: files.map(toHashedReference), // An extended run must not inherit damage of the stored run.
         fileNames: files.map(() => artifacts.newName()),
       },
     };
   }
 
   /**
-   * Returns the reason why a stored run cannot be extended to a plan, from the two plans; null if they differ at most
-   * in the end.
+   * Returns the reason why a stored run cannot be extended to a plan, from a comparison of the two plans; null if they
+   * differ at most in the end date.
    */
   async function planReasonOf(
     run: RunDocument,
@@ -123,7 +123,7 @@ export function createRunMaker({
     return isSameEnd && isOfMarket(run, market) ? 'no_new_session' : null;
   }
 
-  /** Returns the plan of a stored run, undefined if it cannot be read. */
+  /** Returns the plan of a stored run; undefined if it is unreadable. */
   async function readPlan(run: RunDocument): Promise<BacktestPlan | undefined> {
     try {
       return addDefaultsToPlan(await readStoredPlan(artifacts, run));
@@ -134,7 +134,7 @@ export function createRunMaker({
   }
 
   async function make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
-    await markets.settled(); // A run of the previous process waits until the data is loaded.
+    await markets.settled(); // A run that the previous process left waits until the data is loaded.
     return stores.within(payload.on_store, () => makeOnMarket(payload, attempt));
   }
 

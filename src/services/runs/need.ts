@@ -9,7 +9,7 @@ import type { BacktestPlans } from './backtest-plans.js';
 import type { RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 
-/** Sources of inputs. */
+/** Sources of the inputs that views need. */
 export interface NeedRooms {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
@@ -18,7 +18,7 @@ export interface NeedRooms {
   readonly states: RunStates;
   readonly maker: ViewMaker;
   readonly plans: BacktestPlans;
-  /** Called when a run was asked for its exposures. */
+  /** Called with a run when a request reads its exposures. */
   readonly onExposures: (runId: string) => void;
 }
 
@@ -29,14 +29,16 @@ export interface RunCall {
   readonly query: Readonly<Record<string, unknown>>;
   /** @throws Refusal VALIDATION_FAILED */
   body(): unknown;
-  /** Called when a thread has started the view. */
+  /** Registers a call for the time when a thread has started the view. */
   afterwards(help: () => void): void;
 }
 
-/** Members that a need adds to the input of a view. */
+/** Function that returns the members that a need adds to the input of a view. */
 export type LookUp = (rooms: NeedRooms, asked: RunCall) => object | Promise<object>;
 
-/** Returns the index to which a run is compared, or an identifier of the run's store; with its risk models. */
+/**
+ * Returns the index to which a run is compared, or an identifier of the run's store, with the risk models of the index.
+ */
 export async function comparedOf(
   {
     documents,
@@ -49,10 +51,10 @@ export async function comparedOf(
   benchmark: string,
 ): Promise<ComparedWith> {
   const compared = await plans.comparedWith(benchmark, async () => {
-    markets.current(); // The store of before a restart may be loading.
+    markets.current(); // The store that was served before a restart may still be loading.
     return (await states.servedMarket(run))?.market;
   });
-  // Both are computed on the market of the run.
+  // run and comparison are computed on the market of the run
   findStore(compared.documents, run.store_id);
   return addModels({ documents, artifacts }, { ...compared, documents: removeStores(compared.documents) });
 }

@@ -7,12 +7,12 @@ import { marketCapWeight } from '#domain/rules/weighting/market-cap-weight.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/reached-documents.js';
 
-/** Costs of the run, so that the code of trades is compiled too. */
+/** Transaction costs of the practice run, so that the code of trades is also compiled. */
 const COST_BPS = 10;
 
 /**
- * Plans a whole run that only warms up the code and stores nothing: of a stored rule-based index, or of a plain index if
- * there is none.
+ * Returns the plan of a complete practice run, which only warms up code and stores nothing: a run of a stored
+ * rule-based index, or of a plain index if no index is stored.
  */
 export async function practicePlan(
   documents: Pick<DocumentStore, 'get'>,

@@ -2,7 +2,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { describeUnknownField } from '#domain/refusals/unknown-field.js';
 
-/** @throws Refusal VALIDATION_FAILED for a column that the reference data do not have */
+/** Ensures that the reference data have a column. @throws Refusal VALIDATION_FAILED */
 export function assertReferenceColumn(market: MarketData, column: string): void {
   const accepted = market.reference.columns;
   if (accepted.includes(column)) return;

@@ -10,20 +10,20 @@ import type { MarketHandle } from '#domain/market/handle.js';
 export interface RunSide {
   readonly run: RunDocument;
   readonly plan: BacktestPlan;
-  /** Version of its data; null if it is not known. */
+  /** Version of the run's data; null if it is unknown. */
   readonly version: number | null;
   readonly market: MarketHandle | Unknown;
 }
 
-/** An unavailable value with the reason as a sentence. */
+/** Reason, as a sentence, why a value is unavailable. */
 export interface Unknown {
   readonly reason: string;
 }
 
-/** The inputs of a replayed run. */
+/** Inputs of a replayed run. */
 export interface Inputs {
   readonly plan: BacktestPlan;
-  /** Whose data. */
+  /** Run that provides the data. */
   readonly data: RunSide;
 }
 
@@ -36,7 +36,7 @@ export interface Causes {
 export interface Ends {
   readonly from: RunSide;
   readonly to: RunSide;
-  /** Total returns as they are stored. */
+  /** Total returns of both runs as stored. */
   readonly totals: readonly number[];
   readonly engineVersion: string;
 }

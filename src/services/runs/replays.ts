@@ -23,13 +23,16 @@ export interface ReplayJobDependencies {
 }
 
 export interface Replays {
-  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so does `replay` */
+  /**
+   * Ensures that a run exists. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; `replay` throws
+   * these too
+   */
   assertRun(name: AskedRun): Promise<void>;
   /** Queues a replay. @throws Refusal NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
   replay(name: AskedRun, origin: Origin | null): Promise<JobStatus>;
 }
 
-/** Creates the kind of job that repeats a stored run and compares both. */
+/** Creates the kind of job that repeats a stored run and compares the results. */
 export function createReplayJob({
   documents,
   artifacts,
@@ -68,7 +71,7 @@ export interface ReplaysDependencies {
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<ReplayPayload>;
   readonly engineVersion: string;
-  /** Maximum memory of a backtest on the served market. */
+  /** Returns the maximum memory of a backtest on the served market. */
   readonly estimatedBytes: () => number;
 }
 
@@ -81,7 +84,10 @@ export function createReplays({
   engineVersion,
   estimatedBytes,
 }: ReplaysDependencies): Replays {
-  /** Returns the store of a run; the active one if it cannot be read: a replay reports that its data is another. */
+  /**
+   * Returns the store of a run, or the active store if the run's store is unreadable: a replay reports that its data is
+   * different.
+   */
   async function storeToReplayOn(run: RunDocument): Promise<string | undefined> {
     return (await states.findMarket(run)) === undefined ? undefined : states.storeOf(run);
   }

@@ -25,7 +25,7 @@ const OUTCOMES = ['stored', 'current', 'refused'] as const satisfies readonly Re
 
 /**
  * Creates the kind of job that runs stale indices again in parts. A part writes the files of its runs on any node and
- * lists their documents; the end of the job stores all of them.
+ * lists their documents; the end of the job stores all documents.
  */
 export function createRerunJob(dependencies: RerunJobDependencies): JobKind<RerunPayload> {
   const { documents, runnables, runMaker, runsKept } = dependencies;
@@ -51,8 +51,8 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
   }
 
   /**
-   * Returns the stored run if it is not stale, otherwise the input of a new one. @throws Refusal with the reason why it
-   * cannot be run
+   * Returns the stored run if it is not stale, otherwise the input of a new run. @throws Refusal with the reason why
+   * the index cannot be run
    */
   async function orderOf(indexId: string, { engine_version: engineVersion }: RerunPayload) {
     const asked = { request: await runnables.onStoredTerms(indexId, {}) };

@@ -21,7 +21,7 @@ export interface RerunsDependencies {
   readonly engineVersion: string;
   /** Returns the maximum memory of a backtest on the served market. @throws Refusal NO_DATA_SOURCE */
   readonly estimatedBytes: () => number;
-  /** Threads of the pool. */
+  /** Number of threads of the pool. */
   readonly workers: number;
   readonly now: () => number;
 }
@@ -31,7 +31,7 @@ export interface Reruns {
   /** @throws Refusal VALIDATION_FAILED, FORBIDDEN_ID, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
   start(request: RerunRequest, origin: Origin | null): Promise<JobStatus>;
   /**
-   * Returns a block of the rows of a succeeded rerun, as JSON.
+   * Returns a block of the rows of a succeeded rerun as JSON.
    * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED after the last block; DOCUMENT_UNREADABLE
    */
   rows(rerunId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
@@ -40,7 +40,10 @@ export interface Reruns {
 export function createReruns(dependencies: RerunsDependencies): Reruns {
   const { documents, jobs, artifacts, kind, engineVersion, estimatedBytes, workers, now } = dependencies;
 
-  /** @throws Refusal FORBIDDEN_ID for an id that the client may not use, VALIDATION_FAILED if there are too many */
+  /**
+   * Returns the ids of the indices to run. @throws Refusal FORBIDDEN_ID for an id that the client may not use,
+   * VALIDATION_FAILED for too many ids
+   */
   async function idsOf(ids: RerunRequest['ids']): Promise<readonly string[]> {
     if (ids !== null) {
       for (const id of ids) assertOwnName(id);
@@ -82,7 +85,7 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
   };
 }
 
-/** `{yyyymmddThhmmss}-{8 hex}`. */
+/** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`. */
 function newRerunId(now: number): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
   return `${stamp}-${randomBytes(4).toString('hex')}`;

@@ -5,7 +5,7 @@ import type { JobSystem } from '#jobs/job-system.js';
 import type { FoundJob } from '#jobs/queue.js';
 import type { ArtifactStore } from '#store/port.js';
 
-/** Job whose result has rows in blocks. */
+/** Job with a result that has rows in blocks. */
 export interface RowsOf {
   readonly kind: 'sweep' | 'rerun' | 'study';
   readonly ident: string;

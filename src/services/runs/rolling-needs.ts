@@ -9,11 +9,14 @@ interface RollingQuery {
   readonly window?: number | undefined;
   readonly half_life?: number | undefined;
   readonly against?: RiskReference | undefined;
-  /** Name of a benchmark instead. */
+  /** Name of the benchmark to use instead of the run's. */
   readonly benchmark?: string | undefined;
 }
 
-/** @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, STORE_MISMATCH */
+/**
+ * Returns the memory, reference and market of rolling figures. @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND,
+ * STORE_MISMATCH
+ */
 export async function rollingMemory(rooms: NeedRooms, { run, query }: RunCall): Promise<NeededMemory> {
   const { window, half_life: halfLife, against: asked, benchmark: named } = query as RollingQuery;
   if (window !== undefined && halfLife !== undefined) throw bothGiven('half_life', halfLife, { window });
@@ -30,12 +33,12 @@ export async function rollingMemory(rooms: NeedRooms, { run, query }: RunCall): 
 }
 
 function bothGiven(path: string, value: string | number, other: Readonly<Record<string, unknown>>): Refusal {
-  const [[name, given]] = Object.entries(other) as [[string, unknown]]; // of one member
+  const [[name, given]] = Object.entries(other) as [[string, unknown]]; // the record has one member
   const message = `${name} ${String(given)} and ${path} ${value} were both given; give one of them.`;
   return refuseWithFindings('query', [{ severity: 'error', code: 'NOT_IN_CHOICES', message, path, value }]);
 }
 
-/** @throws Refusal VALIDATION_FAILED */
+/** Ensures that a run has a benchmark. @throws Refusal VALIDATION_FAILED */
 function assertBenchmark({ run_id: runId, request }: RunDocument): void {
   if (BacktestFields.parse(request).benchmark !== null) return;
   throw refuseWithFindings('query', [

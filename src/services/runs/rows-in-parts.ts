@@ -9,24 +9,24 @@ import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 
 export type RowAttempt = Attempt<PortableTaskName>;
 
-/** A job of many items, each of which becomes a row of its result. */
+/** Job of many items, each of which becomes a row of the result. */
 export interface RowsOrder<E extends RowEntry> {
   readonly count: number;
   entryOf(position: number, attempt: RowAttempt): Promise<E>;
-  /** Files of an item, which the effect of the job names. */
+  /** Returns the files of an item, which the effect of the job names. */
   filesOf(entry: E): readonly ArtifactRef[];
 }
 
 export type RowsSummary = Pick<SumRowsInput, 'kind' | 'id' | 'total' | 'outcomes' | 'engineVersion'>;
 
 export interface RowsInParts {
-  /** Computes some parts. @param share part of the job's progress that they fill */
+  /** Computes some parts. @param share part of the job's progress that these parts fill */
   outputOf<E extends RowEntry>(
     order: RowsOrder<E>,
     parts: readonly number[],
     { attempt, share }: { readonly attempt: RowAttempt; readonly share: number },
   ): Promise<PartOutput>;
-  /** Computes all items, on all nodes. @returns the result, and the entries of the items in order */
+  /** Computes all items on all nodes. @returns the result, and the entries of the items in order */
   run<E extends RowEntry>(
     order: RowsOrder<E>,
     summary: RowsSummary,
@@ -42,7 +42,7 @@ interface RowsResult {
 export interface RowsInPartsDependencies {
   readonly artifacts: Pick<ArtifactStore, 'read'>;
   readonly markets: Pick<Markets, 'settled'>;
-  /** Threads of the pool. */
+  /** Number of threads of the pool. */
   readonly workers: number;
 }
 
@@ -66,7 +66,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     return { artifact, files: output.flat().flatMap((entry) => order.filesOf(entry)) };
   };
 
-  /** Returns the entries of each part once; the files of all others are dropped. */
+  /** Returns the entries of each part once; the files of duplicate entries are dropped. */
   async function entriesOf<E extends RowEntry>(
     { filesOf }: RowsOrder<E>,
     written: readonly WrittenParts[],
@@ -74,7 +74,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
   ): Promise<readonly E[]> {
     const outputs: (readonly (readonly E[])[])[] = [];
     for (const { artifact } of written)
-      outputs.push(JSON.parse(Buffer.from(await artifacts.read(artifact)).toString()) as E[][]); // as a part wrote it
+      outputs.push(JSON.parse(Buffer.from(await artifacts.read(artifact)).toString()) as E[][]); // a part wrote these entries
     const { first, others } = partPlaces(written);
     const entriesIn = (places: typeof first): E[] => places.flatMap(({ output, at }) => outputs[output]![at]!);
     const unused = entriesIn(others).flatMap(filesOf);
@@ -100,7 +100,10 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
   };
 }
 
-/** An attempt for one of many items: it fills a share of the progress, and the job computes on after it. */
+/**
+ * Returns an attempt for one of many items, which fills a share of the progress; the job continues to compute after the
+ * item.
+ */
 const toOneOf = (attempt: RowAttempt, share: number): RowAttempt => ({
   ...attempt,
   compute: (task, input, part = 1) => attempt.compute(task, input, part * share),

@@ -24,17 +24,22 @@ export interface RunDefinitionsDependencies {
   readonly markets: Pick<Markets, 'served'>;
 }
 
-/** Compares the definitions of stored runs with the present ones. */
+/** Comparison of the definitions of stored runs with the present definitions. */
 export interface RunDefinitions {
-  /** Returns the plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
+  /**
+   * Returns the plan that the request of a stored run would have now. @throws the refusals of `BacktestPlans.planOf`
+   */
   planNow(run: RunDocument): Promise<BacktestPlan>;
-  /** @cost of a look-up, until a definition changes */
+  /** Compares the definition of a run with the present one. @cost of a look-up, until a definition changes */
   definitionOf(run: RunDocument): Promise<DefinitionState>;
-  /** Returns the reasons for which a run becomes stale if changes of calendars are recorded; empty if it does not. */
+  /**
+   * Returns the reasons why a run becomes stale if changes of calendars are recorded; empty if it does not become
+   * stale.
+   */
   reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]>;
 }
 
-/** Kinds of documents that definitions consist of. */
+/** Kinds of documents that determine a definition. */
 const DEFINING = [
   'index',
   'strategy',
@@ -45,10 +50,10 @@ const DEFINING = [
   'recorded-closures',
 ] as const satisfies readonly DocumentKind[];
 
-/** Maximum number of runs whose comparison is cached, equal to the largest listing. */
+/** Maximum number of runs with a cached comparison, equal to the largest listing. */
 const REMEMBERED_MAX = 10_000;
 
-/** State of a document: its ETag, its absence, or the reason it is unreadable. */
+/** State of a document: its ETag, its absence, or the reason why it is unreadable. */
 interface DocumentRead {
   readonly kind: DocumentKind;
   readonly id: string;
@@ -58,7 +63,7 @@ interface DocumentRead {
 /** Comparison of a run with the present definition. */
 export interface DefinitionState {
   readonly reasons: readonly string[];
-  /** Store that a run of the same request would use now; null for the active one. */
+  /** Store that a run with the same request would use now; null for the active store. */
   readonly storeId: string | null;
 }
 
@@ -159,9 +164,9 @@ export function createRunDefinitions({
   return { planNow, definitionOf, reasonsWith };
 }
 
-/** Returns the request of a run as it was sent; if that was not stored, with defaults filled in. */
+/** Returns the request of a run as it was sent; if that was not stored, the request with defaults. */
 export function askedOf({ asked, request }: RunDocument): BacktestRequest {
-  return (asked ?? request) as BacktestRequest; // Read when it was sent.
+  return (asked ?? request) as BacktestRequest; // the request was parsed when it was sent
 }
 
 function foundOf(document: FoundDocument): string {
@@ -173,7 +178,7 @@ function hashOf(plan: BacktestPlan): string {
   return createHash('sha256').update(toCanonicalJson(plan)).digest('hex');
 }
 
-/** Message of a refusal, with its findings if the message only counts them. */
+/** Returns the message of a refusal, with its findings if the message only counts them. */
 function sentencesOf({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
   return Array.isArray(findings)

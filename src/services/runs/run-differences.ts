@@ -35,7 +35,7 @@ export interface RunDifferenceJobDependencies {
   readonly dataVersions: Pick<DataVersions, 'at' | 'before' | 'versionOf' | 'difference'>;
 }
 
-/** Values of the data that a result lists. */
+/** Maximum number of data values that a result lists. */
 const CELLS_MAX = 100;
 
 /** Creates the kind of job that explains the differences between two stored runs. */
@@ -52,7 +52,7 @@ export function createRunDifferenceJob({
     return { run, plan, version, market: await marketOf(run, version) };
   }
 
-  /** Returns the market on which a run was made, or the reason why it is unavailable. */
+  /** Returns the market that a run was computed on, or the reason why it is unavailable. */
   async function marketOf(run: RunDocument, version: number | null): Promise<MarketHandle | Unknown> {
     const served = markets.served()?.handle;
     if (served === undefined)
@@ -79,7 +79,7 @@ export function createRunDifferenceJob({
     }
   }
 
-  /** Returns the stored risk models that a plan uses, as files of the run that it is of. */
+  /** Returns the stored risk models that a plan uses, as files of the run with that plan. */
   async function modelsOf(plan: BacktestPlan, sides: readonly RunSide[]): Promise<{ readonly models?: ModelFiles }> {
     if (plan.models === undefined) return {};
     const files: Record<string, ModelFiles[string]> = {};
@@ -115,7 +115,7 @@ export function createRunDifferenceJob({
         const input = { market, plan, ...(await modelsOf(plan, [from, to])), ...known };
         return (await attempt.compute('total-return', input, 0.2)).totalReturn;
       } catch (refusal) {
-        // The definition of one run may not fit the data of the other.
+        // the definition of one run may not fit the data of the other
         if (refusal instanceof Refusal) return { reason: `A replay was refused: ${refusal.message}` };
         throw refusal;
       }
@@ -150,9 +150,9 @@ export function createRunDifferenceJob({
       if (version === null)
         return { ...UNKNOWN_DATA, stores, reason: `No version of ${stores.from} has the data of ${describeRun(run)}.` };
     }
-    const versions = { from: from.version!, to: to.version!, limit: CELLS_MAX, appended: false }; // As above.
+    const versions = { from: from.version!, to: to.version!, limit: CELLS_MAX, appended: false }; // both plans have this definition and data, see above
     const bytes = await dataVersions.difference(stores.from, versions, signal);
-    const found = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // The task has written it.
+    const found = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // the task wrote this JSON
     const { cells, changes, appended, rows_added, rows_changed, rows_removed } = found;
     const rows = { rows_added, rows_changed, rows_removed };
     return { cells, first: changes, rows, appended, stores, reason: null };
@@ -161,7 +161,7 @@ export function createRunDifferenceJob({
 
 const describeRun = (run: RunDocument): string => `the run ${runIdOf(run)}`;
 
-/** Counts for equal contents. */
+/** Row counts of equal contents. */
 const NO_ROWS = { rows_added: 0, rows_changed: 0, rows_removed: 0 };
 
 const UNKNOWN_DATA = { cells: null, first: [], rows: null, appended: null };
@@ -196,7 +196,7 @@ function definitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentChange
   return [...listChanges(before, after), ...listChanges(others(from, reachedBefore), others(to, reachedAfter))];
 }
 
-/** A benchmark is part of the request. */
+/** Removes the documents of the benchmark, which is part of the request. */
 function removeBenchmark(
   { request: { benchmark } }: BacktestPlan,
   documents: BacktestPlan['documents'],
@@ -205,7 +205,10 @@ function removeBenchmark(
 }
 
 export interface RunDifferences {
-  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING */
+  /**
+   * Queues a comparison. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE,
+   * STORE_MISMATCH, JOB_RUNNING
+   */
   difference(subject: string, ids: () => RunIds, origin: Origin | null): Promise<JobStatus>;
 }
 

@@ -11,8 +11,8 @@ import { assertNoErrors } from '#domain/refusals/refusal.js';
 import { checkFields } from '#domain/rules/field-findings.js';
 
 /**
- * Returns the datapoints requested for a view of a run, expressions as canonical texts.
- * @throws Refusal VALIDATION_FAILED if one is unreadable, missing in the market or not numeric
+ * Returns the datapoints requested for a view of a run, with expressions as canonical texts.
+ * @throws Refusal VALIDATION_FAILED if a datapoint is unreadable, missing in the market or not numeric
  */
 export function readFields(fields: readonly string[], market: MarketData): string[] {
   const read = fields.map((text, k) => readField(text, market, `fields[${k}]`));
@@ -41,7 +41,7 @@ function readField(text: string, market: MarketData, path: string): ReadField {
   return { text: printExpression(read.tree), findings: [...placed, ...ofDecisions(read.tree, path)] };
 }
 
-/** Returns functions whose values exist only in the decisions of an index. */
+/** Returns findings about functions in an expression whose values exist only in the decisions of an index. */
 function ofDecisions(tree: ExpressionNode, path: string): Finding[] {
   const call = listCalls(tree, new Map()).find(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),

@@ -9,9 +9,9 @@ import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { findRun } from '../stored/run-documents.js';
 import { createStoredPrices, createStoredFiles, storeOnce, ignoreRemoved } from './stored-once.js';
 
-/** A stored run that can be extended. */
+/** Stored run that can be extended. */
 export interface Continuable {
-  /** Files with segments of its columns, which an extended run shares, each under a new name. */
+  /** Files with segments of the stored run's columns, which an extended run shares, each under a new name. */
   readonly columns: readonly ArtifactRef[];
   readonly run: StoredRunReferences;
 }
@@ -19,19 +19,19 @@ export interface Continuable {
 export interface RunOrder {
   readonly plan: BacktestPlan;
   readonly task: Omit<TaskInput<'backtest'>, 'stored' | 'outputs' | 'storedPrices' | 'storedFiles'>;
-  /** Stored run to extend, or the reason why there is none. */
+  /** Stored run to extend, or the reason why no run can be extended. */
   readonly stored: Continuable | FullRunReason | null;
 }
 
-/** Run whose files are stored. */
+/** Stored files of a run, with the output of the task that computed it. */
 export interface StoredFiles {
   readonly output: TaskOutput<'backtest'>;
   readonly files: Pick<RunDocument['artifacts'], 'columns' | 'plan' | 'checkpoint' | 'begun'>;
-  /** The newest run before it. */
+  /** Newest run before the present one. */
   readonly newest: RunDocument | undefined;
 }
 
-/** Computes runs and stores their files. Files with the same bytes as those of another run are stored once. */
+/** Computation and storage of runs. A file with the same bytes as a file of another run is stored once. */
 export interface RunFiles {
   make(attempt: Attempt<PortableTaskName>, order: RunOrder): Promise<StoredFiles>;
 }
@@ -64,7 +64,7 @@ export function createRunFiles({
           stored: offered.prices,
         });
         if (once === undefined) {
-          // The other run was deleted with its files, so they are written now.
+          // The other run was deleted with its files, so the files are written now.
           await attempt.drop(Object.values(own).map(({ name }) => name));
           offered = { prices: new Map(), files: {} };
           continue;
@@ -79,17 +79,17 @@ export function createRunFiles({
 
 interface Computed {
   readonly output: TaskOutput<'backtest'>;
-  /** Files shared with the run that it extends; none for a full run. */
+  /** Files shared with the extended run; empty for a full run. */
   readonly earlier: readonly ArtifactRef[];
 }
 
 interface ComputeInput extends Pick<RunOrder, 'stored'> {
   readonly task: Omit<TaskInput<'backtest'>, 'stored' | 'outputs'>;
-  /** Share of the job's progress. */
+  /** Part of the job's progress that the task fills. */
   readonly share: number;
 }
 
-/** Computes a full run, or extends the stored one. */
+/** Computes a full run, or extends the stored run. */
 async function computeValue(
   attempt: Attempt<PortableTaskName>,
   { stored, task, share }: ComputeInput,
@@ -100,7 +100,7 @@ async function computeValue(
   return { output, earlier: [] };
 }
 
-/** Extends a stored run if that gives the same result; otherwise computes a full run. */
+/** Extends a stored run if the result is the same; otherwise computes a full run. */
 async function resume(
   attempt: Attempt<PortableTaskName>,
   { stored, task }: Pick<ComputeInput, 'task'> & { readonly stored: Continuable },
@@ -117,7 +117,7 @@ async function resume(
       ),
     ));
   if (output && earlier) return { output, earlier };
-  // The stored run was deleted with the files that an extended run shares.
+  // the stored run was deleted together with the files that an extended run would share
   await attempt.drop(Object.values(outputs));
   const again = { ...task, outputs: attempt.outputs(RUN_FILES), stored: 'no_checkpoint' as const };
   return { output: await attempt.compute('backtest', again, 0), earlier: [] };

@@ -7,7 +7,10 @@ import { findDamagedRuns } from '../stored/damaged-runs.js';
 import { readRun } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 
-/** Returns the latest runs by subject. Runs with an unreadable document or columns are omitted and counted. */
+/**
+ * Function that returns the latest runs by subject. Runs with an unreadable document or columns are omitted and
+ * counted.
+ */
 export type RunList = (query: {
   readonly limit?: number | undefined;
   readonly after?: string | undefined;
@@ -19,7 +22,7 @@ interface RunListDependencies {
   readonly states: RunStates;
 }
 
-/** Number of runs whose definitions are compared in a turn of the event loop, at most 20 ms. */
+/** Number of runs with definitions compared in one turn of the event loop, at most 20 ms. */
 const ROWS_PER_TURN = 32;
 
 export function createRunList({ documents, artifacts, states }: RunListDependencies): RunList {

@@ -20,28 +20,31 @@ import { createRunStores, type RunStoresDependencies } from './run-stores.js';
 import { contentReasons, engineReasons } from './stale-reasons.js';
 
 export interface RunStatesDependencies extends RunDefinitionsDependencies, RunStoresDependencies {
-  /** The active store. */
+  /** Market of the active store. */
   readonly markets: Pick<Markets, 'served' | 'require'>;
   readonly engineVersion: string;
 }
 
 export interface StateTerms {
-  /** True for the content at that time; the run used the data as known in a version. */
+  /** True to compare with the content at the time of the run, which used the data as known in a version. */
   readonly isOfThen: boolean;
 }
 
-/**
- * Determines which stored runs are stale, and which market may be read with a run.
- */
+/** States of stored runs: whether they are stale, and which market may be read for a run. */
 export interface RunStates {
   /**
-   * Returns null while a run of the same request on the current data would give the stored result.
+   * Returns null while a run with the same request on the current data would give the stored result.
    * @cost of a look-up, until a definition changes
    */
   staleOf(run: RunDocument, terms?: Partial<StateTerms>): Promise<StaleState | null>;
-  /** Returns the reasons for which a run becomes stale if changes of calendars are recorded; empty if it does not. */
+  /**
+   * Returns the reasons why a run becomes stale if changes of calendars are recorded; empty if it does not become
+   * stale.
+   */
   reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]>;
-  /** Returns the plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
+  /**
+   * Returns the plan that the request of a stored run would have now. @throws the refusals of `BacktestPlans.planOf`
+   */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /**
    * Returns the market of the store of a run, for a view that needs prices.
@@ -49,8 +52,8 @@ export interface RunStates {
    */
   requireMarket(run: RunDocument): Promise<ServedMarket>;
   /**
-   * Returns the market like `requireMarket`; undefined if the store of the run is unknown and none is active. @throws
-   * Refusal STORE_MISMATCH
+   * Returns the market like `requireMarket`; undefined if the store of the run is unknown and no store is active.
+   * @throws Refusal STORE_MISMATCH
    */
   servedMarket(run: RunDocument): Promise<ServedMarket | undefined>;
   /**
@@ -58,7 +61,7 @@ export interface RunStates {
    * market.
    */
   findMarket(run: RunDocument): Promise<ServedMarket | undefined>;
-  /** Returns the store of a run, on which work on its market is computed; undefined for the active one. */
+  /** Returns the store of a run, on which work on its market is computed; undefined for the active store. */
   storeOf(run: RunDocument): Promise<string | undefined>;
 }
 
@@ -110,7 +113,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
   };
 }
 
-/** State of a stored run as in responses. */
+/** State of a stored run in responses. */
 interface StoredState extends RunState {
   stale: (StaleState & { reasons: string[] }) | null;
 }

@@ -12,7 +12,7 @@ export interface RunStoresDependencies {
   readonly stores: Pick<StoreMarkets, 'of'>;
 }
 
-/** Refusals of a read that may succeed later, so that the store is still the right one. */
+/** Codes of refusals after which a read may succeed later, so that the store remains the right one. */
 const MAY_PASS: ReadonlySet<string> = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL']);
 
 interface KnownDatasets {
@@ -23,7 +23,7 @@ interface KnownDatasets {
 
 /** Returns functions that find the stores of runs. */
 export function createRunStores({ documents, markets, stores }: RunStoresDependencies) {
-  /** Returns the store of a run. For a run stored without it, the store that has its content, if any. */
+  /** Returns the store of a run. For a run stored without its store, returns the store with its content, if any. */
   async function datasetOf({
     store_id: datasetId,
     store_content_hash: hash,
@@ -36,7 +36,7 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
 
   let datasets: KnownDatasets | undefined;
 
-  /** Contents of stores when last read. */
+  /** Reads the contents of all stores, unless no store has changed since the last read. */
   async function readKnownDatasets(): Promise<KnownDatasets> {
     const revision = await documents.revision('store');
     if (datasets?.revision === revision) return datasets;
@@ -51,8 +51,8 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
   }
 
   /**
-   * Returns the content that a run would use: of a named store, otherwise the served one, or that of the previously
-   * active store.
+   * Returns the content that a run would use: that of the named store, otherwise the served content, or that of the
+   * previously active store.
    */
   async function currentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
     const served = markets.served()?.handle;
@@ -61,7 +61,7 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
     return contents.find(({ isActive, datasetId }) => (storeId === null ? isActive : datasetId === storeId));
   }
 
-  /** @throws Refusal STORE_MISMATCH */
+  /** Returns the market of a run's store. @throws Refusal STORE_MISMATCH */
   async function marketOf(run: RunDocument, active: ServedMarket | undefined): Promise<ServedMarket | undefined> {
     const storeId = await datasetOf(run);
     if (storeId === undefined || storeId === active?.identity.datasetId) return active;

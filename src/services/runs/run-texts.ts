@@ -20,13 +20,13 @@ export interface RunTextsDependencies {
 
 export type RunTextName = RunTextInput['text'];
 
-/** A result that an earlier version stored as JSON. */
+/** Result that an earlier version stored as JSON. */
 export type StoredResultFile = NonNullable<RunDocument['artifacts']['result']>;
 
 /**
- * Records and results of stored runs as JSON. A text is written from the columns of its run when it is first read, and
- * texts that an earlier version stored as JSON are upgraded then. The file is served until others replace it. Every
- * reader, however slow, holds only a part of it in memory.
+ * Records and results of stored runs as JSON. A text is written from the columns of its run at the first read; texts
+ * that an earlier version stored as JSON are also upgraded then. The file is served until other files replace it. Every
+ * reader, however slow, has only a part of the file in memory.
  */
 export interface RunTexts {
   /** @throws Refusal DOCUMENT_UNREADABLE if a file of the run is missing or damaged */
@@ -39,16 +39,16 @@ export interface RunTexts {
 const CACHED_TEXTS_MAX = 32;
 const CACHED_BYTES_MAX = 2 ** 30;
 
-/** A text to be written. */
+/** Text to write. */
 interface TextOrder {
   readonly etag: string;
-  /** About how many bytes it has. */
+  /** Approximate number of bytes of the text. */
   readonly bytes: number;
   input(): Promise<RunTextInput>;
 }
 
 export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTexts {
-  /** Files by etag, the one read longest ago first. */
+  /** Files by etag, least recently read first. */
   const cached = new Map<string, Promise<ArtifactRef>>();
   const sizes = new Map<string, number>();
 
@@ -66,7 +66,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
       files: await Promise.all([columns, ...listEarlierFiles(run)].map(fileOf)),
       stamp: { ...provenanceOf(run), runAt: run.run_at ?? '', indexVersion: run.index_version ?? null },
     };
-    // A run without a stored result has its plan.
+    // a run without a stored result has a plan
     return text === 'record' ? { ...source, text } : { ...source, text, plan: await fileOf(plan!) };
   }
 
@@ -74,7 +74,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     return { ...(await fileOf(file)), ...(inset ? { inset: { ...(await fileOf(inset)), at: inset.at } } : {}) };
   }
 
-  /** @throws Refusal STORAGE_FULL */
+  /** Writes a text as a file. @throws Refusal STORAGE_FULL */
   async function write({ bytes, input }: TextOrder): Promise<ArtifactRef> {
     const name = await artifacts.claim(bytes);
     const path = await artifacts.file({ name });
@@ -86,7 +86,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     const removed: string[] = [];
     for (const [etag, file] of cached) {
       if (cached.size <= CACHED_TEXTS_MAX && total() <= CACHED_BYTES_MAX) break;
-      if (!sizes.has(etag)) continue; // It has not been written yet.
+      if (!sizes.has(etag)) continue; // the text has not been written yet
       cached.delete(etag);
       sizes.delete(etag);
       removed.push((await file).name);
@@ -108,7 +108,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     return file;
   }
 
-  /** Creates an open file remains readable if it is removed in the meantime. */
+  /** Opens the file of a text, which remains readable if it is removed in the meantime. */
   async function open(
     order: TextOrder,
   ): Promise<{ readonly length: number; readonly stream: ReadableStream<Uint8Array> }> {
@@ -116,7 +116,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     try {
       return { length: file.bytes, stream: await artifacts.stream(file) };
     } catch {
-      // The file was removed, truncated or changed. It can be generated again.
+      // The file was removed, truncated or changed, so it is generated again.
       cached.delete(order.etag);
       await artifacts.remove([file.name]);
       const again = await cache(order);
@@ -132,7 +132,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
       return { length, etag, open: async () => stream };
     } catch (thrown) {
       if (!(thrown instanceof Refusal && thrown.code === 'STORAGE_FULL')) throw thrown;
-      // If the disk is full, stored data can still be read.
+      // If the disk is full, stored data is still readable.
       const { bytes } = await jobs.query('run-text', await input());
       return { length: bytes.length, etag, open: async () => new Blob([bytes]).stream() };
     }
@@ -141,7 +141,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
   return {
     async read(run, text) {
       const files = [run.artifacts.columns, ...listEarlierFiles(run)];
-      // This also applies if a file of the text is served: a listing omits the run.
+      // This also applies if a file of the text is served, because a listing omits the run.
       await assertUndamaged(artifacts, run);
       return bytesOf({
         etag: text === 'record' ? recordEtag(run) : resultEtag(run),
@@ -158,7 +158,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
   };
 }
 
-/** ETag of a run's result, known without writing it. */
+/** Returns the ETag of a run's result without writing the result. */
 function resultEtag(run: RunDocument): string {
   const { result } = run.artifacts;
   return result === undefined
@@ -171,7 +171,9 @@ const formatStoredEtag = ({ sha256, inset }: StoredResultFile): string =>
 
 const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
-/** Strong ETag of a run's record, known without writing it: everything that its bytes depend on. */
+/**
+ * Returns the strong ETag of a run's record without writing the record: a hash of all inputs that determine its bytes.
+ */
 export function recordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
   if (record) return hashOf([RECORD_FORMAT, RECORD_SHAPE, record.sha256]);
@@ -186,7 +188,7 @@ export function recordEtag(run: RunDocument): string {
   ]);
 }
 
-/** @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED if If-Match names another record than the stored one */
+/** Ensures that If-Match names the stored record. @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED */
 export function assertRecordNamed(runId: string, found: FoundDocument, ifMatch: Precondition | undefined): void {
   if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   if (ifMatch === undefined || ifMatch === '*') return;

@@ -12,7 +12,7 @@ interface UniverseDependencies {
 }
 
 /**
- * Returns the definition to whose universe datapoints are relative: that of the run, or the stored one for a run
+ * Returns the definition whose universe datapoints are relative to: that of the run, or the stored definition for a run
  * without it; null if no datapoint is relative, or the definition was deleted.
  */
 export async function universeOfRun(

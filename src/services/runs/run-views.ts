@@ -14,9 +14,9 @@ import { stateOf } from './run-states.js';
 import { NEEDS } from './view-needs.js';
 
 export interface RunViewsDependencies extends Omit<NeedRooms, 'plans'> {
-  /** First effective date of an index after a date; null if none is known. */
+  /** Returns the first effective date of an index after a date; null if no date is known. */
   readonly nextRebalance: (indexId: string, after: string) => Promise<string | null>;
-  /** The next rebalance, today or later. */
+  /** Returns the next rebalance, today or later. */
   readonly comingRebalance: (indexId: string, after: string) => Promise<string | null>;
 }
 
@@ -25,7 +25,7 @@ export interface ListingQuery {
   readonly after?: string | undefined;
 }
 
-/** Request for a view of a stored run, as parsed by its route. */
+/** Request for a view of a stored run, in the form that its route parsed. */
 export interface RunViewQuestion {
   readonly terms: RunViewTerms;
   readonly name: RunName;
@@ -36,18 +36,18 @@ export interface RunViewQuestion {
   body(): unknown;
 }
 
-/** Views over stored runs. */
+/** Views of stored runs. */
 export interface RunViews {
   /** Returns a row for every run. Runs with damaged files count as skipped. */
   summaries(query: ListingQuery, signal: AbortSignal): Promise<RunSummaryCollection>;
   /**
-   * Returns a view of one run, which begins with the state of the run if it is JSON.
-   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, and refusals of the view's inputs
+   * Returns a view of one run, which begins with the state of the run if the format is JSON.
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, and the refusals of the view's inputs
    */
   show(question: RunViewQuestion, signal: AbortSignal): Promise<CheckedBytes>;
 }
 
-/** Number of rows computed concurrently, because each is little work for a thread. */
+/** Number of rows computed concurrently, because a row is little work for a thread. */
 const ROWS_AT_ONCE = 8;
 
 export function createRunViews(dependencies: RunViewsDependencies): RunViews {
@@ -56,7 +56,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
 
   async function rowOf(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
     const { bytes } = await maker.held({ view: 'summary', columns: await maker.columnsOf(run) }, signal);
-    const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // Written by the view itself, some 4 KB.
+    const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // the view wrote this JSON, about 4 KB
     const { run_id: runId, index_id: indexId, name, run_at } = run;
     return {
       ...(await stateOf(states, run)),
@@ -89,7 +89,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const run = await requireRun(documents, name);
       const { given, afterwards } = await lookUpRun(terms, { run, query, body });
       const columns = await (terms.isMadeAnew ? columnsFile(artifacts, run) : maker.columnsOf(run));
-      // The type follows from the terms: the parameters of the route, and the additions of its needs.
+      // The type follows from the terms: the parameters of the route, and the members that its needs add.
       const input = { ...parametersOf(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.held(input, signal);
       for (const help of afterwards) help();
@@ -109,11 +109,11 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
 /** Parameters that select the run or are resolved by a need. */
 const LOOKED_UP = new Set(['index_id', 'run_id', 'benchmark']);
 
-/** Parameters that reach the view. */
+/** Returns the parameters that the view receives. */
 const parametersOf = (query: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(query).filter(([name, value]) => value !== undefined && !LOOKED_UP.has(name)));
 
-/** An error of one run does not hide other runs. */
+/** Converts an error of one run to null, so that it does not hide other runs. */
 function toDamaged(thrown: unknown): null {
   if (thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE') return null;
   throw thrown;

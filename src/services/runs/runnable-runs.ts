@@ -23,7 +23,7 @@ export interface RunnableRunsDependencies {
   readonly stores: Pick<StoreMarkets, 'within'>;
 }
 
-/** Payload of the job that runs a plan. */
+/** Returns the payload of the job that runs a plan. */
 export function backtestPayload(
   asked: AskedBacktest,
   { plan, storeId, version, dataVersion }: RunnablePlan,
@@ -39,17 +39,17 @@ export function backtestPayload(
   };
 }
 
-/** Backtests as requested, and the stored runs that answer them. */
+/** Plans of requested backtests, and the stored runs that answer them. */
 export interface RunnableRuns {
   /**
-   * Returns the resolved request, after every check that needs no run.
+   * Returns the resolved request, after all checks that are possible without a run.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
-   *   NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+   * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
   planOf(runId: string, asked: AskedBacktest): Promise<RunnablePlan>;
   /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
-  /** Returns the stored run if a new run of the request would be equal. @throws Refusal as `planOf` */
+  /** Returns the stored run if a new run of the request would be equal. @throws the refusals of `planOf` */
   currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;
 }
 
@@ -86,13 +86,13 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
     async currentRun(runId, asked) {
       const { plan, dataVersion } = await planOf(runId, asked);
       const run = await findRun(documents, runId);
-      // Results of earlier versions, with an unknown store, may lack fields of today's results.
+      // Results of earlier versions, with an unknown store, may lack fields that results have today.
       if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
-      if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // The requested version.
+      if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // The run has the requested data version.
       const { result } = run.artifacts;
       if ((result && !result.inset) || toCanonicalJson(await states.planNow(run)) !== toCanonicalJson(plan))
         return undefined;
-      return (await isAnyDamaged(artifacts, run)) ? undefined : run; // Made again it is whole.
+      return (await isAnyDamaged(artifacts, run)) ? undefined : run; // A new run would be undamaged.
     },
   };
 }

@@ -7,8 +7,9 @@ import { requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 
 /**
- * Returns the latest stored run of a subject on a content of the past, or the run requested by its id.
- * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED for an id with another content
+ * Returns the latest stored run of a subject on a past content, or the run with the requested id.
+ * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED for an id of a run on another
+ * content
  */
 export async function requireRunOn(
   reader: Pick<DocumentStore, 'get'>,
@@ -30,7 +31,7 @@ export async function requireRunOn(
 function wasMadeOn(run: RunDocument, { served, version }: KnownMarket): boolean {
   const { datasetId, contentHash } = served.identity;
   if (run.store_id !== undefined && run.store_id !== datasetId) return false;
-  // A store that is deleted and created again begins with version 1 again, with another content.
+  // A store that was deleted and created again begins with version 1 again, but with another content.
   if (run.store_content_hash !== contentHash) return false;
   return version === null || run.store_version == null || run.store_version === version;
 }

@@ -25,7 +25,7 @@ export interface SimulationsDependencies {
 }
 
 export interface Simulations {
-  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND; so does `simulate` */
+  /** Ensures that a run exists. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND; `simulate` throws these too */
   assertRun(name: AskedRun): Promise<void>;
   /**
    * Queues a simulation.
@@ -39,11 +39,13 @@ const SUMMING = 0.05;
 
 export interface SimulationJobDependencies extends Pick<SimulationsDependencies, 'documents' | 'markets' | 'states'> {
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  /** Threads of the pool. */
+  /** Number of threads of the pool. */
   readonly workers: number;
 }
 
-/** Creates the kind of job that simulates: paths are drawn in parts, also by other nodes, with the same bits. */
+/**
+ * Creates the kind of job that simulates: paths are drawn in parts, also by other nodes, with bit-identical results.
+ */
 export function createSimulationJob(dependencies: SimulationJobDependencies): JobKind<SimulationPayload> {
   const { documents, artifacts, markets, states, workers } = dependencies;
 
@@ -88,7 +90,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
 }
 
 export function createSimulations({ documents, jobs, states, calendars, kind }: SimulationsDependencies): Simulations {
-  /** Sessions of the run's calendar after its last date. */
+  /** Returns the sessions of the run's calendar after its last date. */
   async function sessionsAhead(
     name: AskedRun,
     horizon: number,
@@ -117,7 +119,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
   return {
     assertRun: async (name) => void (await requireRun(documents, name)),
     async simulate(name, asked, origin) {
-      const request = { ...asked, percentiles: [...new Set(asked.percentiles)] }; // columns of a table, each once
+      const request = { ...asked, percentiles: [...new Set(asked.percentiles)] }; // the distinct columns of a table
       const ahead = await sessionsAhead(name, request.horizon);
       if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, name));
       return jobs.submit({
@@ -131,7 +133,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
   };
 }
 
-/** Four numbers a path, twice while they are sorted, and counts. */
+/** Estimates the memory of a simulation: four numbers per path, twice during sorting, and counts. */
 function estimateBytes({ paths }: SimulationRequest): number {
   return 128 * 2 ** 20 + 56 * paths;
 }

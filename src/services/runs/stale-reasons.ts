@@ -2,7 +2,10 @@ import { hasOtherBits } from '#domain/backtest/engine-bits.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 
-/** Returns the reasons for which a run is stale by the content of its store. @param isOfThen true for the content at its version */
+/**
+ * Returns the reasons why a run is stale because of the content of its store. @param isOfThen true for the content at
+ * its version
+ */
 export function contentReasons(run: RunDocument, content: MarketIdentity, isOfThen: boolean): string[] {
   const { datasetId, contentHash, adjustment, currency = null } = content;
   const { as_known_on: version } = run;
@@ -25,7 +28,7 @@ export function contentReasons(run: RunDocument, content: MarketIdentity, isOfTh
   );
 }
 
-/** Returns the reason for which a run is stale by the engine; none if its bits are the same. */
+/** Returns the reason why a run is stale because of the engine; empty if this engine computes bit-identical results. */
 export function engineReasons({ engine_version: stored }: RunDocument, engineVersion: string): string[] {
   return hasOtherBits(stored, engineVersion)
     ? [`The run was made by engine ${stored}; ${engineVersion} may give other bits.`]

@@ -7,12 +7,12 @@ import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { ArtifactLink, ArtifactRef, ArtifactStore } from '#store/port.js';
 import { listEarlierFiles } from '../stored/run-documents.js';
 
-/** Maximum number of price files that a service remembers, in addition to those of the run to repeat. */
+/** Maximum number of remembered price files, in addition to those of the run to repeat. */
 const REMEMBERED_MAX = 64;
 
 /** Files with prices of runs, which other runs on the same data may share. */
 export interface StoredPrices {
-  /** The price files of this service's latest runs and of a stored run, by their hashes. */
+  /** Creates the map of price files by hash, of this service's latest runs and of a stored run. */
   with(stored: RunDocument | undefined): ReadonlyMap<string, ArtifactRef>;
   remember(prices: ArtifactRef): void;
 }
@@ -33,27 +33,27 @@ export function createStoredPrices(): StoredPrices {
 type Sharing = Pick<Attempt<PortableTaskName>, 'share' | 'drop'>;
 
 interface MadeFiles<F> {
-  /** Files of a run that are new. */
+  /** New files of a run. */
   readonly own: F;
-  /** Files that were not written because the stored run has the same ones. */
+  /** Names of files that were not written because the stored run has equal files. */
   readonly unwritten: readonly string[];
   readonly prices: TaskOutput<'backtest'>['prices'];
-  /** Latest stored run, which may have the same files. */
+  /** Latest stored run, which may have equal files. */
   readonly newest: RunDocument | undefined;
   /** Files with prices that were stored when the run began, by their hashes. */
   readonly stored: ReadonlyMap<string, ArtifactRef>;
 }
 
-/** The files of a run as they are stored. */
+/** Files of a run as they are stored. */
 interface OnceStored<F> {
   readonly files: F;
-  /** The file of prices; null if the columns contain them. */
+  /** File with the prices; null if the columns contain the prices. */
   readonly prices: ArtifactRef | null;
 }
 
 /**
- * Returns the files of a run. A file with the same bytes in the stored run becomes another name of that file; prices
- * may belong to another run. Undefined if a file that was not written is no longer stored.
+ * Returns the files of a run. A file with the same bytes as in the stored run becomes another name of that file; prices
+ * may belong to another run. Returns undefined if a file that was not written is no longer stored.
  */
 export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>>(
   attempt: Sharing,
@@ -65,7 +65,8 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
   const same: { readonly part: string; readonly link: ArtifactLink }[] = [];
   for (const [part, { sha256 }] of Object.entries(own)) {
     const ref = known.get(sha256);
-    // Unwritten files equal the stored ones. Written files are shared if that saves space and the stored file is intact.
+    // Unwritten files equal the stored files. Written files are shared if that saves space and the stored file is
+    // intact.
     if (ref !== undefined && (unwritten.includes(part) || (await isShared(artifacts, ref))))
       same.push({ part, link: { ref, name: artifacts.newName() } });
   }
@@ -83,23 +84,23 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
     const once = { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
     return { files: once, prices: beside ? linked.at(-1)! : null };
   }
-  // A file was removed in the meantime.
+  // a file was removed in the meantime
   if (unwritten.length > 0) return undefined;
   if (prices === null) return { files: own, prices: null };
   if (written === undefined) return undefined;
   const [again] = await attempt.share([{ ref: written, name: findPricesFile(own.columns.name) }]);
   await attempt.drop([written.name]);
-  return { files: own, prices: again! }; // As requested: one link per file.
+  return { files: own, prices: again! }; // `link` returns one reference per file
 }
 
-/** Copying an object takes as much space as writing it. */
+/** Returns true if sharing a stored file saves space, which copying an object does not. */
 async function isShared({ destination, isIntact }: Pick<ArtifactStore, 'destination' | 'isIntact'>, ref: ArtifactRef) {
   return destination.kind === 'folder' && (await isIntact(ref));
 }
 
 /**
- * Returns a stored file that has its content. The thread that computed the run verified files in a folder of this
- * machine.
+ * Returns a stored file if its content is intact. In a folder of this machine, the thread that computed the run has
+ * verified the file.
  */
 async function undamaged(
   { destination, isIntact }: Pick<ArtifactStore, 'destination' | 'isIntact'>,
@@ -109,7 +110,7 @@ async function undamaged(
   return ref && (isLookedAt || (await isIntact(ref))) ? ref : undefined;
 }
 
-/** Returns the files of a stored run that a repeated run may have too. */
+/** Returns the files of a stored run that a repeated run may share. */
 export function createStoredFiles({
   artifacts: { columns, checkpoint, plan },
 }: RunDocument): Partial<Record<RunFileName, ArtifactRef>> {

@@ -13,12 +13,12 @@ import type { ViewMaker } from './view-maker.js';
 
 export interface StoredRunsQuery {
   readonly limit?: number | undefined;
-  /** Id of a run. */
+  /** Id of a run; only older runs are listed. */
   readonly before?: string | undefined;
 }
 
 export interface StoredRunsService {
-  /** Newest first. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND for an unknown `before` */
+  /** Lists runs, newest first. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND for an unknown `before` */
   list(subject: string, query: StoredRunsQuery, signal: AbortSignal): Promise<StoredRuns>;
 }
 
@@ -28,12 +28,12 @@ export interface StoredRunsDependencies {
   readonly maker: Pick<ViewMaker, 'held' | 'columnsOf'>;
 }
 
-/** Number of rows computed concurrently, because each is little work for a thread. */
+/** Number of rows computed concurrently, because a row is little work for a thread. */
 const ROWS_AT_ONCE = 8;
 
 export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDependencies): StoredRunsService {
   /**
-   * Returns a run, or the reason why it is unreadable: its document, or a file with its columns. Undefined if it was
+   * Returns a run, or the reason why its document or a file with its columns is unreadable. Undefined if the run was
    * removed since it was listed.
    */
   async function runOf(asked: AskedRun): Promise<RunDocument | UnreadableCause | undefined> {
@@ -71,7 +71,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
 
   async function metricsOf(run: RunDocument, signal: AbortSignal): Promise<RunMetrics> {
     const { bytes } = await maker.held({ view: 'metrics', columns: await maker.columnsOf(run) }, signal);
-    return JSON.parse(new TextDecoder().decode(bytes)) as RunMetrics; // Written by the view itself.
+    return JSON.parse(new TextDecoder().decode(bytes)) as RunMetrics; // the view wrote this JSON
   }
 
   return {
@@ -98,8 +98,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
 }
 
 /**
- * Returns the reasons why runs are unreadable whose ids are unknown: the latest one, and earlier ones if their list is
- * lost.
+ * Returns the reasons why runs with unknown ids are unreadable: the latest run, and earlier runs if their list is lost.
  */
 async function unlisted(documents: Pick<DocumentStore, 'get' | 'ids'>, subject: string): Promise<UnreadableCause[]> {
   const newest = causeOf(await documents.get('run', subject), readRun);
@@ -111,7 +110,7 @@ async function unlisted(documents: Pick<DocumentStore, 'get' | 'ids'>, subject: 
 
 const UNREADABLE: ReadonlySet<string> = new Set(['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
 
-/** Returns the request of a run, with the version of the data if one was requested. */
+/** Returns the request of a run, with the data version if the request named one. */
 function requestOf({ request, as_known_on: version }: RunDocument): unknown {
   return version === undefined ? request : { ...(request as object), as_known_on: version };
 }

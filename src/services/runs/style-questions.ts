@@ -5,16 +5,16 @@ import { DEFAULT_WINDOW, requestLatest, type DerivedName } from '#domain/datapoi
 import { listFieldNames, findReferenceKind, resolve } from '#domain/datapoints/resolution.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
-/** Request for a datapoint of a run over a range of its dates; null for all dates. */
+/** Request for a datapoint of a run over a range of dates; null for all dates. */
 export interface StyleQuestion {
   readonly field: string;
   readonly start: string | null;
   readonly end: string | null;
 }
 
-/** Memory of the prepared figures of a run: about a quarter of a thread's cache. */
+/** Maximum memory of the prepared figures of a run: about a quarter of a thread's cache. */
 const STYLE_BYTES_MAX = 12 * 2 ** 20;
-/** A datapoint on a date: mean, coverage and five percentiles, with their texts. */
+/** Bytes per date of a datapoint: mean, coverage and five percentiles, with their texts. */
 const BYTES_A_DATE = 180;
 
 /** Maximum number of requests about a run, about ten seconds of idle time. */
@@ -23,7 +23,7 @@ const QUESTIONS_MAX = 96;
 /** Dates x securities of a request that takes about 100 ms, by the inputs of a datapoint. */
 const CELLS = { latest: 900_000, windows: 300_000, beta: 130_000 } as const;
 
-/** Datapoints over one-year windows. They follow all others, in this order. */
+/** Datapoints over one-year windows, which are computed after all other datapoints and in this order. */
 const COSTLY = new Map<string, number>([
   ['MOMENTUM', CELLS.windows],
   ['VOLATILITY', CELLS.windows],
@@ -32,8 +32,8 @@ const COSTLY = new Map<string, number>([
 
 /**
  * Returns the requests about a run that are made in idle time, in addition to the datapoints prepared for several runs.
- * Each is made for ranges of dates, then for all dates to produce the text of its figures; cheapest datapoints first.
- * Datapoints derived from prices and volumes precede columns of the store.
+ * A datapoint is requested for ranges of dates, then for all dates to produce the text of its figures; the cheapest
+ * datapoints first. Datapoints derived from prices and volumes precede columns of the store.
  */
 export function styleQuestions(market: MarketData, run: RunDocument, besides: readonly string[]): StyleQuestion[] {
   const { dates } = market;
@@ -49,7 +49,7 @@ export function styleQuestions(market: MarketData, run: RunDocument, besides: re
   return chosen.flatMap((field) => questionsAbout(market, field, span)).slice(0, QUESTIONS_MAX);
 }
 
-/** Returns the numeric datapoints of a market, derived ones first. */
+/** Returns the numeric datapoints of a market, derived datapoints first. */
 function styleFields(market: MarketData): string[] {
   const [derived, stored]: [string[], string[]] = [[], []];
   for (const name of listFieldNames(market)) {
@@ -63,7 +63,7 @@ function styleFields(market: MarketData): string[] {
 
 const cellsOf = (field: string): number => COSTLY.get(field) ?? CELLS.latest;
 
-/** Returns the number of one-year windows per request; 0 if a single one would take much too long. */
+/** Returns the number of one-year windows per request; 0 if a single window would take much too long. */
 function windowsAtOnce({ identifiers }: MarketData, field: string): number {
   return Math.round(cellsOf(field) / (DEFAULT_WINDOW * identifiers.length));
 }
@@ -73,7 +73,10 @@ interface Positions {
   readonly to: number;
 }
 
-/** Ranges begin at blocks of windows, because a range sums the same data before its first date. */
+/**
+ * Returns the requests for a datapoint. Ranges begin at blocks of windows, because a range sums the same data before
+ * its first date.
+ */
 function questionsAbout(market: MarketData, field: string, { from, to }: Positions): StyleQuestion[] {
   const { dates } = market;
   const length = DEFAULT_WINDOW * windowsAtOnce(market, field);

@@ -14,7 +14,7 @@ export interface SweepJobDependencies {
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
-  /** Threads of the pool. */
+  /** Number of threads of the pool. */
   readonly workers: number;
 }
 
@@ -22,8 +22,8 @@ export interface SweepJobDependencies {
 const SUMMING = 0.05;
 
 /**
- * Number of concurrent parts, enough to keep every thread busy; other nodes compute some of them. A result depends only
- * on its variant, so that every node computes the same bits.
+ * Creates the kind of job that runs sweeps, with enough concurrent parts to keep every thread busy; other nodes compute
+ * some of the parts. A result depends only on its variant, so that all nodes compute bit-identical results.
  */
 export function createSweepJob({
   documents,
@@ -34,7 +34,7 @@ export function createSweepJob({
 }: SweepJobDependencies): JobKind<SweepPayload> {
   const partsOf = createPartsOf();
 
-  /** Returns the input of a task that runs some variants. */
+  /** Returns the input of a task that runs some of the variants. */
   async function orderOf(payload: SweepPayload): Promise<Omit<TaskInput<'sweep-part'>, 'patches' | 'outputs'>> {
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();
@@ -74,7 +74,7 @@ export function createSweepJob({
       return {
         result: { artifact: view, rows },
         async effect(tx) {
-          if (storedId) await assertNotDeleted(tx, storedId, 'sweep'); // Absent in sweeps that waited while an older version was replaced.
+          if (storedId) await assertNotDeleted(tx, storedId, 'sweep'); // absent in sweeps that waited while an older version was replaced
         },
       };
     },
@@ -89,14 +89,14 @@ export function createSweepJob({
 
 const variationOf = ({ grid, patches }: SweepPayload): Variation => ({ grid, patches });
 
-/** Returns true if decisions of some variants use the data known at the time. */
+/** Returns true if some variants decide on the data known at the time. */
 function isAsKnown({ base, grid, patches }: SweepPayload): boolean {
   const pointer = '/request/as_known';
   const isVaried = grid === null ? patches?.some((patch) => pointer in patch) === true : pointer in grid;
   return base.request.as_known !== undefined || isVaried;
 }
 
-/** @returns the parts of a payload, cached with it */
+/** @returns a function that returns the parts of a payload, and caches them with the payload */
 function createPartsOf(): (payload: SweepPayload) => SweepParts {
   const known = new WeakMap<SweepPayload, SweepParts>();
   return (payload) => {

@@ -53,26 +53,26 @@ export interface SweepsDependencies {
   readonly engineVersion: string;
   /** Returns the maximum memory of a backtest on the served market. */
   readonly estimatedBytes: () => number;
-  /** Threads of the pool. */
+  /** Number of threads of the pool. */
   readonly workers: number;
   readonly now: () => number;
 }
 
 export interface Sweeps {
   /**
-   * Queues a sweep after its variants were checked as if each had been sent separately; for a large sweep, some of
-   * them.
+   * Queues a sweep after checking its variants as if each had been sent separately; for a large sweep, some of the
+   * variants.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */
   start(request: SweepRequest, origin: Origin | null): Promise<JobStatus>;
   /**
-   * Returns a block of the rows of a succeeded sweep, as JSON.
+   * Returns a block of the rows of a succeeded sweep as JSON.
    * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED after the last block; DOCUMENT_UNREADABLE
    */
   rows(sweepId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** Longest run of checks before other work has its turn, milliseconds. */
+/** Maximum time in ms of consecutive checks before other work runs. */
 const BATCH_MS = 10;
 
 export function createSweeps({
@@ -104,7 +104,7 @@ export function createSweeps({
   }
 
   /**
-   * Returns documents that variants refer to, and the stored risk models of all.
+   * Returns the documents that variants refer to, and the stored risk models of all documents.
    * @throws Refusal VALIDATION_FAILED if a variant cannot be run
    */
   async function checkVariants(
@@ -197,8 +197,8 @@ function belowDocument(finding: Finding): Finding {
 }
 
 /**
- * Determines the inputs of a variant's run and those that the market lacks.
- * @throws Refusal VALIDATION_FAILED when a document that it reaches is missing
+ * Returns the inputs of a variant's run, and the inputs that the market lacks.
+ * @throws Refusal VALIDATION_FAILED if a document that the variant refers to is missing
  */
 async function needsOf(
   { documents, calendars }: Pick<SweepsDependencies, 'documents' | 'calendars'>,
@@ -211,7 +211,7 @@ async function needsOf(
   return { reached, findings, models: (await planModels(documents, reached)).models ?? {} };
 }
 
-/** Variants run on one data store: a pointer to it is refused. */
+/** Refuses pointers to the data store, because all variants run on one store. */
 function storePointers({ grid, patches }: SweepRequest): Finding[] {
   const pointers = grid === null ? (patches ?? []).flatMap((patch) => Object.keys(patch)) : Object.keys(grid);
   const found = ['/document/store_id', '/request/store_id'].filter((pointer) => pointers.includes(pointer));
@@ -222,21 +222,21 @@ function storePointers({ grid, patches }: SweepRequest): Finding[] {
   });
 }
 
-/** Row, sample, key and sums by block of a variant while all are ranked. */
+/** Bytes per variant while all variants are ranked: its row, sample, key and sums by block. */
 const VARIANT_BYTES = 2000;
-/** Maximum number of rows of levels in memory: those of some parts, and of the choices by folds. */
+/** Maximum number of rows of levels in memory: rows of some parts, and rows of the choices by folds. */
 const LEVEL_ROWS_MAX = 2 * LIMITS.MAX_SWEEP_SPLITS;
-/** A day, a level and a return. */
+/** Bytes of a row of levels: a day, a level and a return. */
 const LEVEL_BYTES = 3 * 8;
 
-/** Memory in which all variants are ranked. */
+/** Returns the memory in which all variants are ranked. */
 function bytesOfSum(request: SweepRequest, { dates }: MarketData): number {
   const count = countVariants(request);
   const ofFolds = request.folds === null ? 0 : computeTrialFigureBytes(request.folds.groups);
   return count * (VARIANT_BYTES + ofFolds) + LEVEL_BYTES * dates.length * Math.min(count, LEVEL_ROWS_MAX);
 }
 
-/** Sessions of the market from the first that the base may have. */
+/** Counts the sessions of the market from the first session that the base may have. */
 function sessionsOf({ dates }: MarketData, { document, request }: SweepBase): number {
   const start = request.start !== null && request.start > document.base_date ? request.start : document.base_date;
   const end = request.end === null ? dates.length : findFirstAtLeast(dates, parseValidDay(request.end) + 1);
@@ -246,11 +246,11 @@ function sessionsOf({ dates }: MarketData, { document, request }: SweepBase): nu
 /** Returns the findings of a refusal about the document of a variant. @throws any other error */
 function findingsIn(refusal: unknown): Finding[] {
   if (!(refusal instanceof Refusal) || !Array.isArray(refusal.detail?.['findings'])) throw refusal;
-  const findings = refusal.detail['findings'] as readonly Finding[]; // As `refuseWithFindings` puts them there.
+  const findings = refusal.detail['findings'] as readonly Finding[]; // `refuseWithFindings` adds the findings to the detail
   return findings.map((finding) => ({ ...finding, path: `/document.${finding.path}` }));
 }
 
-/** `{yyyymmddThhmmss}-{8 hex}`. */
+/** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`. */
 function newSweepId(now: number): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
   return `${stamp}-${randomBytes(4).toString('hex')}`;

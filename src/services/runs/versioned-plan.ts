@@ -12,14 +12,14 @@ export interface AskedBacktest {
 }
 
 export interface VersionedPlan extends PlannedRun {
-  /** Version of the index or strategy; null if it has none. */
+  /** Version of the index or strategy; null if it has no version. */
   readonly version: number | null;
 }
 
-/** A plan that a market has the data for. */
+/** Plan for which a market has the data. */
 export interface RunnablePlan extends VersionedPlan {
   readonly market: MarketData;
-  /** Version of the data, if not the latest was requested. */
+  /** Version of the data, if an earlier version was requested. */
   readonly dataVersion: { readonly data_version?: number };
 }
 
@@ -30,7 +30,7 @@ export interface VersionedPlanInput {
   readonly given: BacktestRequest;
 }
 
-/** Returns a plan with the version of its index or strategy, which did not change while it was read. */
+/** Returns a plan with the version of its index or strategy, which has not changed during the read. */
 export async function readPlanVersion({ documents, plans, runId, given }: VersionedPlanInput): Promise<VersionedPlan> {
   for (;;) {
     const version = await subjectVersion(documents, runId);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 
-/** Memory for views, several hundred of the usual size. */
+/** Maximum memory for views: several hundred views of the usual size. */
 const CACHE_BYTES_MAX = 64 * 2 ** 20;
 
 /** Cached views, by all their inputs. */
@@ -11,16 +11,16 @@ export interface ViewCache {
   find(question: unknown): Uint8Array<ArrayBuffer> | undefined;
   /** Caches the bytes of a request that `find` did not find. */
   hold(question: unknown, bytes: Uint8Array<ArrayBuffer>): void;
-  /** Returns the view of a request, computed unless cached. A failed view is not cached. */
+  /** Returns the view of a request from the cache, or computes it. A failed view is not cached. */
   get<A extends AnswerBytes>(question: unknown, make: () => Promise<A>): Promise<A>;
 }
 
 /**
- * Caches the most recently read views. The inputs of a view do not change: the names of a run's files are unique, and a
- * store's content hash changes with its data. The key of a view must contain both.
+ * Creates a cache of the most recently read views. The inputs of a view do not change: the names of a run's files are
+ * unique, and a store's content hash changes with its data. The key of a view must contain both.
  */
 export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
-  /** The one read longest ago first. */
+  /** Views by key, least recently read first. */
   const held = new Map<string, AnswerBytes>();
   let bytes = 0;
 
@@ -31,7 +31,7 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
 
   function hold(key: string, view: AnswerBytes): void {
     drop(key);
-    if (view.bytes.length > limitBytes / 8) return; // One large view must not displace eight others.
+    if (view.bytes.length > limitBytes / 8) return; // A large view must not displace eight others.
     held.set(key, view);
     bytes += view.bytes.length;
     for (const oldest of held.keys()) {
@@ -50,7 +50,7 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
     hold: (question, view) => hold(keyOf(question), { bytes: view }),
     async get(question, make) {
       const key = keyOf(question);
-      const known = held.get(key) as Awaited<ReturnType<typeof make>> | undefined; // A question has answers of one kind: those of its task.
+      const known = held.get(key) as Awaited<ReturnType<typeof make>> | undefined; // a request always has responses of the type of its task
       const view = known ?? (await make());
       hold(key, view);
       return view;

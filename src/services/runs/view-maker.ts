@@ -19,14 +19,14 @@ export interface ViewMakerDependencies {
   readonly states: RunStates;
 }
 
-/** Computes views from the columns of stored runs. */
+/** Computation of views from the columns of stored runs. */
 export interface ViewMaker {
-  /** File with the columns of a run. @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE */
+  /** Returns the file with the columns of a run. @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE */
   columnsOf(run: RunDocument): Promise<string>;
-  /** Returns the state of a run, as its views begin with. */
+  /** Returns the state of a run, with which its views begin. */
   headOf(run: RunDocument): Promise<StateHead>;
   make(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
-  /** Returns the same as `make`, from the cache if present. */
+  /** Returns the view of `make`, from the cache if present. */
   held(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
   /** Returns a view preceded by the state of its run. The view may be cached; the state is current. */
   stamped(run: RunDocument, view: Promise<HashedBytes>): Promise<CheckedBytes>;
@@ -45,8 +45,8 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
     make,
     held: (input, signal) => views.get(questionOf(input), () => make(input, signal)),
     async stamped(run, view) {
-      const head = headOf(run); // From a database both are requested concurrently.
-      head.catch(() => {}); // Reported below, unless the view is refused.
+      const head = headOf(run); // With a database, both are requested concurrently.
+      head.catch(() => {}); // the failure is reported below, unless the view is refused
       const { bytes, sha256 } = await view;
       const { etagOf } = await head;
       return { bytes: prependHead(await head, bytes), etag: etagOf(sha256) };

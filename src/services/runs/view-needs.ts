@@ -17,7 +17,7 @@ import { rollingMemory } from './rolling-needs.js';
 const benchmarkOf = async (rooms: NeedRooms, { run, query }: RunCall): Promise<ComparedWith | null> =>
   query.benchmark === undefined ? null : comparedOf(rooms, run, query.benchmark as string);
 
-/** Look-up of each need. Parameters have the types that the routes declare. */
+/** Look-ups of the needs. Parameters have the types that the routes declare. */
 export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
   window(_rooms, { query }) {
     const { start, end, from, to } = query as Readonly<Record<string, string | undefined>>;
@@ -27,13 +27,13 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
   },
   market: async ({ states }, { run }) => ({ market: (await states.requireMarket(run)).handle }),
   async 'own-market'({ states, markets }, { run }) {
-    markets.current(); // The store of before a restart may be loading.
+    markets.current(); // The store that was served before a restart may still be loading.
     return { market: (await states.findMarket(run))?.handle ?? null };
   },
   async 'outside-mergers'({ artifacts }, { run }) {
     if (run.artifacts.plan === undefined) return { removing: null };
     const { definition } = await runDefinition(artifacts, run);
-    const document = definition.documents[definition.indexId]!; // A plan has its own index.
+    const document = definition.documents[definition.indexId]!; // a plan contains the document of its index
     return { removing: removesMergers(document) ? definition : null };
   },
   async 'same-store'({ states }, { run }) {
@@ -73,7 +73,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
   async files({ artifacts, jobs }, { run, afterwards }) {
     const files = await listNamedFiles(artifacts, run);
     const cells = newHashCells(files.length);
-    // Hashes take as long as everything else together, so another thread may compute some.
+    // Hashing takes as long as all other work together, so another thread may compute some of the hashes.
     afterwards(() => jobs.help('hash-files', { paths: files.map(({ path }) => path), cells }));
     return { files, cells };
   },

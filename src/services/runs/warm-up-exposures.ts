@@ -11,7 +11,7 @@ import { styleQuestions } from './style-questions.js';
 import { EXPOSURES, groupColumnOf, rangeOf, type RequestStep, type WarmUpRequest } from './warm-up-requests.js';
 import type { WarmUpRuns } from './warm-up-runs.js';
 
-/** Prepared datapoints, one question each: size and yield, which clients read of every index. */
+/** Datapoints that are prepared with one request each: size and yield, which clients read for every index. */
 const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
 
 /** Steps that prepare exposures of stored runs. */
@@ -52,8 +52,8 @@ export function createWarmUpExposures({
   }
 
   /**
-   * Prepares figures of exposures that depend on no window, for the first request about a run; also relative to its
-   * benchmark, if the benchmark has a run over the whole history.
+   * Prepares figures of exposures that do not depend on a window, for the first request about a run; also relative to
+   * the run's benchmark, if the benchmark has a run over the whole history.
    */
   async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const by = groupColumnOf(market);
@@ -80,7 +80,7 @@ export function createWarmUpExposures({
     }
   }
 
-  /** Makes a request about exposures, which resumes where it yielded. */
+  /** Creates a request about exposures, which resumes where it yielded. */
   const exposed = (key: string, input: () => Promise<RunViewInput>): WarmUpRequest =>
     query(`exposures ${key}`, 'view-run', input);
 

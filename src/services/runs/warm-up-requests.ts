@@ -6,7 +6,7 @@ import type { TaskInput, TaskName } from '#jobs/tasks.js';
 /** Prefix of the keys of steps that a thread performs once, regardless of the served market. */
 export const OF_THREAD = 'thread: ';
 
-/** Number of groups of the requested exposures. */
+/** Number of groups in the requested exposures. */
 const SHOWN_GROUPS = 20;
 
 /** Request made once in the life of a thread, or once per market. */
@@ -16,7 +16,7 @@ export interface WarmUpRequest {
   ask(): Promise<unknown>;
 }
 
-/** Creates a step that makes a request, which yields to others. The thread caches its partial results. */
+/** Function that creates the step of a request, which yields to other work. The thread caches its partial results. */
 export type RequestStep = <N extends TaskName>(
   key: string,
   task: N,
@@ -32,7 +32,7 @@ export const createRequestStep =
     ask: async () => pool.run({ lane, task, input: await input(), yields: true }).output,
   });
 
-/** Parameters of a range that may be open. */
+/** Returns the parameters of a range, which may be open at both ends. */
 export const rangeOf = (start: string | null, end: string | null) => ({
   ...(start === null ? {} : { start }),
   ...(end === null ? {} : { end }),
@@ -48,7 +48,7 @@ export const EXPOSURES = {
   benchmarkColumns: null,
 } as const;
 
-/** Returns the column by which securities are grouped, if a market has one. */
+/** Returns the column that groups securities, if a market has one. */
 export function groupColumnOf({ reference: { columns } }: MarketData): string {
   return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? OWN_GROUPS;
 }

@@ -5,31 +5,31 @@ import type { DocumentStore } from '#store/port.js';
 import { findRun } from '../stored/run-documents.js';
 import { findIndex } from '../stored/stored-indices.js';
 
-/** Number of runs searched after a start for the latest one. */
+/** Maximum number of runs that are searched for the latest run after a start. */
 const RUNS_READ_MAX = 200;
 
-/** Maximum number of latest runs whose exposures are prepared: a run takes one or two megabytes of a thread's cache. */
+/** Maximum number of latest runs with prepared exposures: a run takes one or two megabytes of a thread's cache. */
 const READY_RUNS_MAX = 8;
 
-/** The runs that a warm-up prepares, and the indices to which they belong. */
+/** Runs that a warm-up prepares, and the indices that they belong to. */
 export interface WarmUpRuns {
-  /** Returns the latest stored run, as far as is known. */
+  /** Returns the latest stored run that is known. */
   readLatest(): Promise<RunDocument | undefined>;
   /** Reads the latest stored runs, the latest first. */
   readAll(): Promise<RunDocument[]>;
   find(runId: string): Promise<RunDocument | undefined>;
-  /** Returns the index of a run, or else any stored index. */
+  /** Returns the index of a run, or otherwise any stored index. */
   indexOf(run: RunDocument | undefined): Promise<IndexDocument | undefined>;
   /** Returns the index to which a run was compared; undefined if it was deleted. */
   benchmarkOf(run: RunDocument): Promise<IndexDocument | undefined>;
-  /** Returns the key of the returns of a run's securities. Runs with the same key share them. */
+  /** Returns the key of the returns of a run's securities; runs with the same key share the returns. */
   returnsKey(run: RunDocument): Promise<string>;
-  /** A run was stored. */
+  /** Records that a run was stored. */
   stored(runId: string): void;
 }
 
 export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUpRuns {
-  /** Stored runs, latest first, and the runs found first after the start. */
+  /** Stored runs, latest first, and the runs found by the first search after the start. */
   let stored: readonly string[] = [];
   let found: readonly string[] | undefined;
 

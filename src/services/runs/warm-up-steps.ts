@@ -11,7 +11,10 @@ import { practicePlan } from './practice-plan.js';
 import { listEarlierFiles } from '../stored/run-documents.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
-/** Dates x securities of a market above which panels of 160 MB each would be prepared that may never be used. */
+/**
+ * Maximum number of cells (dates x securities) of a market for which panels of 160 MB each are prepared, although they
+ * may never be used.
+ */
 const CELLS_MAX = 20_000_000;
 
 /** Tasks whose code a thread of a lane loads. Omitted tasks are rare, or take longer than loading their code. */
@@ -21,18 +24,18 @@ const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
 };
 
 /**
- * Further practice turns of a thread, each a run, a risk model and an optimisation: three seconds in all. After four, V8
- * still compiles during the first optimisation, which then takes twice as long as later ones.
+ * Further practice turns of a thread, each with a run, a risk model and an optimisation: three seconds in total. After
+ * four turns, V8 still compiles during the first optimisation, which then takes twice as long as later optimisations.
  */
 const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${OF_THREAD}run ${turn + 2}`);
 
-/** Steps that warm up a market, the most valuable first. */
+/** Steps that warm up a market, the most useful first. */
 export interface WarmUpSteps {
   /** Returns the steps for a market. Requests about a run refer to the latest stored run. */
   on(served: ServedMarket): AsyncIterable<WarmUpRequest>;
-  /** A run was stored. */
+  /** Records that a run was stored. */
   stored(runId: string): void;
-  /** Records that a run was asked for its exposures. @returns true if it is another run than before */
+  /** Records that the exposures of a run were requested. @returns true if the previous request was about another run */
   asked(runId: string): boolean;
 }
 
@@ -61,16 +64,19 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     yield code('heavy');
     if (market.dates.length * market.identifiers.length > CELLS_MAX) return;
     const practice = practiceOn(served);
-    yield practice('run'); // It saves a job more than all later turns, and delays views by a second at most.
+    yield practice('run'); // The first turn saves more time of a job than all later turns, and delays views by at most a second.
     yield* questionsOn(served);
     for (const key of PRACTICE_TURNS) yield practice(key);
     yield* exposuresOn(served);
     const askedRun = asked === undefined ? undefined : await runs.find(asked);
-    // Of several services, only one may prepare a run: the one that was asked for it.
+    // If there are several services, only the service that received a request prepares the run.
     yield* stylesOn(served, isAlone ? [askedRun, await runs.readLatest()] : [askedRun]);
   }
 
-  /** Practice whose results are discarded: one per new market, and as many per thread as make its code fast. */
+  /**
+   * Creates practice steps, which discard their results: one per new market, and as many per thread as make its code
+   * fast.
+   */
   function practiceOn({ handle, market }: ServedMarket): (key: string) => WarmUpRequest {
     const findInput = async () => {
       const run = await runs.readLatest();
@@ -85,7 +91,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     const run = await runs.readLatest();
     if (run) yield* prepareViews(run, served, { documents, artifacts, runs, query });
     const index = await runs.indexOf(run);
-    if (!index || !isRuleDocument(index)) return; // A derived one is solved for.
+    if (!index || !isRuleDocument(index)) return; // A derived index needs an optimisation.
     yield query('preview', 'preview', async () => ({
       market: served.handle,
       documents: await reachedBy(documents, index),

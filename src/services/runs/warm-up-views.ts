@@ -18,7 +18,7 @@ import {
 } from './warm-up-requests.js';
 import type { WarmUpRuns } from './warm-up-runs.js';
 
-/** Number of returns in the window of rolling risk, small because only its code is to be loaded. */
+/** Number of returns in the window of rolling risk, small because the request only loads code. */
 const ROLLING_WINDOW = 63;
 
 interface WarmUpViewsDependencies {
@@ -29,8 +29,8 @@ interface WarmUpViewsDependencies {
 }
 
 /**
- * Views of a run. Views that do not depend on the market are requested once to load their code, the others once per
- * market, calendar and benchmark.
+ * Yields the requests for views of a run. Views that do not depend on the market are requested once to load their code,
+ * other views once per market, calendar and benchmark.
  */
 export async function* prepareViews(
   run: RunDocument,
@@ -80,7 +80,8 @@ export async function* prepareViews(
   }));
   if (by !== undefined)
     yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
-  // Prepared by date, all its figures stay in the thread; uses a datapoint that every market has.
+  // The view is requested by date, so that all its figures stay in the thread, and uses a datapoint that every market
+  // has.
   const exposures = { ...EXPOSURES, columns, by: groupColumnOf(market), market: handle } as const;
   const whole = { ...exposures, fields: ['DIVIDEND_YIELD'] };
   yield query('exposures', 'view-run', () => whole);

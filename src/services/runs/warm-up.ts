@@ -7,16 +7,16 @@ import { OF_THREAD, type WarmUpRequest } from './warm-up-requests.js';
 import { type StepsDependencies, createWarmUpSteps } from './warm-up-steps.js';
 
 /**
- * Makes the requests that clients are likely to make on worker threads in idle time, one at a time, and discards the
- * results. Code is loaded and compiled, and markets are opened and aligned, before a client waits for them. Results do
- * not depend on it.
+ * Warm-up of the worker threads: makes requests that clients are likely to make in idle time, one at a time, and
+ * discards the results. Code is loaded and compiled, and markets are opened and aligned, before a client waits for
+ * them. Results do not depend on the warm-up.
  */
 export interface WarmUp {
   /** Called when a market is served or a run has been stored. */
   wake(runId?: string): void;
-  /** Called when a run was asked for its exposures. */
+  /** Called when the exposures of a run were requested. */
   asked(runId: string): void;
-  /** A thread has ended, with all that it had. */
+  /** Called when a thread has ended and lost its caches. */
   forget(): void;
   /** Stops making requests. */
   close(): void;
@@ -25,7 +25,7 @@ export interface WarmUp {
 export interface WarmUpDependencies extends StepsDependencies {
   readonly markets: Pick<Markets, 'served'>;
   readonly pool: Pick<ComputePool, 'run' | 'load'>;
-  /** Threads of the heavy lane. */
+  /** Number of threads of the heavy lane. */
   readonly workers: number;
   readonly clock: Pick<Clock, 'after'>;
   /** Called for defects. */
@@ -36,7 +36,7 @@ export interface WarmUpDependencies extends StepsDependencies {
 const IDLE_MS = 200;
 /**
  * Idle time before the warm-up resumes after a stored run or a request. Preparing a run costs more than the run, so the
- * warm-up waits for the next of many runs; a request that is stopped again and again would never end.
+ * warm-up waits until no further run follows; a request that is stopped repeatedly would never end.
  */
 const CALM_MS = 1000;
 
@@ -53,14 +53,14 @@ export function createWarmUp({
 }: WarmUpDependencies): WarmUp {
   const steps = createWarmUpSteps({ documents, artifacts, pool, isAlone, answers });
   const requests = new Set<string>();
-  /** Market on which they were made. */
+  /** Market for which the steps were created. */
   let warmKey: string | undefined;
   let callOff: (() => void) | undefined;
   /** True if a run was stored very recently. */
   let isAwaiting = false;
   let isAsking = false;
   let isOver = false;
-  /** True after a request ended a thread. No further request is made on this market. */
+  /** True after a request ended a thread; the warm-up then makes no further requests on this market. */
   let isHarmful = false;
 
   function look(afterMs = IDLE_MS): void {
@@ -103,7 +103,7 @@ export function createWarmUp({
         await step.ask();
       } catch (thrown) {
         if (thrown instanceof TaskStopped) {
-          requests.delete(step.key); // It yielded to a request and resumes after it.
+          requests.delete(step.key); // the step yielded to a request and resumes after it
           return CALM_MS;
         }
         note(thrown);
@@ -115,10 +115,13 @@ export function createWarmUp({
     if (isOver) return;
     if (thrown instanceof WorkerLost || (thrown instanceof Refusal && thrown.code === 'WORKER_OUT_OF_MEMORY'))
       isHarmful = true;
-    if (!(thrown instanceof Refusal)) onFault(thrown); // A question may be refused as a client's would be.
+    if (!(thrown instanceof Refusal)) onFault(thrown); // The request may be refused, like a client's request.
   }
 
-  /** Accepted work comes first: light steps run while a core is free, heavy ones only without any work. */
+  /**
+   * Returns true if a lane may run a step. Accepted work takes precedence: light steps run while a core is free, heavy
+   * steps only without other work.
+   */
   function isIdle(lane: Lane): boolean {
     return pool.load('light') === 0 && pool.load('heavy') < (lane === 'light' ? workers : 1);
   }

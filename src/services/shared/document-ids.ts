@@ -2,7 +2,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentKind, DocumentTransaction } from '#store/port.js';
 
-/** Checks that a body has the id of its path, or none. @throws Refusal ID_MISMATCH */
+/** Ensures that a body has the id of its path, or no id. @throws Refusal ID_MISMATCH */
 export function assertIdOfPath(inPath: string, body: Readonly<Record<string, unknown>>, field = 'id'): void {
   const id = body[field];
   if (typeof id !== 'string' || id === inPath) return;
@@ -12,7 +12,10 @@ export function assertIdOfPath(inPath: string, body: Readonly<Record<string, unk
   });
 }
 
-/** Returns a finding if a document of a kind is already stored under the id of a new one. @param name of such a document */
+/**
+ * Returns a finding if a document of the same kind is already stored under the id of a new document. @param name noun
+ * of such a document
+ */
 export async function listTakenIdFindings(
   tx: Pick<DocumentTransaction, 'get'>,
   { kind, name, id }: { readonly kind: DocumentKind; readonly name: string; readonly id: unknown },

@@ -1,4 +1,4 @@
-/** Bytes before and after those of a stream. */
+/** Bytes before and after the bytes of a stream. */
 export interface Frame {
   readonly before: Uint8Array;
   /** Number of bytes omitted at the beginning of the stream. */
@@ -6,14 +6,14 @@ export interface Frame {
   readonly after?: Uint8Array;
 }
 
-/** Size of a buffer for readers that provide none. */
+/** Size of the buffer for readers that provide none. */
 const CHUNK_BYTES = 256 * 1024;
 
 const NOTHING = new Uint8Array(0);
 
 /**
  * Returns the bytes of a stream between a head and a tail. They are written into the reader's buffer, without garbage.
- * @param inner a byte stream, as of files and blobs
+ * @param inner byte stream of a file or blob
  */
 export function frameStream(
   inner: ReadableStream<Uint8Array>,
@@ -39,7 +39,7 @@ export function frameStream(
     type: 'bytes',
     autoAllocateChunkSize: CHUNK_BYTES,
     async pull(controller) {
-      const request = controller.byobRequest!; // Memory is allocated for readers without a buffer.
+      const request = controller.byobRequest!; // Memory is allocated for readers that provide no buffer.
       const { buffer, byteOffset, byteLength } = request.view! as Uint8Array<ArrayBuffer>;
       const room = new Uint8Array(buffer, byteOffset, byteLength);
       if (sent < before.length) {
@@ -52,7 +52,7 @@ export function frameStream(
       if (isOver) return endIn(controller, room);
       while (toSkip > 0) toSkip -= (await reader.read(new Uint8Array(toSkip))).value?.length || toSkip;
       const { done, value } = await reader.read(room);
-      if (value === undefined) return; // It was cancelled meanwhile.
+      if (value === undefined) return; // the stream was cancelled meanwhile
       isOver = done;
       if (done) endIn(controller, new Uint8Array(value.buffer, byteOffset, byteLength));
       else request.respondWithNewView(value);

@@ -1,22 +1,22 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** The client of a piece of work, with the signal that ends it. */
+/** Client of a piece of work, with the signal that ends the work. */
 export interface Asker {
   /** Key of the client; null if clients are not distinguished. */
   readonly client: string | null;
-  /** Aborted when nobody waits for the work any more. */
+  /** Aborted when no caller waits for the work any more. */
   readonly signal: AbortSignal;
 }
 
-/** Runs a limited number of tasks concurrently, lets a limited number wait, and refuses the rest. */
+/** Function that runs a limited number of tasks concurrently, lets a limited number wait, and refuses all others. */
 export type Gate = <T>(work: () => Promise<T>, asker: Asker) => Promise<T>;
 
 export interface GateOptions {
-  /** Plural noun of the waiting work, as in a message: `imports`. */
+  /** Plural noun of the work in messages, such as `imports`. */
   readonly name: string;
   readonly runningMax: number;
   readonly waitingMax: number;
-  /** Maximum number of running tasks of one client, and of waiting ones. */
+  /** Maximum number of running tasks of one client; `clientWaitingMax` limits its waiting tasks. */
   readonly clientRunningMax: number;
   readonly clientWaitingMax: number;
 }
@@ -27,10 +27,10 @@ interface Waiting {
 }
 
 /**
- * Limits running and waiting work. One client cannot occupy all slots: work beyond its share waits even if slots are
- * free.
+ * Creates a gate that limits running and waiting work. One client cannot occupy all slots: work beyond its share waits
+ * even if slots are free.
  * @throws Refusal OVERLOADED (from the gate) if `waitingMax` tasks wait, RATE_LIMITED if the client has its share of
- *   waiting work
+ * waiting work
  */
 export function createGate({ name, runningMax, waitingMax, clientRunningMax, clientWaitingMax }: GateOptions): Gate {
   const waiting: Waiting[] = [];

@@ -3,18 +3,18 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 
-/** Part of the job system that finds and ends the work about a document. */
+/** Part of the job system that finds and ends jobs about a document. */
 export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;
 
-/** The deleted indices and strategies, or datasets. */
+/** Deleted indices and strategies, or deleted data stores. */
 export interface DeletedSubjects {
   readonly of: JobSubject['of'];
   readonly ids: readonly string[];
 }
 
 /**
- * Returns the jobs that are deleted with each of some subjects, by the catalogue of kinds.
- * @cost a read of every stored job whose kind names its subject in the request
+ * Returns the jobs to delete together with their subjects, by the catalogue of kinds.
+ * @cost a read of every stored job of kinds whose requests name their subject
  */
 async function jobsAbout(
   jobs: JobsAbout,
@@ -26,7 +26,7 @@ async function jobsAbout(
   return about;
 }
 
-/** Cancels those of them that wait or run. */
+/** Cancels the waiting and running jobs about the subjects. */
 export async function cancelJobsAbout(jobs: JobsAbout, subjects: DeletedSubjects): Promise<void> {
   for (const jobIds of (await jobsAbout(jobs, subjects)).values()) {
     for (const jobId of jobIds) if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
@@ -34,8 +34,8 @@ export async function cancelJobsAbout(jobs: JobsAbout, subjects: DeletedSubjects
 }
 
 /**
- * Deletes all jobs and their artifacts in the transaction that deletes their subjects.
- * @returns the number of jobs, by id
+ * Deletes all jobs about subjects and their artifacts, in the transaction that deletes the subjects.
+ * @returns the number of deleted jobs by subject id
  */
 export async function forgetJobsAbout(
   tx: DocumentTransaction,
@@ -56,8 +56,8 @@ export async function forgetJobsAbout(
 }
 
 /**
- * Checks that the index or strategy of some work exists: it may be deleted before the work starts, and before it ends.
- * @param what  name of the work in a sentence: `backtest`
+ * Ensures that the index or strategy of some work exists, because it may be deleted before the work starts or ends.
+ * @param what name of the work in a sentence: `backtest`
  * @throws Refusal INDEX_DELETED
  */
 export async function assertNotDeleted(
@@ -69,7 +69,10 @@ export async function assertNotDeleted(
   throw new Refusal('INDEX_DELETED', `${runId} was deleted while its ${what} waited or ran.`, { index_id: runId });
 }
 
-/** Index that the request of a stored job names; undefined if the job has a separate document or is unreadable. */
+/**
+ * Returns the index that the request of a stored job names; undefined if the job has a separate document or is
+ * unreadable.
+ */
 async function subjectIn(jobs: JobsAbout, jobId: string): Promise<string | undefined> {
   try {
     const { request } = (await jobs.get(jobId)) ?? {};

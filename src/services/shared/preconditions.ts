@@ -2,18 +2,17 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentTransaction, DocumentKind, StoredDocument, UnreadableDocument } from '#store/port.js';
 
 /**
- * A client's condition on the stored document before a change: one of these etags, or, with `*`, its existence.
+ * Client's condition on the stored document before a change: one of these etags, or, with `*`, the existence of the
+ * document.
  */
 export type Precondition = readonly string[] | '*';
 
 /**
- * Refuses a write whose precondition the stored document does not meet. Called inside the transaction that writes,
- * so that no other write can come between the check and the change:
+ * Refuses a write if the stored document does not meet its precondition. Called inside the transaction that writes, so
+ * that no other write can occur between the check and the change:
  *
- *     await documents.transaction((tx) => {
- *       assertPrecondition(tx, 'index', id, options.ifMatch);
- *       return tx.put('index', id, body);
- *     });
+ * await documents.transaction((tx) => { assertPrecondition(tx, 'index', id, options.ifMatch); return tx.put('index',
+ * id, body); });
  *
  * @throws Refusal PRECONDITION_FAILED with the stored etag in `detail.etag`, null if nothing readable is stored
  */

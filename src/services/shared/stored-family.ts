@@ -16,15 +16,15 @@ export interface StoredOne<D> {
   readonly updatedAt: string;
 }
 
-/** Documents of one kind that are read, written and removed as a whole. */
+/** Documents of one kind, each of which is read, written and removed as a whole. */
 export interface StoredFamily<D> {
-  /** @throws Refusal for an absent one, DOCUMENT_UNREADABLE */
+  /** Returns a document. @throws the refusal of the kind for an absent document, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredOne<D>>;
-  /** A page of readable documents in the order of their ids, each as it is shown. */
+  /** Returns a page of readable documents in the order of their ids, each converted by `show`. */
   page<T>({ limit, after }: PageQuery, show: (id: string) => Promise<T>): Promise<StoredPage<T>>;
-  /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
+  /** Creates or replaces a document. @throws Refusal PRECONDITION_FAILED */
   put(id: string, document: D, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
-  /** @throws Refusal for an absent one, PRECONDITION_FAILED */
+  /** Removes a document. @throws the refusal of the kind for an absent document, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export interface StoredPage<T> extends Skipped {
 
 interface Family<D> {
   readonly kind: DocumentKind;
-  /** Name of a document, as in `the watchlist desk`. */
+  /** Noun for a document in messages, as in `the watchlist desk`. */
   readonly word: string;
   read(body: unknown): D | undefined;
 }
@@ -45,7 +45,7 @@ export function openStoredFamily<D extends object>(
   documents: DocumentStore,
   { kind, word, read }: Family<D>,
 ): StoredFamily<D> {
-  // A kind with separate ids has the code of an absent document.
+  // MISSING_CODES has a code for each kind of this family
   const notFound = (id: string) => new Refusal(MISSING_CODES.get(kind)!, `No ${word} is stored under the id ${id}.`);
   return {
     async get(id) {

@@ -3,21 +3,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** File that exists as long as it is held. */
+/** File that exists until it is released. */
 export interface HeldFile {
   readonly path: string;
   release(): void;
 }
 
-/** Files with tables that queries read, cached for the next query while there is space. */
+/** Files with tables that queries read; a file stays cached for later queries while there is space. */
 export interface InputFiles {
   /**
-   * @param key identifies the content
+   * Returns the file of a key. @param key identifies the content
    * @param write creates the file, which does not exist yet
-   * @throws Refusal QUERY_LIMIT if the held files exceed the space; as `write`
+   * @throws Refusal QUERY_LIMIT if the files in use exceed the space, and the refusals of `write`
    */
   hold(key: string, write: (path: string) => Promise<void>): Promise<HeldFile>;
-  /** Removes all of them. */
+  /** Removes all files. */
   close(): Promise<void>;
 }
 
@@ -28,9 +28,9 @@ interface KeptFile {
   holders: number;
 }
 
-/** @param bytesMax maximum size of all files together */
+/** @param bytesMax maximum total size of all files */
 export function createInputFiles(bytesMax: number): InputFiles {
-  /** The one used longest ago first. */
+  /** Files by key, least recently used first. */
   const kept = new Map<string, KeptFile>();
   let folder: Promise<string> | undefined;
   let written = 0;
@@ -40,7 +40,7 @@ export function createInputFiles(bytesMax: number): InputFiles {
     await rm(file.path, { force: true });
   }
 
-  /** Removes files that are not held until the rest fits. */
+  /** Removes files that are not in use until the others fit into the space. */
   async function makeRoom(): Promise<void> {
     let total = [...kept.values()].reduce((sum, { bytes }) => sum + bytes, 0);
     for (const [key, file] of kept) {

@@ -27,9 +27,9 @@ export interface SqlInputsDependencies {
   readonly files: InputFiles;
 }
 
-/** Inputs of one query, held until it is answered. */
+/** Inputs of one query, in use until the query is answered. */
 export interface OpenInputs {
-  /** @param runs ids that may be read */
+  /** @param runs ids of the subjects with runs that may be read */
   read(needs: SqlNeeds, runs: ReadonlySet<string>): Promise<SqlInputs>;
   release(): void;
 }
@@ -89,7 +89,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
   };
 
   return {
-    /** Ids with a run that the client may read. */
+    /** Returns the ids with a run that the client may read. */
     runs: () => documents.ids('run'),
     columns: async (): Promise<SqlOrder['columns']> => columnsOf(markets.current()?.market),
     open(signal: AbortSignal): OpenInputs {
@@ -120,7 +120,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
         async read(needs, allowed) {
           const runs = runFiles(needs.runs, allowed);
           const market = marketFiles(needs.market);
-          await Promise.allSettled([runs, market]); // After an error, too: no file may be held after the release.
+          await Promise.allSettled([runs, market]); // Waits also after an error, because no file may be in use after the release.
           return {
             runs: await runs,
             market: await market,
@@ -133,11 +133,11 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
   };
 }
 
-/** Columns of the views; those of the market by its fields. */
+/** Returns the columns of the views; the columns of market views follow from the market's fields. */
 function columnsOf(market: MarketData | undefined): SqlOrder['columns'] {
   const fixed = Object.entries(SQL_VIEWS).map(([view, { columns }]) => [view, typesOf(columns)]);
   return {
-    ...(Object.fromEntries(fixed) as SqlOrder['columns']), // One of each view.
+    ...(Object.fromEntries(fixed) as SqlOrder['columns']), // the object has one member per view
     prices: { ...typesOf(PRICE_KEYS), ...nameColumns(PRICE_KEYS, [...(market?.fields.keys() ?? [])], () => 'number') },
     reference: {
       ...typesOf(REFERENCE_KEYS),
@@ -155,7 +155,9 @@ const KINDS = { string: 'text', number: 'number', boolean: 'flag' } as const;
 const typesOf = (columns: Readonly<Record<string, ExportColumn>>) =>
   Object.fromEntries(Object.entries(columns).map(([name, { type }]) => [name, type]));
 
-/** Returns the types of columns whose names differ, ignoring case, from each other and from those of the keys. */
+/**
+ * Returns the types of columns with names that differ, ignoring case, from each other and from the names of the keys.
+ */
 function nameColumns(
   keys: Readonly<Record<string, ExportColumn>>,
   names: readonly string[],

@@ -22,12 +22,12 @@ export interface Sql {
 }
 
 export interface SqlDependencies extends Omit<SqlInputsDependencies, 'files'> {
-  /** Module that encodes results. */
+  /** Path of the module that encodes results. */
   readonly encoder: string;
   readonly secondsMax: number;
 }
 
-/** Maximum number of concurrent queries, each in a separate process. One key leaves a slot to others. */
+/** Limits of concurrent queries, each of which runs in a separate process. One key leaves a slot to other keys. */
 const QUERIES = { name: 'queries', runningMax: 3, waitingMax: 30, clientRunningMax: 2, clientWaitingMax: 10 };
 
 export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependencies): Sql {
@@ -41,7 +41,7 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
       gate(async () => {
         const [runs, columns] = await Promise.all([inputs.runs(), inputs.columns()]);
         const held = inputs.open(asker.signal);
-        // The process sends requests outside the HTTP request, but within its prefixes.
+        // The process reads data outside the HTTP request, but within the client's prefixes.
         const onNeeds = AsyncResource.bind((needs: SqlNeeds): Promise<SqlInputs> => held.read(needs, new Set(runs)));
         const order = { query, format, runs, columns, encoder, limits };
         try {
@@ -57,16 +57,16 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
   };
 }
 
-/** Bytes read at a time if the reader provides no buffer. */
+/** Number of bytes read at a time if the reader provides no buffer. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Returns the bytes of a file, which is closed at their end. */
+/** Streams the bytes of a file, and closes the file at the end. */
 function streamOf(file: FileHandle): ReadableStream<Uint8Array> {
   return new ReadableStream({
     type: 'bytes',
     autoAllocateChunkSize: CHUNK_BYTES,
     async pull(controller) {
-      const request = controller.byobRequest!; // Memory is allocated for readers without a buffer.
+      const request = controller.byobRequest!; // Memory is allocated for readers that provide no buffer.
       const { buffer, byteOffset, byteLength } = request.view!;
       const { bytesRead } = await file.read(new Uint8Array(buffer, byteOffset, byteLength), 0, byteLength);
       if (bytesRead > 0) return request.respond(bytesRead);

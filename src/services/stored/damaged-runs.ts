@@ -7,8 +7,8 @@ import { listEarlierFiles, requireRun } from './run-documents.js';
 type Looked = Pick<ArtifactStore, 'damaged'>;
 
 /**
- * Returns runs whose record is unreadable because a file with their columns is missing or damaged.
- * @cost a check of two files of each run and more of an extended one, see `ArtifactStore.damaged`
+ * Returns runs with an unreadable record, because a file with their columns is missing or damaged.
+ * @cost a check of two files per run, and of further files of an extended run, see `ArtifactStore.damaged`
  */
 export async function findDamagedRuns(
   artifacts: Looked,
@@ -21,8 +21,8 @@ export async function findDamagedRuns(
 }
 
 /**
- * @throws Refusal DOCUMENT_UNREADABLE if columns of a run are missing or damaged, because views must not show damaged
- *   numbers
+ * Ensures that the columns of a run are intact, because views must not show damaged numbers. @throws Refusal
+ * DOCUMENT_UNREADABLE
  */
 export async function assertUndamaged(artifacts: Looked, run: RunDocument): Promise<void> {
   if ((await findDamagedRuns(artifacts, [run])).size > 0)
@@ -30,8 +30,8 @@ export async function assertUndamaged(artifacts: Looked, run: RunDocument): Prom
 }
 
 /**
- * Returns the latest run of a subject, for a job that computes with it. @throws Refusal as `requireRun`, and if it is
- * damaged
+ * Returns the latest run of a subject, for a job that computes with the run. @throws the refusals of `requireRun`, and
+ * DOCUMENT_UNREADABLE if the run is damaged
  */
 export async function requireUndamagedRun(
   { documents, artifacts }: { readonly documents: Pick<DocumentStore, 'get'>; readonly artifacts: Looked },
@@ -42,20 +42,20 @@ export async function requireUndamagedRun(
   return run;
 }
 
-/** Tests that a file of a run, or its result, is missing or damaged. */
+/** Returns true if a file of a run, or its result, is missing or damaged. */
 export async function isAnyDamaged(artifacts: Looked, run: RunDocument): Promise<boolean> {
   const { result, overview, plan, checkpoint } = run.artifacts;
   const others = [result, result?.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
   return (await artifacts.damaged([...filesOf(run), ...dateFiles(run, others)])).size > 0;
 }
 
-/** Files that the record of a run is written from. */
+/** Returns the files from which the record of a run is written. */
 function filesOf(run: RunDocument): readonly DatedArtifact[] {
   const { columns, record } = run.artifacts;
   return dateFiles(run, [columns, ...listEarlierFiles(run), ...(record ? [record] : [])]);
 }
 
-/** Files of a run are written after it was stamped. */
+/** Adds the time of the run to its files, which are written after the run was stamped. */
 function dateFiles({ run_at: stamp }: RunDocument, refs: readonly DatedArtifact['ref'][]): readonly DatedArtifact[] {
   const madeAt = stamp === null ? 0 : Date.parse(stamp);
   return refs.map((ref) => ({ ref, madeAt }));

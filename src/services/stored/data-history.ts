@@ -13,28 +13,31 @@ import { parseStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
-/** Content that is to be served, with the change back to the previous one. */
+/** Content that is about to be served, with the change back to the previous content. */
 export interface PreparedVersion {
   readonly datasetId: string;
   readonly contentHash: string;
   readonly source: DataSource;
-  /** Version to which the change goes back; null if it was not computed. */
+  /** Version that the change leads back to; null if no change was computed. */
   readonly previous: number | null;
   readonly change: ArtifactRef | null;
   readonly rows: ChangeCounts | null;
-  /** Change from the previous content to this one, which a copy needs; null if there is none. */
+  /** Change from the previous content to this content, which a copy needs; null if there is no such change. */
   readonly forth: ArtifactRef | null;
   readonly knownAt: string;
 }
 
-/** A content that is no longer in the files of its store. */
+/** Content that is no longer in the files of its store. */
 export interface PreservedContent {
   readonly datasetId: string;
   readonly contentHash: string;
   readonly copy: DataCopy;
 }
 
-/** Adds a content to the history of its store, in the transaction that serves it. @param rows number of all its rows */
+/**
+ * Adds a content to the history of its store, in the transaction that serves the content. @param rows total number of
+ * rows of the content
+ */
 export async function recordDataVersion(
   tx: DocumentTransaction,
   prepared: PreparedVersion,
@@ -43,7 +46,7 @@ export async function recordDataVersion(
   const { datasetId, contentHash, source, previous, forth, knownAt } = prepared;
   const head = await historyOf(tx, datasetId);
   if (head?.content_hash === contentHash) return;
-  // Version numbers of a deleted store are not used again, so that `as_known_on: 3` is never ambiguous.
+  // Version numbers of a deleted store are not reused, so that `as_known_on: 3` is never ambiguous.
   const forgotten = await forgottenOf(tx, datasetId);
   const version = (head?.latest ?? forgotten) + 1;
   const isChained = head !== undefined && head.latest === previous && prepared.change !== null;
@@ -74,12 +77,12 @@ export async function recordDataVersion(
   } satisfies DataHistoryDocument);
 }
 
-/** Returns a copy with one more change. */
+/** Returns a copy with an additional change. */
 function extend(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
   return copy === null ? null : { content: copy.content, changes: [...copy.changes, change] };
 }
 
-/** Makes a copy the copy of a store. @returns false if its history now ends with another content */
+/** Sets the copy of a store's content. @returns false if the history of the store now ends with another content */
 export async function recordCopy(
   tx: DocumentTransaction,
   { datasetId, contentHash, copy }: PreservedContent,
@@ -90,10 +93,13 @@ export async function recordCopy(
   return true;
 }
 
-/** Versions that one transaction forgets: some ten milliseconds. */
+/** Maximum number of versions that one transaction deletes, in about ten milliseconds. */
 export const FORGOTTEN_AT_ONCE = 256;
 
-/** Forgets the contents of a store that is deleted. @returns number of the last version that `forgetLeft` has to forget */
+/**
+ * Deletes the contents of a store that is being deleted. @returns the number of the last version that `forgetLeft`
+ * still has to delete
+ */
 export async function forgetDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
   const forgotten = (await historyOf(tx, datasetId))?.latest ?? (await forgottenOf(tx, datasetId));
   if (forgotten === 0) return 0;
@@ -102,14 +108,14 @@ export async function forgetDataVersions(tx: DocumentTransaction, datasetId: str
 }
 
 /**
- * Removes the latest versions that a deleted store left. Versions of a current store with its id have greater numbers
- * and remain.
- * @param last the last one that may be left @returns the last one that is left then; 0 if there is none
+ * Deletes the latest versions that a deleted store left. Versions of a current store with the same id have greater
+ * numbers and remain.
+ * @param last last version that may remain @returns the last version that remains; 0 if none remains
  */
 export async function forgetLeft(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
   let left = Math.min(last, await forgottenOf(tx, datasetId));
   for (let count = 0; count < FORGOTTEN_AT_ONCE; count++, left--)
-    // Consecutive, without a gap.
+    // version numbers are consecutive
     if (left === 0 || !(await tx.delete('data-version', formatNumberedId(datasetId, left)))) return 0;
   return left;
 }
@@ -120,17 +126,19 @@ async function forgottenOf(reader: Reader, datasetId: string): Promise<number> {
   return (parseStored(stored, DataHistoryDocument) ?? parseStored(stored, ForgottenHistory))?.forgotten ?? 0;
 }
 
-/** Removes leftovers of deleted stores, if a deletion was interrupted. @cost a listing of the ids of all versions */
+/**
+ * Deletes the versions of deleted stores that an interrupted deletion left. @cost a listing of the ids of all versions
+ */
 export async function forgetLeftovers(documents: DocumentStore): Promise<void> {
   const last = new Map<string, number>();
   for (const id of await documents.ids('data-version')) {
     const datasetId = ownerOf(id);
-    if (numberOf(id) <= (await forgottenOf(documents, datasetId))) last.set(datasetId, numberOf(id)); // In their order.
+    if (numberOf(id) <= (await forgottenOf(documents, datasetId))) last.set(datasetId, numberOf(id)); // ids in ascending order
   }
   for (const [datasetId, number] of last) await forgetAll(documents, datasetId, number);
 }
 
-/** Removes the rest of a deleted store, in as many transactions as necessary. */
+/** Deletes the remaining versions of a deleted store, in as many transactions as necessary. */
 export async function forgetAll(
   documents: DocumentStore,
   datasetId: string,
@@ -143,10 +151,12 @@ export async function forgetAll(
   }
 }
 
-/** Returns the number of the first version of a store, after those of earlier stores with its id. */
+/**
+ * Returns the number of the first version of a store, which follows the versions of earlier stores with the same id.
+ */
 export const firstOf = (head: DataHistoryDocument | undefined): number => (head?.forgotten ?? 0) + 1;
 
-/** Returns the last version of a store; undefined if it has none. */
+/** Returns the history of a store; undefined if it has none. */
 export async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
   const stored = await reader.get('data-history', datasetId);
   return parseStored(stored, DataHistoryDocument);
@@ -155,7 +165,7 @@ export async function historyOf(reader: Reader, datasetId: string): Promise<Data
 /**
  * Returns the hashes of the served contents of a store; null if some versions are unknown, as for a store served before
  * versions existed.
- * @cost a read a version
+ * @cost a read per version
  */
 export async function contentsOf(reader: Reader, datasetId: string): Promise<ReadonlySet<string> | null> {
   const head = await historyOf(reader, datasetId);

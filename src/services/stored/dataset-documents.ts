@@ -5,13 +5,13 @@ import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 
-/** A stored data store with the etag of its document. */
+/** Stored data store with the etag of its document. */
 export interface StoredStore {
   readonly document: DatasetDocument;
   readonly etag: string;
 }
 
-/** State of a store that is not in its document. */
+/** Activity of a store, which is not part of its document. */
 export type Activity = 'loading' | 'refreshing';
 
 /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -24,14 +24,14 @@ export async function requireDataset(
   const document = readStored(stored, readDataset);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${datasetId} cannot be read; it can still be deleted.`);
-  return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
+  return { document, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
 }
 
 export function datasetNotFound(datasetId: string): Refusal {
   return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
 }
 
-/** Returns the document of a body, undefined if it is none. */
+/** Parses a body as a document; undefined if it is invalid. */
 export function readDataset(body: unknown): DatasetDocument | undefined {
   const parsed = DatasetDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;
@@ -50,13 +50,13 @@ export async function listDatasets(
   return documents;
 }
 
-/** Tests that a dataset has a source to refresh from. */
+/** Returns true if a store has a source to refresh from. */
 export function isRefreshable({ kind, source, writing, synthetic }: DatasetDocument): boolean {
   if (writing) return false;
   return kind === 'synthetic' ? synthetic?.['generator'] === GENERATOR : source !== null;
 }
 
-/** Returns a store as the wire shows it. */
+/** Returns a store in the wire format. */
 export function toDataStore(
   document: DatasetDocument,
   state: { readonly isServed: boolean; readonly activity: Activity | undefined },
@@ -86,7 +86,7 @@ export function toDataStore(
     location: location === null ? null : removePassword(location),
     source: source === null ? null : removePassword(source),
     refreshable: isRefreshable(document),
-    // This engine wrote both; the document stores their codes as text.
+    // this engine wrote the findings; the document stores their codes as text
     error: error as DataStore['error'],
     findings: findings as DataStore['findings'],
     taken_at_start: taken as DataStore['taken_at_start'],
@@ -98,7 +98,7 @@ export function toListedDataset({ files: _files, findings: _findings, ...listed 
   return listed;
 }
 
-/** The fields of a store that a load fills in. */
+/** Values of the fields that a load fills in, before the load. */
 export const blankDataset = {
   last_loaded_at: null,
   identifiers: null,
@@ -114,7 +114,7 @@ export const blankDataset = {
   findings: [],
 };
 
-/** Derives an id from a name: lower case, other characters than letters and digits as single dashes. */
+/** Derives an id from a name: lower case, with single dashes in place of other characters than letters and digits. */
 export function slugOf(name: string): string {
   const slug = name
     .toLowerCase()

@@ -9,21 +9,21 @@ import { runIdOf } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 
-/** Reads which runs of a subject are stored in addition to the newest. */
+/** Reads the list of stored runs of a subject, other than the newest run. */
 export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
   const stored = await reader.get('run-list', subject);
   return parseStored(stored, RunListDocument) ?? NO_RUNS;
 }
 
 /**
- * Checks that an index or a strategy exists and has runs, or has published runs that remained when it was deleted.
+ * Ensures that an index or a strategy exists and has runs, or has published runs that remained after its deletion.
  * @throws Refusal INDEX_NOT_FOUND
  */
 export async function assertHasRuns(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<void> {
   if ((await runListOf(reader, subject)).earlier.length === 0) await assertSubject(reader, subject);
 }
 
-/** Returns the stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */
+/** Yields the stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */
 export async function* listEarlierRuns(
   reader: Pick<DocumentReader, 'get'>,
   subject: string,
@@ -32,7 +32,7 @@ export async function* listEarlierRuns(
 }
 
 /**
- * Stores a run as the latest one and keeps the previous one as an earlier run.
+ * Stores a run as the latest run, and keeps the previous run as an earlier run.
  * @param runsKept number of runs to keep, including the latest, in addition to published runs
  */
 export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept: number): Promise<void> {
@@ -43,10 +43,10 @@ export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept
 }
 
 /**
- * Stores a run that was computed while another one was the latest. If the latest has changed in the meantime, the newer
- * run remains the latest, and nothing is stored if the runs were deleted.
- * @param after id of the latest run when this one was computed; null if there was none that is readable
- * @returns true if it is the latest
+ * Stores a run that was computed while another run was the latest. If the latest run has changed in the meantime, the
+ * newer run remains the latest; nothing is stored if the runs were deleted.
+ * @param after id of the latest run when this run was computed; null if no run was readable
+ * @returns true if this run is now the latest
  */
 export async function putRunAfter(
   tx: DocumentTransaction,
@@ -69,7 +69,7 @@ export async function putRunAfter(
   return false;
 }
 
-/** Marks a stored run as one whose closes were published. */
+/** Records that closes of a stored run were published. */
 export async function markPublished(tx: DocumentTransaction, run: RunDocument): Promise<void> {
   const list = await runListOf(tx, run.run_id);
   const id = runIdOf(run);
@@ -78,7 +78,7 @@ export async function markPublished(tx: DocumentTransaction, run: RunDocument): 
 }
 
 /**
- * Removes the runs of a subject. Published runs are kept, unless all are to be removed.
+ * Removes the runs of a subject. Published runs are kept, unless `all` is set.
  * @returns the number of removed runs
  */
 export async function forgetRuns(
@@ -95,10 +95,10 @@ export async function forgetRuns(
 }
 
 /**
- * Refuses to delete a data store that has the content of published runs, because their replays and views need its
- * prices. An earlier store with its id, which was purged, had other contents.
+ * Refuses to delete a data store with the content of published runs, because replays and views of these runs need its
+ * prices. An earlier store with the same id, which was purged, had other contents.
  * @throws Refusal STORE_PUBLISHED
- * @cost of a read of every published run, and of the versions of the store if one refers to it
+ * @cost of a read of every published run, and of the versions of the store if a run refers to it
  */
 export async function assertNothingPublished(
   reader: Pick<DocumentReader, 'get' | 'ids'>,
@@ -110,7 +110,7 @@ export async function assertNothingPublished(
     for await (const { store_id: id, store_content_hash: hash } of listPublishedRuns(reader, subject)) {
       if (id !== datasetId) continue;
       if (contents === undefined) contents = await contentsOf(reader, datasetId);
-      if (contents !== null && !contents.has(hash)) continue; // If versions are unknown, any run may be.
+      if (contents !== null && !contents.has(hash)) continue; // If versions are unknown, any run may have used the store's content.
       indices.push(subject);
       break;
     }
@@ -123,7 +123,7 @@ export async function assertNothingPublished(
   );
 }
 
-/** Returns the readable runs of a subject with published closes. */
+/** Yields the readable runs of a subject with published closes. */
 async function* listPublishedRuns(
   reader: Pick<DocumentReader, 'get'>,
   subject: string,
@@ -136,8 +136,8 @@ async function* listPublishedRuns(
 }
 
 /**
- * Returns a predicate for earlier runs of a list that are kept: the latest ones and published ones. @param runsKept
- * including the latest
+ * Returns a test for earlier runs of a list that are kept: the latest runs and published runs. @param runsKept number
+ * of runs to keep, including the latest
  */
 function isKept({ earlier, published }: RunListDocument, runsKept: number): (id: string) => boolean {
   const isPublished = (id: string): boolean => published.includes(id);
@@ -145,7 +145,7 @@ function isKept({ earlier, published }: RunListDocument, runsKept: number): (id:
   return (id) => recent.has(id) || isPublished(id);
 }
 
-/** Writes the latest run to the list of earlier ones. An unreadable one is not kept. */
+/** Adds the latest run to the list of earlier runs. An unreadable run is not kept. */
 async function addNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
   const stored = await tx.get('run', subject);
   const run = readStored(stored, readRun);
@@ -160,7 +160,7 @@ interface Keeping {
   stays(id: string): boolean;
 }
 
-/** @returns how many runs went */
+/** Removes all runs that do not stay. @returns the number of removed runs */
 async function keepOnly(tx: DocumentTransaction, subject: string, { list, stays }: Keeping): Promise<number> {
   const earlier = list.earlier.filter(stays);
   for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', createKeptRunId(subject, id));

@@ -12,7 +12,8 @@ import { parseStored } from '#store/read-stored.js';
 export const ALL_CLOSURES = 'all';
 
 /**
- * Returns the changed sessions of calendars, without their hours, as plans carry them; undefined if there are none.
+ * Returns the changed sessions of calendars, without their hours, in the form of plans; undefined if no changes are
+ * recorded.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
 export async function readRecordedClosures(reader: Pick<DocumentReader, 'get'>): Promise<RecordedClosures | undefined> {
@@ -23,18 +24,21 @@ export async function readRecordedClosures(reader: Pick<DocumentReader, 'get'>):
   throw new Refusal('DOCUMENT_UNREADABLE', 'The recorded changes of calendars cannot be read; record them again.');
 }
 
-/** Calendars of this process with the changes that any process records. */
+/** Calendars of this process, including changes that any process records. */
 export interface FollowingCalendars extends LiveCalendars {
-  /** Applies the changes recorded by now. Reads follow each other, so the last one that is applied is the newest. */
+  /**
+   * Applies the changes recorded so far. Reads are made one after another, so the last one that is applied is the
+   * newest.
+   */
   follow(): Promise<void>;
   /**
-   * Listens to changes, once they are applied to the calendar.
+   * Listens to changes after they have been applied to the calendars.
    * @returns a function that stops listening
    */
   onFollowed(listener: (code: string) => void): () => void;
 }
 
-/** Makes calendars follow the recorded changes. @param onFailure called when changes of an event cannot be read */
+/** Makes calendars follow the recorded changes. @param onFailure called when the changes of an event are unreadable */
 export function followClosures(
   documents: DocumentStore,
   calendars: LiveCalendars,
@@ -60,7 +64,7 @@ export function followClosures(
   };
 }
 
-/** Changes that cannot be read are not applied. */
+/** Applies the recorded changes; unreadable changes are not applied. */
 async function applyRecorded(documents: DocumentStore, calendars: LiveCalendars): Promise<void> {
   const { documents: all } = await documents.list('closures', (body, id) => {
     const document = ClosuresDocument.safeParse(body).data;

@@ -12,7 +12,10 @@ export interface RunDefinition {
   readonly request: ResolvedRequest;
 }
 
-/** @throws Refusal RUN_NOT_FOUND if the run was stored without its plan, DOCUMENT_UNREADABLE if the plan cannot be read */
+/**
+ * Reads the definition of a run. @throws Refusal RUN_NOT_FOUND if the run was stored without its plan,
+ * DOCUMENT_UNREADABLE if the plan is unreadable
+ */
 export async function runDefinition(
   artifacts: Pick<ArtifactStore, 'read' | 'file'>,
   run: RunDocument,

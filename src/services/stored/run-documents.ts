@@ -12,13 +12,13 @@ import { parseStored, readStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
-/** Returns the document of a body, undefined if it is none. */
+/** Parses a body as a document; undefined if it is invalid. */
 export function readRun(body: unknown): RunDocument | undefined {
   const parsed = RunDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;
 }
 
-/** Returns a stored run; undefined if there is none that is readable. */
+/** Returns a stored run; undefined if no readable run is stored. */
 export async function findRun(reader: Reader, runId: string): Promise<RunDocument | undefined> {
   const stored = await reader.get('run', runId);
   return readStored(stored, readRun);
@@ -26,28 +26,28 @@ export async function findRun(reader: Reader, runId: string): Promise<RunDocumen
 
 /** Returns true if a run is the latest of its index over the whole history, which is the range of a benchmark. */
 export function isWholeHistory({ run_id, index_id, request }: RunDocument): boolean {
-  // With defaults filled in.
+  // requests of runs are stored with defaults
   const { start = null, end = null, as_known: asKnown } = request as Partial<ResolvedRequest>;
   return run_id === index_id && start === null && end === null && asKnown === undefined;
 }
 
-/** Requested run: of an index or a strategy, by default the latest. */
+/** Name of a run: its index or strategy, and its id. Default: the latest run. */
 export interface AskedRun {
   readonly subject: string;
   readonly id: string | undefined;
 }
 
-/** Returns the payload of a job that names a run. */
+/** Returns the members of a job's payload that name a run. */
 export const payloadOf = ({ subject, id }: AskedRun): { readonly run_id: string; readonly which_run?: string } => ({
   run_id: subject,
   ...(id === undefined ? {} : { which_run: id }),
 });
 
-/** Latest run of a subject by its id, or a run with its own id. */
+/** Name of a run: its subject for the latest run, or a subject with a run id. */
 export type RunName = string | AskedRun;
 
 /**
- * Returns a run. A published run can be read by its id even if its index is deleted.
+ * Returns a run. A published run is readable by its id even if its index is deleted.
  * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE
  */
 export async function requireRun(reader: Reader, name: RunName): Promise<RunDocument> {
@@ -66,7 +66,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
   return document;
 }
 
-/** @param list runs of the subject in addition to the newest */
+/** @param list runs of the subject other than the newest run */
 function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
   if (id !== undefined)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
@@ -80,10 +80,10 @@ function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
   );
 }
 
-/** Key of a run before the newest. */
+/** Creates the document id of a run before the newest. */
 export const createKeptRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
-/** Returns the files that the columns of a run begin in, in order. */
+/** Returns the files with the earlier parts of a run's columns, in order. */
 export function listEarlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {
   return earlier ?? (base ? [base] : []);
 }
@@ -103,7 +103,7 @@ export function provenanceOf({
 export const hasSubject = async (reader: Reader, runId: string): Promise<boolean> =>
   (await reader.get('index', runId)) !== undefined || (await reader.get('strategy', runId)) !== undefined;
 
-/** Requires the index or the strategy of a run. @throws Refusal INDEX_NOT_FOUND */
+/** Ensures that the index or the strategy of a run exists. @throws Refusal INDEX_NOT_FOUND */
 export async function assertSubject(reader: Reader, runId: string): Promise<void> {
   if (!(await hasSubject(reader, runId))) {
     throw new Refusal('INDEX_NOT_FOUND', `No index or strategy is stored under the id ${runId}.`, { index_id: runId });
@@ -113,7 +113,7 @@ export async function assertSubject(reader: Reader, runId: string): Promise<void
 /** Returns a reference to an artifact by its name, for a task. */
 export const referenceTo = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactReference => ({ artifact: name });
 
-/** Returns a reference to an artifact by its name with its expected hash. */
+/** Returns a reference to an artifact by its name and expected hash. */
 export const toHashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | 'sha256'>): HashedReference => ({
   ...referenceTo({ name }),
   sha256,
@@ -125,10 +125,10 @@ export function columnsOf(run: RunDocument): ArtifactReference {
   return { ...referenceTo(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
 }
 
-/** Returns the path of the file with the columns of a run. Files that it refers to are in the same folder. */
+/** Returns the path of the file with the columns of a run, in the same folder as the files that it refers to. */
 export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
   const [columns] = await Promise.all([run.artifacts.columns, ...listEarlierFiles(run)].map(artifacts.file));
-  return columns!; // Every run has at least one file.
+  return columns!; // every run has at least one file
 }
 
 /** Returns the artifacts of a new run. */
@@ -138,7 +138,7 @@ export function artifactsOf({ artifacts }: RunDocument): readonly ArtifactRef[] 
   return [...own, ...Object.values(models).flatMap(filesOf)];
 }
 
-/** A file of a run with its role. */
+/** File of a run with its role. */
 export interface NamedFile {
   readonly name: string;
   readonly path: string;

@@ -11,13 +11,13 @@ import type { SecretBox } from '#store/secrets/secret-box.js';
 import { findLatestTime } from '#store/timestamp.js';
 import { addUnreadable } from '../shared/skipped.js';
 
-/** Keys that sign publications: one is in use, and earlier ones remain known for their signatures. */
+/** Keys that sign publications: one key is in use; earlier keys are stored to verify their signatures. */
 export interface SigningKeys {
-  /** Returns the key in use, created if there is none. @param by recorded author of the key */
+  /** Returns the key in use, and creates it if necessary. @param by recorded author of the key */
   current(by?: Authorship): Promise<SigningKey>;
-  /** Tests that a key is the current one. */
+  /** Returns true if a key is in use. */
   isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
-  /** Public keys, oldest first. */
+  /** Returns the public keys, oldest first. */
   list(): Promise<PublicKeys>;
   /** Replaces the key in use, never dated before its last signature, regardless of the clock. */
   rotate(by: Authorship): Promise<PublicKey>;
@@ -30,7 +30,7 @@ export function createSigningKeys({
 }: {
   readonly documents: DocumentStore;
   readonly timestamp: () => string;
-  /** Encrypts and decrypts private keys. */
+  /** Encryption of private keys. */
   readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
 }): SigningKeys {
   async function inUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
@@ -48,7 +48,7 @@ export function createSigningKeys({
     const before = await inUse(tx);
     const at = findLatestTime(await timeAfterLogs(tx, now), before?.valid_from, await findLastSealTime(tx));
     if (before !== undefined) {
-      await sealAudit(tx, before, at); // The previous key signs the entries up to now.
+      await sealAudit(tx, before, at); // The previous key signs the entries up to this time.
       await tx.put('signing-key', before.key_id, removePrivateKey({ ...before, valid_until: at }));
     }
     const key = createSigningKey(at);
@@ -72,7 +72,9 @@ export function createSigningKeys({
   };
 }
 
-/** If several keys have the same creation time, because a clock was set back, the one in use is last. */
+/**
+ * Compares keys by age. If a clock was set back, several keys have the same creation time; the key in use is then last.
+ */
 function compareByAge(a: PublicKey, b: PublicKey): number {
   if (a.valid_from !== b.valid_from) return a.valid_from < b.valid_from ? -1 : 1;
   return Number(a.valid_until === null) - Number(b.valid_until === null);

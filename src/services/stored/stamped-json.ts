@@ -3,12 +3,10 @@ import type { RunState } from '#domain/backtest/stale-reasons.js';
 import { frameStream } from '../shared/framed-stream.js';
 import type { StoredBytes } from './stored-bytes.js';
 
-/**
- * The beginning of a run view: the state of its run, which is reported when the view is answered and stored nowhere.
- */
+/** Beginning of a run view with the state of its run, which is computed when the view is answered and not stored. */
 export interface StateHead {
   readonly bytes: Uint8Array;
-  /** Returns the etag of a view with this head; the etag of the view itself while the run is current. */
+  /** Returns the etag of a view with this head, which equals the etag of the view itself while the run is current. */
   etagOf(etag: string): string;
 }
 
@@ -23,7 +21,7 @@ export function stateHead(state: RunState): StateHead {
 const MARK = '.';
 const MARK_DIGITS = 16;
 
-/** Returns the etag of the stored bytes from one that includes a state. */
+/** Removes the state from an etag, which leaves the etag of the stored bytes. */
 export function removeMarks(etag: string): string {
   return etag.split(MARK)[0]!;
 }
@@ -37,15 +35,15 @@ export function prependHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: U
 }
 
 /**
- * Prepends the head to a streamed object whose opening brace was removed.
- * @param object a byte stream, as of files and blobs
+ * Prepends the head to a streamed object without its opening brace.
+ * @param object byte stream of a file or blob
  */
 export const streamWithHead = (
   { bytes: before }: StateHead,
   object: ReadableStream<Uint8Array>,
 ): ReadableStream<Uint8Array> => frameStream(object, { before, skipped: 1 });
 
-/** Stored JSON with the state of its run before it. */
+/** Prepends the state of a run to stored JSON. */
 export function prependHeadToStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {
   return {
     length: head.bytes.length + length - 1,

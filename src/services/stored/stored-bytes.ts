@@ -5,15 +5,15 @@ export interface StoredBytes {
   open(): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** Stored bytes that were read and are what was written. */
+/** Stored bytes with a verified content. */
 export interface CheckedBytes {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly etag: string;
 }
 
-/** Record of a run, which is written when it is requested. */
+/** Reader of the record of a run, which is written when it is requested. */
 export interface RunRecordReader {
   readonly etag: string;
-  /** @throws Refusal DOCUMENT_UNREADABLE if the files of the run are damaged */
+  /** Returns the record. @throws Refusal DOCUMENT_UNREADABLE if the files of the run are damaged */
   read(): Promise<StoredBytes>;
 }

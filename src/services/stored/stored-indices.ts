@@ -7,7 +7,7 @@ import { readStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>;
 
-/** A stored definition with the etag of its document. */
+/** Stored definition with the etag of its document. */
 export interface StoredIndex {
   readonly document: IndexDocument;
   readonly etag: string;
@@ -23,24 +23,24 @@ export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string)
     throw new Refusal('DOCUMENT_UNREADABLE', `The index ${indexId} cannot be read; it can still be deleted.`, {
       index_id: indexId,
     });
-  return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
+  return { document, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
 }
 
-/** Returns a stored definition; undefined if there is none that is readable. */
+/** Returns a stored definition; undefined if no readable definition is stored. */
 export async function findIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<IndexDocument | undefined> {
   const stored = await reader.get('index', indexId);
   return readStored(stored, readIndex);
 }
 
-/** A definition and those that it reaches through universes and derivations. */
+/** Definition with the definitions that it reaches through universes and derivations. */
 export interface ReachedDocuments {
-  /** Each once, the definition itself first. */
+  /** Distinct definitions, the definition itself first. */
   readonly documents: readonly IndexDocument[];
   /** References to indices that are not stored. */
   readonly missing: readonly { readonly at: IndexDocument; readonly next: string }[];
 }
 
-/** Reads the definitions that one reaches. @cost a read of each */
+/** Reads the definitions that a definition reaches. @cost a read of each */
 export async function reachDocuments(
   reader: Pick<Reader, 'get'>,
   definition: IndexDocument,
@@ -60,7 +60,10 @@ export async function reachDocuments(
   return { documents: [...reached.values()], missing };
 }
 
-/** Ids of the indices derived from one and of overlays on it, directly, in code-point order. @cost reads every stored index */
+/**
+ * Returns the ids of the indices that are directly derived from an index, and of overlays on it, in code-point order.
+ * @cost reads every stored index
+ */
 export async function childrenOf(reader: Reader, indexId: string): Promise<string[]> {
   const children: string[] = [];
   for (const id of await reader.ids('index')) {
@@ -71,10 +74,10 @@ export async function childrenOf(reader: Reader, indexId: string): Promise<strin
   return children;
 }
 
-/** Returns a stored definition by id; undefined if there is none that is readable. */
+/** Function that returns a stored definition by id; undefined if no readable definition is stored. */
 export type IndexLookup = (indexId: string) => IndexDocument | undefined;
 
-/** Stored definitions for synchronous functions. */
+/** Access to stored definitions for synchronous functions. */
 export interface StoredIndices {
   /**
    * Returns the result of a function on indices, after reading every definition that it looks up.
@@ -83,7 +86,7 @@ export interface StoredIndices {
   answer<T>(ask: (indexOf: IndexLookup) => T): Promise<T>;
 }
 
-/** Reads each definition once, within one request or transaction. */
+/** Creates an access that reads each definition once, within one request or transaction. */
 export function createStoredIndices(reader: Pick<Reader, 'get'>): StoredIndices {
   const known = new Map<string, IndexDocument | undefined>();
   return {

@@ -5,7 +5,7 @@ import type { ArtifactStore } from '#store/port.js';
 
 /**
  * Returns the plan of a run, byte for byte.
- * @throws Refusal RUN_NOT_FOUND for a run stored without it, DOCUMENT_UNREADABLE
+ * @throws Refusal RUN_NOT_FOUND for a run stored without a plan, DOCUMENT_UNREADABLE
  */
 export async function readStoredPlan(
   artifacts: Pick<ArtifactStore, 'read'>,
@@ -17,6 +17,6 @@ export async function readStoredPlan(
       `The run of ${runId} was stored without its definition and request and cannot be replayed; run the backtest again.`,
       { index_id: runId },
     );
-  // The job of the run stored the bytes, and their hash has been verified.
+  // the run's job stored these bytes, and their hash was verified
   return JSON.parse(new TextDecoder().decode(await artifacts.read(plan))) as BacktestPlan;
 }

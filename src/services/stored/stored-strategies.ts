@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 
-/** Returns a stored constraint set; undefined if there is none that is readable. */
+/** Returns a stored constraint set; undefined if no readable set is stored. */
 export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {
   const stored = await reader.get('constraint-set', setId);
   return readStored(stored, readConstraintSet);
@@ -27,5 +27,5 @@ export async function requireStrategy(
     throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, {
       strategy_id: strategyId,
     });
-  return { strategy, etag: (stored as StoredDocument).etag }; // readable, as its document was
+  return { strategy, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
 }

@@ -25,7 +25,7 @@ import { matrixPaths } from './matrix-paths.js';
 type Reader = Pick<DocumentReader, 'get'>;
 type ModelArtifacts = Pick<ArtifactStore, 'file' | 'damaged'>;
 
-/** A stored model with the ETag of its document. */
+/** Stored model with the ETag of its document. */
 export interface StoredRiskModel {
   readonly document: RiskModelDocument;
   readonly etag: string;
@@ -37,10 +37,13 @@ export async function requireModel(reader: Reader, modelId: string): Promise<Sto
   if (stored === undefined) throw modelNotFound(modelId);
   const document = readStored(stored, readModel);
   if (document === undefined) throw unreadableModel(modelId);
-  return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
+  return { document, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
 }
 
-/** Returns true if all numbers of a stored model exist. @cost one read of them per process, then a look-up */
+/**
+ * Returns true if the files with the numbers of a stored model exist. @cost one read of the files per process, then a
+ * look-up
+ */
 export async function hasNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   { covariance, factors }: RiskModelDocument,
@@ -49,7 +52,10 @@ export async function hasNumbers(
   return (await artifacts.damaged(files.map((ref) => ({ ref, madeAt: 0 })))).size === 0;
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE because nothing is computed with damaged numbers */
+/**
+ * Ensures that the numbers of a model are intact, because damaged numbers must not be used. @throws Refusal
+ * DOCUMENT_UNREADABLE
+ */
 export async function assertNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   document: RiskModelDocument,
@@ -70,8 +76,8 @@ export function readModel(body: unknown): RiskModelDocument | undefined {
 }
 
 /**
- * Returns the stored models that documents use, as a plan has them. @throws Refusal VALIDATION_FAILED where one is not
- * stored
+ * Returns the stored models that documents use, in the form of a plan. @throws Refusal VALIDATION_FAILED if a model is
+ * not stored
  */
 export async function planModels(
   reader: Reader,
@@ -94,7 +100,7 @@ export async function modelFiles(
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
 
-/** Returns planned models with the files that a run kept of them, for a synchronous request. */
+/** Returns planned models with the files that a run stored for them, for a synchronous request. */
 export async function runModelFiles(
   artifacts: Pick<ArtifactStore, 'file'>,
   planned: PlannedModels | undefined,
@@ -148,7 +154,7 @@ export async function riskMeasure(
 }
 
 /**
- * Returns the matrices of planned models that are still stored as they were planned.
+ * Returns the matrices of planned models, which must still be stored as they were planned.
  * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
  */
 export async function findPlannedFiles(
@@ -223,7 +229,7 @@ export function modelReferences(
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
-/** Returns the description of a planned model that a task gets in addition to its files. */
+/** Returns the description of a planned model that a task receives in addition to the files. */
 export function contentOf({ asset_ids: names, observed_end: observedEnd, dates }: PlannedModel) {
   return { names, observedEnd, ...(dates === undefined ? {} : { dates }) };
 }
@@ -243,7 +249,7 @@ async function modelsOf(
   return models;
 }
 
-/** Returns a finding where the risk model of a definition is not stored. */
+/** Returns a finding if the risk model of a definition is not stored. */
 export async function findUnknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const [modelId, by] of listUsedModels([document]))

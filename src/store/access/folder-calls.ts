@@ -2,29 +2,32 @@ import { isMainThread } from 'node:worker_threads';
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /**
- * Makes one call to the file system with a time limit.
+ * Function that makes one call to the file system with a time limit.
  * @param onLate receives the result of an abandoned call
- * @throws Refusal STORE_UNAVAILABLE if the folder does not answer, and at once while an earlier call is stalled
+ * @throws Refusal STORE_UNAVAILABLE if the folder does not answer in time, and at once while an earlier call is stalled
  */
 export type FolderCall = <T>(work: () => Promise<T>, limitMs?: number, onLate?: (late: T) => void) => Promise<T>;
 
-/** Makes calls to a local folder, which always end. */
+/** Makes calls to a local folder, without a time limit. */
 export const callDirectly: FolderCall = (work) => work();
 
-/** Time limit for opening and reading a file: longer than a healthy mount needs, shorter than a request waits. */
+/**
+ * Time limit for opening and reading a file: longer than a healthy mount needs, and shorter than the wait of a request.
+ */
 const READ_MS = 4000;
 /** Time limit for writing and flushing: enough for a slow server and a large result. */
 export const WRITE_MS = 30_000;
 /**
- * Maximum number of concurrent calls. A mount whose server is unavailable never returns them, and each occupies one of
- * the four threads that the process has for files, host names and hashes. A computing thread makes one call at a time.
+ * Maximum number of concurrent calls. Calls to a mount never return if its server is unavailable, and each occupies one
+ * of the four threads that the process has for files, host names and hashes. A computing thread makes one call at a
+ * time.
  */
 const AT_ONCE = isMainThread ? 2 : 1;
 
-/** Calls of this thread by folder, so that all users of a folder know that it is stalled. */
+/** Calls of this thread by folder; all users of a folder share the state that it is stalled. */
 const opened = new Map<string, FolderCall>();
 
-/** Returns the calls to a folder that other machines share. */
+/** Returns the calls to a folder that is shared with other machines. */
 export function callsTo(folder: string): FolderCall {
   const result = opened.get(folder) ?? createBoundedCalls(folder);
   opened.set(folder, result);
@@ -39,7 +42,7 @@ interface Waiting {
 export function createBoundedCalls(folder: string, { atOnce = AT_ONCE, readMs = READ_MS } = {}): FolderCall {
   const queue: Waiting[] = [];
   let running = 0;
-  /** Number of abandoned calls that have not ended. */
+  /** Number of abandoned calls that have not returned. */
   let stalled = 0;
 
   const stall = (): Refusal =>
@@ -78,7 +81,7 @@ export function createBoundedCalls(folder: string, { atOnce = AT_ONCE, readMs = 
         },
         (thrown: unknown) => {
           end();
-          reject(thrown); // ignored if it is late
+          reject(thrown); // ignored after the time limit
         },
       );
     });

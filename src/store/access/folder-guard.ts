@@ -6,28 +6,31 @@ import { callsTo, callDirectly, type FolderCall } from './folder-calls.js';
 import { codeOf, isAway } from './place-fault.js';
 import { MARKER, storeIdIn } from './store-id.js';
 
-/** A folder that machines share and that may be unavailable: an export that moves, a lost mount. */
+/**
+ * Access to a folder that is shared by machines and may become unavailable, for example by a moved export or a lost
+ * mount.
+ */
 export interface FolderGuard {
   /**
-   * Runs work in the folder, again while the folder is unavailable. A write counts only if the folder is the same
-   * afterwards, so that an empty mount point receives no result.
+   * Runs work in the folder, and repeats it while the folder is unavailable. The folder is checked before and after the
+   * work, so that an empty mount point never receives a result.
    * @param work receives true if it was started before
-   * @throws Refusal STORE_UNAVAILABLE once the folder has been unavailable for too long
+   * @throws Refusal STORE_UNAVAILABLE if the folder has been unavailable for too long
    */
   work<T>(work: (isAgain: boolean) => Promise<T>): Promise<T>;
-  /** Wraps each call to the folder. */
+  /** Makes each call to the folder, with a time limit. */
   readonly call: FolderCall;
 }
 
-/** A local folder. */
+/** Access to a local folder. */
 export const ownFolder: FolderGuard = { work: (work) => work(false), call: callDirectly };
 
-/** Maximum wait for an unavailable folder, the same as for an object store. */
+/** Maximum wait for an unavailable folder, equal to that for an object store. */
 const PATIENCE_MS = 45_000;
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 2000;
 
-/** @param storeId required id in its marker */
+/** Creates the access to a shared folder. @param storeId required id in its marker */
 export function guardFolder(
   folder: string,
   storeId: string,

@@ -8,15 +8,18 @@ export interface Keys {
   readonly expiresAt?: number | undefined;
 }
 
-/** Source of a bucket's keys, as plain data: a thread receives it with its destination and requests keys itself. */
+/**
+ * Source of the keys of a bucket, as plain data: a thread receives it together with its destination and obtains the
+ * keys itself.
+ */
 export type KeySource = GivenKeys | AskedKeySource;
 
-/** Keys from the environment, which never change. */
+/** Fixed keys from the environment. */
 export interface GivenKeys extends Keys {
   readonly kind: 'given';
 }
 
-/** Sources that are queried for keys, which may change while a process runs. */
+/** Sources that are queried for keys; the keys may change while a process runs. */
 export type AskedKeySource =
   | {
       readonly kind: 'profile';
@@ -26,7 +29,7 @@ export type AskedKeySource =
     }
   | {
       readonly kind: 'web-identity';
-      /** File with the identity token, which another program renews. */
+      /** File with the identity token, which an external program renews. */
       readonly tokenFile: string;
       readonly roleArn: string;
       readonly sessionName: string;

@@ -1,10 +1,10 @@
 import type { FileHandle } from 'node:fs/promises';
 
-/** A new file of an artifact, completely on disk. */
+/** New file of an artifact, completely written to disk. */
 export interface NewFile {
   /** Open handle of the file. */
   readonly file: FileHandle;
-  /** Name of the artifact, which the file does not have yet. */
+  /** Name of the artifact, to which the file has yet to be renamed. */
   readonly name: string;
   readonly bytes: number;
   /** SHA-256 of the bytes, hex. */

@@ -1,26 +1,26 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Thrown if artifacts are unavailable because of a setting, so that waiting does not help. */
+/** Thrown if artifacts are unavailable because of a wrong setting, so that retries are useless. */
 export class PlaceFault extends Refusal {
   constructor(message: string, cause?: unknown) {
     super('STORE_UNAVAILABLE', message, null, { cause });
   }
 }
 
-/** System error codes of an unavailable folder, or of a file in it, that another machine serves. */
+/** System error codes for an unavailable folder, or a file in it, on another machine. */
 const AWAY = new Set(
   'ENOENT ENOTDIR EIO ESTALE ENOTCONN ENODEV ENXIO EHOSTDOWN EHOSTUNREACH ENETUNREACH ETIMEDOUT EACCES EPERM EROFS'.split(
     ' ',
   ),
 );
 
-/** Returns true for a failure that means an unavailable folder. */
+/** Returns true if a failure means that a folder is unavailable. */
 export function isAway(thrown: unknown): boolean {
   if (thrown instanceof Refusal) return thrown.code === 'STORE_UNAVAILABLE';
   return AWAY.has(codeOf(thrown) ?? '');
 }
 
-/** Ignores an absent file. @returns undefined @throws every other failure */
+/** Returns undefined for an absent file. @throws every other failure */
 export function ignoreAbsentFile(thrown: unknown): undefined {
   if (codeOf(thrown) !== 'ENOENT') throw thrown;
 }

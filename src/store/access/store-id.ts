@@ -1,6 +1,6 @@
 /**
- * Name of the marker, the one file in a place that is no artifact: it records the id of the store and the database
- * that owns it.
+ * Name of the marker file, the only file in an artifact store that is not an artifact. It records the id of the store
+ * and the database that owns the store.
  */
 export const MARKER = 'divisor-store.json';
 
@@ -11,23 +11,26 @@ export interface DatabaseIdentity {
   readonly database: string;
 }
 
-/** The database that owns a place. */
+/** Database that owns an artifact store. */
 export interface PlaceOwner extends DatabaseIdentity {
-  /** Random token, renewed in the place and in the database: a copy of the database has an old one. */
+  /**
+   * Random token, renewed in the artifact store and in the database, so that a copy of the database has an outdated
+   * token.
+   */
   readonly token: string;
 }
 
 /** Content of a marker. */
 export interface PlaceMark {
   readonly storeId: string;
-  /** Absent in places of version 0.2.0. */
+  /** Absent in artifact stores of version 0.2.0. */
   readonly owner?: PlaceOwner | undefined;
 }
 
 export const markerText = ({ storeId, owner }: PlaceMark): string =>
   JSON.stringify({ format: 1, store_id: storeId, ...(owner && { owner }) });
 
-/** Returns the id in the text of a marker; a word that is no id if the text is unreadable. */
+/** Returns the id in the text of a marker; `unreadable` if the text has none. */
 export const storeIdIn = (text: string): string => /"store_id":"([\w-]{1,64})"/.exec(text)?.[1] ?? 'unreadable';
 
 export function markIn(text: string): PlaceMark {

@@ -12,15 +12,15 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentKind, DocumentReader, DocumentTransaction } from '../port.js';
 import { parseStored } from '../read-stored.js';
 
-/** Content of an entry, before it is appended. */
+/** Content of an entry that has not been appended. */
 export type AuditStatement = Omit<AuditEntry, 'seq' | 'previous' | 'hash'>;
 
 type Reader = Pick<DocumentReader, 'get'>;
 
-/** Id of the only head of the log. */
+/** Id of the only head document of the log. */
 const HEAD = 'head';
 
-/** Number of digits in a key, so that keys sort like the entries. */
+/** Number of digits in a key, so that keys sort like entry numbers. */
 const DIGITS = 12;
 
 export const entryId = (seq: number): string => String(seq).padStart(DIGITS, '0');
@@ -32,7 +32,7 @@ export function isAudited(kind: DocumentKind): kind is AuditedKind {
   return (AUDITED_KINDS as readonly string[]).includes(kind);
 }
 
-/** Returns the end of the log. @throws Refusal DOCUMENT_UNREADABLE */
+/** Returns the head of the log: the number and hash of its last entry. @throws Refusal DOCUMENT_UNREADABLE */
 export async function auditHead(reader: Reader): Promise<StoredAuditHead> {
   const stored = await reader.get('audit-head', HEAD);
   if (stored === undefined) return NO_AUDIT;
@@ -41,7 +41,7 @@ export async function auditHead(reader: Reader): Promise<StoredAuditHead> {
   return head;
 }
 
-/** Appends an entry to the log. @param end current end @returns the new end */
+/** Appends an entry to the log. @param end current head @returns the new head */
 export async function appendAudit(
   tx: DocumentTransaction,
   statement: AuditStatement,
@@ -58,13 +58,13 @@ export async function putAuditHead(tx: DocumentTransaction, head: StoredAuditHea
   await tx.put('audit-head', HEAD, head);
 }
 
-/** Orders the members of an entry, with or without its hash, as they are stored. */
+/** Returns an entry, with or without its hash, with its members in stored order. */
 function inOrder(entry: { readonly [Member in keyof AuditEntry]?: AuditEntry[Member] | undefined }): object {
   const { action, at, author, etag, hash, id, key_id, kind, note, previous, request_id, run_id, seq, version } = entry;
   return { action, at, author, etag, hash, id, key_id, kind, note, previous, request_id, run_id, seq, version };
 }
 
-/** Reads the entries after a number in batches, in order. @throws Refusal DOCUMENT_UNREADABLE */
+/** Yields the entries after a number in batches, in order. @throws Refusal DOCUMENT_UNREADABLE */
 export async function* auditBatches(
   reader: Reader,
   { after, head }: { readonly after: number; readonly head: AuditHead },

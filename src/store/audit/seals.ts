@@ -8,8 +8,8 @@ import { auditHead, entryId, putAuditHead } from './log.js';
 import { parseStored } from '../read-stored.js';
 
 /**
- * Signs the log up to its end, unless it is signed, with a time not before the last signature or the creation of the
- * key.
+ * Signs the log up to its end, unless it is signed already. The time of the signature is not before the last signature
+ * or the creation of the key.
  * @param now time, ISO-8601 UTC
  * @cost 0.2 ms
  */
@@ -41,7 +41,7 @@ async function createLastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Prom
   return parseStored(stored, AuditSeal);
 }
 
-/** Returns true if the last entry is signed, or there is none. */
+/** Returns true if the last entry is signed, or there is no entry. */
 export async function isSealed(reader: Pick<DocumentReader, 'get'>): Promise<boolean> {
   const { seq } = await auditHead(reader);
   return seq === 0 || (await reader.get('audit-seal', entryId(seq))) !== undefined;

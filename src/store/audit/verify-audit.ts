@@ -4,21 +4,21 @@ import { hashOf } from '../publication/statement-hash.js';
 import { signatureFault } from '../publication/verify-log.js';
 import { auditHash } from './log.js';
 
-/** The first fault of an audit log. */
+/** First error in an audit log. */
 export interface AuditFault {
-  /** Number of the entry; for a missing one, the number that it should have. */
+  /** Number of the entry; for a missing entry, its expected number. */
   readonly seq: number;
-  /** One clause: `its hash does not match its content`. */
+  /** Reason as a clause, such as `its hash does not match its content`. */
   readonly reason: string;
 }
 
 /** Reference data for the verification of an audit log. */
 export interface AuditTerms {
-  /** Expected hash of the last entry; null if it is unknown, and a signature must cover the last entry. */
+  /** Expected hash of the last entry; null if it is unknown, in which case a signature must cover the last entry. */
   readonly head: string | null;
   /** Signatures of the log. Default: only the hash chain is verified. */
   readonly seals?: readonly unknown[];
-  /** Keys by id; null if there are none, and signatures are not verified. */
+  /** Public keys by id; null if they are unavailable, in which case signatures are not verified. */
   readonly keys?: ReadonlyMap<string, PublicKey> | null;
 }
 
@@ -26,14 +26,16 @@ export interface AuditTerms {
 export interface SoundAudit extends AuditHead {
   /** Number of the last signed entry; 0 without a signature. */
   readonly sealed: number;
-  /** Number of signatures from before signatures were chained; the removal of one of them goes unnoticed. */
+  /**
+   * Number of signatures that are not chained, from earlier versions; the removal of such a signature is not detected.
+   */
   readonly unchained: number;
 }
 
 /**
- * Verifies the hash chain of entries, in log order, and the signatures of the log, which form a separate chain.
- * Missing last entries are detected if a head or a seal names them.
- * @cost 0.1 ms per entry, and the same per seal
+ * Verifies the hash chain of entries, in log order, and the signatures of the log, which form a separate chain. Missing
+ * last entries are detected if a head or a signature refers to them.
+ * @cost 0.1 ms per entry, and the same per signature
  */
 export function verifyAudit(
   entries: Iterable<unknown>,
@@ -51,7 +53,7 @@ export function verifyAudit(
   }
   const beyond = check.beyond(last.seq);
   if (beyond !== undefined) return { seq: last.seq + 1, reason: beyond };
-  // An attacker who removes the signatures can recompute the later hashes.
+  // An attacker who removes the signatures can recompute the hashes of later entries.
   if (head === null && keys !== null && check.last < last.seq)
     return { seq: check.last + 1, reason: 'no signature covers it' };
   if (head === null || head === last.hash) return { ...last, sealed: check.last, unchained: check.unchained };
@@ -64,13 +66,13 @@ function faultOf(entry: AuditEntry, before: AuditHead): string | undefined {
   return auditHash(entry) === entry.hash ? undefined : 'its hash does not match its content';
 }
 
-/** Checks seals by the entry that they cover. */
+/** Checks of signatures by the entry that they cover. */
 interface SealsCheck {
-  /** Returns the fault of the seals of an entry; undefined if they are valid. */
+  /** Returns the error in the signature of an entry; undefined if it is valid. */
   faultAt(entry: AuditEntry): string | undefined;
-  /** Returns the reason why a log that ends with an entry is incomplete. */
+  /** Returns the reason why a log that ends with this entry is incomplete; undefined if it is complete. */
   beyond(seq: number): string | undefined;
-  /** Number of the last sealed entry. */
+  /** Number of the last signed entry. */
   readonly last: number;
   readonly unchained: number;
 }
@@ -106,7 +108,7 @@ function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, P
   };
 }
 
-/** Returns the reason why a seal does not follow another; seals from before the chain come first. */
+/** Returns the reason why a signature does not follow the one before; unchained signatures must come first. */
 function linkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefined): string | undefined {
   if (before !== undefined && before.seq >= seq)
     return before.seq === seq ? 'its seal occurs twice' : 'its seal comes after a later one';
@@ -115,16 +117,16 @@ function linkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefined):
   return previous === (before?.hash ?? NO_HASH) ? undefined : 'the previous seal is missing';
 }
 
-/** A document as read from disk. */
+/** Document as read from disk. */
 interface Found {
   readonly kind: string | undefined;
   readonly body: unknown;
 }
 
-/** Checks all documents of a snapshot, in any order, for a log with a broken chain. */
+/** Check of all documents of a snapshot, in any order, for an audit log with a broken chain. */
 export interface AuditCheck {
   look(found: Found): void;
-  /** Returns the fault after all documents were read. @cost sorts the entries */
+  /** Returns the error, after all documents were read. @cost sorts the entries */
   fault(): AuditFault | undefined;
 }
 
@@ -155,7 +157,7 @@ export function createAuditCheck(): AuditCheck {
   };
 }
 
-/** Sorts items by number; items that have no number come first. */
+/** Sorts items by number; items without a number come first. */
 function inOrder(items: readonly unknown[], numberOf: (item: unknown) => number | undefined): unknown[] {
   return items
     .map((item) => ({ item, number: numberOf(item) ?? 0 }))

@@ -2,8 +2,8 @@ import { Buffer } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 
 /**
- * Creates the file name of an artifact: 128 random bits make it permanently unique, and its shape occurs in no other text
- * of a document, so owners of artifacts are found without schemas of documents.
+ * Creates the file name of an artifact. Its 128 random bits make it permanently unique, and no other text in a document
+ * has this form, so that references to artifacts are found without the schemas of documents.
  */
 export function createArtifactName(): string {
   return `${randomBytes(16).toString('hex')}.art`;
@@ -11,17 +11,17 @@ export function createArtifactName(): string {
 
 const WHOLE_NAME = /^[0-9a-f]{32}\.art$/;
 
-/** Folder of a shared place for orphaned results. */
+/** Subfolder of a shared artifact folder for orphaned results. */
 export const TRASH = 'trash';
 
-/** Returns true if a file in a place of artifacts can be one; all other files belong to other programs. */
+/** Returns true if a file name has the form of an artifact name; all other files belong to other programs. */
 export const isArtifactName = (name: string): boolean => WHOLE_NAME.test(name);
 
 const SUFFIX = Buffer.from('.art');
 const MARK = Buffer.from('.art"');
 const DIGITS = 32;
 
-/** Finds artifact names in a stored value, even an unreadable one. @cost one scan of the bytes */
+/** Returns the artifact names in a stored value, even in an unreadable one. @cost one scan of the bytes */
 export function namesIn(value: Buffer): readonly string[] {
   const names = new Set<string>();
   if (!value.includes(MARK)) return [];
@@ -33,13 +33,16 @@ export function namesIn(value: Buffer): readonly string[] {
 }
 
 export interface ArtifactOwners {
-  /** Sets the references of a document; returns the names that it no longer refers to. */
+  /** Sets the references of a document; returns the names that no document refers to any longer. */
   own(key: string, names: readonly string[]): readonly string[];
   isOwned(name: string): boolean;
   names(): ReadonlySet<string>;
 }
 
-/** Maps artifacts to the documents that refer to them: an artifact lives while at least one does. */
+/**
+ * Creates a map from artifacts to the documents that refer to them: an artifact is kept as long as at least one
+ * document does.
+ */
 export function artifactOwners(): ArtifactOwners {
   const namesByKey = new Map<string, readonly string[]>();
   const ownersByName = new Map<string, number>();

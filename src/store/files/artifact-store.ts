@@ -23,13 +23,13 @@ const openFile = promisify(openCallback);
 const fstat = promisify(fstatCallback);
 
 interface FolderOptions {
-  /** Expected id of a shared folder, which may become unavailable. */
+  /** Expected store id of a shared folder, which may become unavailable. */
   readonly storeId?: string | undefined;
   readonly guard?: FolderGuard;
   readonly hashApart?: HashApart | undefined;
 }
 
-/** Stores artifacts as files of one folder. A file appears under its name only when it is complete on disk. */
+/** Opens an artifact store in one folder. A file gets its final name only when it is complete on disk. */
 export async function openArtifacts(
   folder: string,
   freeSpace: FreeSpace = watchFreeSpace(folder),
@@ -39,7 +39,7 @@ export async function openArtifacts(
   const { call } = guard;
   const path = (name: string): string => join(folder, name);
   const hashOf = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? createOwnHash();
-  /** Files of a shared folder that a worker of this process writes itself. */
+  /** Names of files in a shared folder that a worker of this process is writing. */
   const claimed = new Set<string>();
 
   async function isIntact(ref: ArtifactRef): Promise<boolean> {
@@ -62,7 +62,7 @@ export async function openArtifacts(
 
   const trash = storeId === undefined ? createNoTrash(folder, remove) : folderTrash(folder, { call, remove });
 
-  /** Opens a file; synchronously in a local folder. */
+  /** Opens a file; synchronously if the folder is local. */
   const opened = (ref: ArtifactRef): number | Promise<number> =>
     storeId === undefined ? openChecked(path(ref.name), ref) : openBy(call, path(ref.name), ref);
 
@@ -83,7 +83,7 @@ export async function openArtifacts(
     const outcomes = await Promise.allSettled(files.map(({ ref, name }) => linkOne(ref, name)));
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure !== undefined) {
-      await remove(names).catch(() => {}); // garbage collection removes them
+      await remove(names).catch(() => {}); // garbage collection removes the files later
       throw failure.reason;
     }
     return files.map(({ ref, name }) => ({ ...ref, name }));
@@ -112,7 +112,7 @@ export async function openArtifacts(
       const file = await opened(ref);
       if (range) return streamFrom([{ file, ...range }], call);
       try {
-        // Damage is refused before the first byte is sent.
+        // damage is reported before the first byte is sent
         const sum = await verifyFile({ file, ref, hash: hashOf(ref) }, call);
         const ends = { ref, crc32: sum };
         return streamFrom([{ file, start: 0, end: ref.bytes, passed: { crc32: 0 }, ends }], call);
@@ -157,7 +157,7 @@ interface Target {
   readonly freeSpace: FreeSpace;
 }
 
-/** Adds a copy of a file to a folder: a hard link to a file of the same folder. */
+/** Adds a copy of a file to a folder; for a file of the same folder, a hard link. */
 async function copyIn({ folder, call, freeSpace }: Target, file: string, size: number): Promise<ArtifactRef> {
   const name = createArtifactName();
   const target = join(folder, name);
@@ -168,12 +168,12 @@ async function copyIn({ folder, call, freeSpace }: Target, file: string, size: n
     await flushFolder(folder, call);
     return { name, ...copied };
   } catch (thrown) {
-    await removeFiles(folder, [name], call).catch(() => {}); // garbage collection removes it
+    await removeFiles(folder, [name], call).catch(() => {}); // garbage collection removes the file later
     throw thrown;
   }
 }
 
-/** @throws the error of the file system; an incomplete copy never has the name of an artifact */
+/** Copies a file durably. An incomplete copy never has the name of an artifact. @throws the error of the file system */
 async function copyDurably(from: string, to: string, call: FolderCall): Promise<FileDigest> {
   const copied = await copyFlushed(from, draftOf(to), call);
   await call(() => rename(draftOf(to), to), WRITE_MS);
@@ -207,9 +207,7 @@ async function assertThere(path: string, name: string, call: FolderCall): Promis
   }
 }
 
-/**
- * Opens a file and checks its size. An open file keeps its bytes after its deletion, so that its readers can finish.
- */
+/** Opens a file and checks its size. An open file keeps its content after its deletion, so that readers can finish. */
 function openChecked(path: string, ref: ArtifactRef): number {
   let file: number;
   try {

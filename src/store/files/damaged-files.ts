@@ -5,9 +5,12 @@ import type { DatedArtifact } from '../artifact-terms.js';
 
 /** Maximum number of files recorded as verified: columns and prices of 10,000 runs. */
 const REMEMBERED_MAX = 32_768;
-/** Maximum bytes verified per check: about 0.3 s of reading and hashing. Later checks verify the rest. */
+/**
+ * Maximum number of bytes verified per check: about 0.3 s of reading and hashing. Later checks verify the remaining
+ * files.
+ */
 const VERIFIED_BYTES_MAX = 512 * 2 ** 20;
-/** Number of concurrent checks, which keep the threads of the file system busy. */
+/** Number of concurrent checks, which keeps the threads for file access busy. */
 const AT_ONCE = 16;
 
 interface FilesLookedAt {
@@ -16,9 +19,11 @@ interface FilesLookedAt {
   readonly call: FolderCall;
 }
 
-/** Finds damage that the metadata of files reveals, for `ArtifactStore.damaged`. */
+/**
+ * Creates the check of `ArtifactStore.damaged`, which finds damage by the metadata of files and verifies changed files.
+ */
 export function createDamageLook({ path, isIntact, call }: FilesLookedAt) {
-  /** Metadata of verified files, the least recently checked first. */
+  /** Metadata of verified files, least recently verified first. */
   const verified = new Map<string, string>();
 
   function remember(name: string, state: string): void {

@@ -13,8 +13,8 @@ interface EarlyPaths {
 }
 
 /**
- * Opens a file that a thread writes in the middle of its work. An asynchronous call would not continue before the work
- * ends, so the bytes are copied at once, and one flush takes them to disk meanwhile.
+ * Opens a file that a thread writes in the middle of its work. An asynchronous write would not continue before the end
+ * of the work, so the bytes are copied to the page cache at once, and one flush writes them to disk meanwhile.
  */
 export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtifact> {
   const handle = await openBy(callDirectly, draft, 'wx');
@@ -23,7 +23,7 @@ export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtif
   async function drop(): Promise<void> {
     await pending?.flushing.catch(() => {});
     await handle.close();
-    await unlink(draft).catch(() => {}); // garbage collection removes it, or a cancellation already did
+    await unlink(draft).catch(() => {}); // garbage collection removes it later, or a cancellation already did
   }
 
   return {
@@ -43,7 +43,7 @@ export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtif
         await rename(draft, path);
         return { bytes, sha256 };
       } catch (thrown) {
-        await unlink(draft).catch(() => {}); // garbage collection removes it
+        await unlink(draft).catch(() => {}); // garbage collection removes it later
         throw thrown;
       } finally {
         await handle.close();
@@ -53,7 +53,7 @@ export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtif
   };
 }
 
-/** Starts a write whose failure is reported to its caller. */
+/** Starts a write; its failure is reported to the code that awaits it. */
 function startWrite(write: () => Promise<void>): Promise<void> {
   const flushing = (async () => write())();
   flushing.catch(() => {});

@@ -12,10 +12,10 @@ export interface FileDigest {
 }
 
 const CHUNK_BYTES = 1 << 20;
-/** Size above which files are hashed in chunks; results are smaller, files of data stores need not be. */
+/** Size above which files are hashed in chunks, such as files of data stores; results are smaller. */
 const WHOLE_BYTES_MAX = 64 << 20;
 
-/** Returns size and hash of a file. @cost one read of it */
+/** Returns the size and hash of a file. @cost one read of the file */
 export async function digestFile(path: string): Promise<FileDigest> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -26,9 +26,7 @@ export async function digestFile(path: string): Promise<FileDigest> {
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/**
- * Returns the SHA-256 of a file, hex; a file of a result's size is hashed outside the event loop. @cost one read of it
- */
+/** Returns the SHA-256 of a file, hex; a small file is hashed outside the event loop. @cost one read of the file */
 export async function sha256OfFile(path: string): Promise<string> {
   const { size } = await stat(path);
   if (size > WHOLE_BYTES_MAX) return (await digestFile(path)).sha256;
@@ -36,10 +34,10 @@ export async function sha256OfFile(path: string): Promise<string> {
 }
 
 /**
- * Copies a file to a new one, on disk when it resolves.
+ * Copies a file to a new file, which is on disk when the copy resolves.
  * @returns size and hash of the copied bytes
- * @param call wraps each call to the new file
- * @cost one read and one write of it
+ * @param call makes each call to the new file
+ * @cost one read and one write of the file
  */
 export async function copyFlushed(from: string, to: string, call = callDirectly): Promise<FileDigest> {
   const hash = createHash('sha256');

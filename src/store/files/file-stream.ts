@@ -8,13 +8,16 @@ import type { PassingHash } from './passing-hash.js';
 
 const readFile = promisify(readCallback);
 
-/** Bytes per read of a stream: a 20 MB run takes 80 reads, and 1,000 slow readers fit in memory. */
+/**
+ * Number of bytes per read of a stream: a 20 MB run takes 80 reads, and the buffers of 1,000 slow readers fit in
+ * memory.
+ */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Maximum bytes per call: a large result takes many calls, each with a time limit. */
+/** Maximum number of bytes per call: a large result takes several calls, each with a time limit. */
 const PIECE_BYTES = 16 << 20;
 
-/** Buffer of one verification: a thousand readers may start at once. */
+/** Size of the buffer of one verification; small, because a thousand readers may start at once. */
 const VERIFIED_BYTES = 256 * 1024;
 
 export type Range = { readonly start: number; readonly end: number };
@@ -22,13 +25,13 @@ export type Range = { readonly start: number; readonly end: number };
 /** Bytes `start` to `end` (exclusive) of an open file. */
 export interface FileRange extends Range {
   readonly file: number;
-  /** CRC-32 of the bytes of its artifact that were read. */
+  /** CRC-32 of the bytes of the artifact read so far. */
   readonly passed?: { crc32: number };
-  /** Artifact that ends with this range, and its CRC-32 at the verification. */
+  /** Artifact that ends with this range, and its CRC-32 from the verification. */
   readonly ends?: { readonly ref: ArtifactRef; readonly crc32: number };
 }
 
-/** Streams the bytes of some ranges. Reads into a buffer of the caller (`byob`) allocate no chunks. */
+/** Streams the bytes of consecutive ranges. Reads into a buffer of the caller (`byob`) allocate no chunks. */
 export function streamFrom(ranges: readonly FileRange[], call: FolderCall): ReadableStream<Uint8Array> {
   const files = new Set(ranges.map(({ file }) => file));
   const left = ranges.filter(({ start, end, ends }) => end > start || ends);
@@ -37,11 +40,14 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
   let isReading = false;
   const closeFiles = (): void => files.forEach((file) => closeSync(file));
   const close = (): void => {
-    if (isOpen && !isReading) closeFiles(); // The system may reuse the descriptors as soon as they are closed.
+    if (isOpen && !isReading) closeFiles(); // the system may reuse the descriptors as soon as they are closed
     isOpen = false;
   };
 
-  /** Reads a part of a range. The last part is checked, because a file may have changed since its verification. */
+  /**
+   * Reads a part of a range. After the last part, the CRC-32 is checked, because the file may have changed since its
+   * verification.
+   */
   async function take({ file, end, passed, ends }: FileRange, part: Uint8Array): Promise<void> {
     await fill(file, part, at, call);
     if (passed) passed.crc32 = crc32(part, passed.crc32);
@@ -52,7 +58,7 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
     type: 'bytes',
     autoAllocateChunkSize: CHUNK_BYTES,
     async pull(controller) {
-      const request = controller.byobRequest!; // autoAllocateChunkSize allocates it
+      const request = controller.byobRequest!; // always present because of autoAllocateChunkSize
       const { buffer, byteOffset, byteLength } = request.view!;
       let length = 0;
       try {
@@ -112,7 +118,7 @@ interface Verification {
  * Verifies an open file against its hash.
  * @returns its CRC-32, which checks a second read at a third of the cost
  * @throws Refusal DOCUMENT_UNREADABLE
- * @cost one read of it; at most 256 KiB of memory
+ * @cost one read of the file; at most 256 KiB of memory
  */
 export async function verifyFile({ file, ref, hash }: Verification, call: FolderCall): Promise<number> {
   let crc = 0;
@@ -121,7 +127,7 @@ export async function verifyFile({ file, ref, hash }: Verification, call: Folder
     const part = room.subarray(0, ref.bytes - at);
     await fill(file, part, at, call);
     const hashed = hash.add(part);
-    crc = crc32(part, crc); // while another thread hashes them
+    crc = crc32(part, crc); // while another thread hashes the part
     await hashed;
   }
   if ((await hash.hex()) !== ref.sha256) throw refuseDamagedArtifact(ref.name);

@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { callDirectly, WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 
-/** Flushes the names in a folder: a new file survives a power failure only once its folder is flushed too. */
+/** Flushes the directory entries of a folder: a new file survives a power failure only if its folder is flushed too. */
 export async function flushFolder(folder: string, call = callDirectly): Promise<void> {
   const handle = await openBy(call, folder, 'r');
   try {
@@ -11,7 +11,7 @@ export async function flushFolder(folder: string, call = callDirectly): Promise<
   }
 }
 
-/** Writes a new file, on disk when it resolves. */
+/** Writes a new file, which is on disk when the promise resolves. */
 export async function writeFlushed(file: string, bytes: Uint8Array, call = callDirectly): Promise<void> {
   const handle = await openBy(call, file, 'wx');
   try {
@@ -23,11 +23,11 @@ export async function writeFlushed(file: string, bytes: Uint8Array, call = callD
   }
 }
 
-/** Bytes per write. */
+/** Number of bytes per write. */
 export const PART_BYTES = 1 << 20;
 
 /**
- * Writes a part completely, because a call may write only some of its bytes. @param to offset in the file. Default:
+ * Writes all bytes of a part, because one call may write only some of them. @param to offset in the file. Default:
  * after the last write
  */
 export async function writePart(call: FolderCall, handle: FileHandle, part: Uint8Array, to?: number): Promise<void> {
@@ -37,7 +37,7 @@ export async function writePart(call: FolderCall, handle: FileHandle, part: Uint
   }
 }
 
-/** Opens a file with private permissions; a file that opens too late is closed again. */
+/** Opens a file with private permissions. A file that opens after the time limit is closed again. */
 export const openBy = (call: FolderCall, path: string, flags: string | number): Promise<FileHandle> =>
   call(
     () => open(path, flags, 0o600),
@@ -45,7 +45,7 @@ export const openBy = (call: FolderCall, path: string, flags: string | number): 
     (late) => void late.close().catch(() => {}),
   );
 
-/** Closes a file; if its folder does not answer, once it does. */
+/** Closes a file; if its folder does not answer, as soon as it does. */
 export async function closeBy(call: FolderCall, handle: FileHandle): Promise<void> {
   let isBegun = false;
   try {

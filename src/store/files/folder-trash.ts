@@ -6,12 +6,12 @@ import { ignoreAbsentFile } from '../access/place-fault.js';
 import { TRASH } from './artifact-owners.js';
 import { removeFiles, removeDraftSuffix } from './folder-writer.js';
 
-/** Orphaned results until their deletion. */
+/** Trash that keeps orphaned results until their deletion. */
 export interface FolderTrash {
   take(names: readonly string[]): Promise<void>;
-  /** @returns names that are neither in the folder nor in its trash */
+  /** Moves files back to the folder. @returns names that are neither in the folder nor in its trash */
   restore(names: readonly string[]): Promise<readonly string[]>;
-  /** Deletes files that have been in the trash for this time. */
+  /** Deletes files that have been in the trash for at least this time. */
   empty(olderThanMs: number): Promise<void>;
 }
 
@@ -21,12 +21,12 @@ interface TrashOptions {
   readonly remove: (names: readonly string[]) => Promise<void>;
 }
 
-/** Opens the trash of a shared folder, a subfolder. */
+/** Opens the trash of a shared folder, which is a subfolder. */
 export function folderTrash(folder: string, { call, remove }: TrashOptions): FolderTrash {
   const trash = join(folder, TRASH);
 
   async function takeOne(name: string): Promise<void> {
-    // A draft has no value and is deleted. The file without the suffix may be complete, and in use.
+    // A draft is deleted instead. The file without the draft suffix may be complete and in use.
     if (removeDraftSuffix(name) !== name) return remove([name]);
     await call(() => rename(join(folder, name), join(trash, name)), WRITE_MS).catch(ignoreAbsentFile);
   }
@@ -62,7 +62,7 @@ export function folderTrash(folder: string, { call, remove }: TrashOptions): Fol
   };
 }
 
-/** Deletes at once in a local folder, whose backups keep deleted files. */
+/** Creates a trash that deletes files at once, for a local folder, whose backups contain deleted files. */
 export function createNoTrash(folder: string, remove: TrashOptions['remove']): FolderTrash {
   return {
     take: remove,
@@ -77,8 +77,8 @@ export function createNoTrash(folder: string, remove: TrashOptions['remove']): F
 }
 
 /**
- * Lists names in a folder.
- * @param olderThanMs by the change time of the directory entry: a new hard link to an old file counts as new, and so
+ * Lists the artifact files in a folder.
+ * @param olderThanMs minimum age by the change time of the inode: a new hard link to an old file counts as new, and so
  * does a moved file
  */
 export async function namesIn(
@@ -91,7 +91,7 @@ export async function namesIn(
   const until = Date.now() - olderThanMs;
   const old: string[] = [];
   for (const name of names) {
-    const result = await call(() => stat(join(folder, name))).catch(() => undefined); // another process may just have removed it
+    const result = await call(() => stat(join(folder, name))).catch(() => undefined); // another process may have removed the file in the meantime
     if (result !== undefined && result.ctimeMs < until) old.push(name);
   }
   return old;

@@ -14,13 +14,13 @@ import { writeLarge } from './write-large.js';
 /** Suffix of an incomplete file. */
 const DRAFT = '.new';
 
-/** Returns the path of an incomplete file; a start removes it as orphaned. */
+/** Returns the path of a file while it is incomplete; a start removes it as orphaned. */
 export const draftOf = (path: string): string => `${path}${DRAFT}`;
 
 /** Returns the final path of a file or of a draft. */
 export const removeDraftSuffix = (path: string): string => (path.endsWith(DRAFT) ? path.slice(0, -DRAFT.length) : path);
 
-/** Writes artifacts as files of a folder. A file appears under its name only when it is complete on disk. */
+/** Creates a writer of artifacts to a folder. A file gets its final name only when it is complete on disk. */
 export function createFolderWriter(
   folder: string,
   freeSpace: FreeSpace,
@@ -39,7 +39,7 @@ export function createFolderWriter(
       if (failure !== undefined) throw failure.reason;
       if (!isSettledLater) await flushFolder(folder, guard.call);
     } catch (thrown) {
-      await removeFiles(folder, namesOf(contents), guard.call).catch(() => {}); // garbage collection removes them
+      await removeFiles(folder, namesOf(contents), guard.call).catch(() => {}); // garbage collection removes the files later
       throw thrown;
     }
     return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -85,7 +85,7 @@ async function writeFile(
     else
       for (const part of bytes instanceof Uint8Array ? partsOf(bytes) : bytes.parts()) {
         const writing = writePart(call, handle, part);
-        hash.update(part); // while another thread writes it
+        hash.update(part); // while another thread writes the part
         await writing;
         await written(part.length);
       }
@@ -106,7 +106,7 @@ function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {
 /** Number of bytes after which a file is flushed while more of it is written. */
 const FLUSHED_BYTES = 64 * 2 ** 20;
 
-/** Flushes a file while it is written, one flush at a time. Each flush throws the error of the bytes before it. */
+/** Flushes a file while it is written, one flush at a time. Each flush reports an error of the previous one. */
 function flushBehind(flush: () => Promise<void>) {
   let flushing = Promise.resolve();
   let unflushed = 0;
@@ -114,7 +114,7 @@ function flushBehind(flush: () => Promise<void>) {
     await flushing;
     unflushed = 0;
     flushing = flush();
-    flushing.catch(() => {}); // the caller that waits for it gets the error
+    flushing.catch(() => {}); // the caller that awaits the flush receives the error
   }
   return {
     written: async (bytes: number): Promise<void> => {
@@ -128,7 +128,7 @@ function flushBehind(flush: () => Promise<void>) {
   };
 }
 
-/** Removes complete or incomplete files of a folder; ignores absent ones. */
+/** Removes complete or incomplete files of a folder; ignores absent files. */
 export async function removeFiles(folder: string, names: readonly string[], call = callDirectly): Promise<void> {
   await Promise.all(
     names.map(async (name) => {
@@ -138,7 +138,7 @@ export async function removeFiles(folder: string, names: readonly string[], call
   );
 }
 
-/** @returns true if it existed */
+/** Deletes a file. @returns true if the file existed */
 async function unlinkIfPresent(path: string): Promise<boolean> {
   try {
     await unlink(path);

@@ -12,10 +12,10 @@ export interface FreeSpace {
   /** Configured mark, for other processes that watch the same volume. */
   readonly mark: LowWaterMark;
   /**
-   * Admits a write of about `bytes`, or refuses it.
+   * Admits a write of about `bytes`.
    * @param reserve true if the write may use the reserve, the upper three quarters of the mark
    * @param ahead admitted bytes that are not on disk yet, so that no reading includes them
-   * @throws Refusal STORAGE_FULL
+   * @throws Refusal STORAGE_FULL if there is not enough free space
    */
   admit(bytes: number, options?: { readonly reserve?: boolean; readonly ahead?: number }): Promise<void>;
   /** Returns the last reading, for health checks and metrics. */
@@ -24,11 +24,11 @@ export interface FreeSpace {
 
 const MARK_BYTES = 256 * 2 ** 20;
 const MARK_FRACTION = 0.05;
-/** Validity of a reading: a maximum age, and a maximum share of the space above the mark that was written since. */
+/** Validity of a reading: a maximum age, and a maximum written share of the space above the mark. */
 const READING_AGE_MAX_MS = 250;
 const READING_SHARE_MAX = 0.1;
 
-/** Reads the volume and the clock; tests replace it. */
+/** Source of the volume data and the clock; tests replace it. */
 export interface VolumeGauge {
   read(folder: string): Promise<VolumeSpace>;
   monotonicMs(): number;
@@ -36,7 +36,7 @@ export interface VolumeGauge {
 
 const systemGauge: VolumeGauge = { read: readVolume, monotonicMs: () => performance.now() };
 
-/** Reads the volume of a folder that may not answer. */
+/** Returns a gauge for a folder that may not answer. */
 export const gaugeBy = (call: FolderCall): VolumeGauge => ({
   ...systemGauge,
   read: (folder) => call(() => readVolume(folder)),

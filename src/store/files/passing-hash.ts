@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto';
 
 /** Incremental SHA-256. */
 export interface PassingHash {
-  /** Adds bytes, which must not change until it resolves; one call at a time. */
+  /** Adds bytes, which must not change until the promise resolves; one call at a time. */
   add(bytes: Uint8Array): Promise<void> | void;
   /** Returns the hash of all bytes, hex. Called once. */
   hex(): Promise<string> | string;
 }
 
-/** Hashes about this many bytes on another thread; undefined if this thread must hash them. */
+/**
+ * Function that returns a hash on another thread for about this many bytes; undefined if this thread must hash them.
+ */
 export type HashApart = (bytes: number) => PassingHash | undefined;
 
 /** Creates a hash on this thread. */

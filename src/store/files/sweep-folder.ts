@@ -12,7 +12,7 @@ interface SweptFolder {
   readonly trash: FolderTrash;
 }
 
-/** Discards files without an owner, page by page, then empties the trash. @returns the number of discarded files */
+/** Discards orphaned files, page by page, then empties the trash. @returns the number of discarded files */
 export async function sweepFolder(
   { folder, call, trash }: SweptFolder,
   referenced: Parameters<ArtifactStore['sweep']>[0],

@@ -6,10 +6,10 @@ import { isPageMemory, pageMemory } from '#base/memory/page-memory.js';
 import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 import { closeBy, openBy, writePart } from './flush-folder.js';
 
-/** Bytes copied and hashed at a time, which fit into the second-level cache. */
+/** Number of bytes copied and hashed at a time, which fit into the second-level cache. */
 const HASHED_BYTES = 1 << 17;
 
-/** Bytes written at a time, while the next are copied and hashed. */
+/** Number of bytes written at a time, while the next block is copied and hashed. */
 const BLOCK_BYTES = 2 * 2 ** 20;
 
 /** Alignment of direct writes: a multiple of the sector size. */
@@ -18,7 +18,7 @@ const SECTOR_BYTES = 4096;
 /** Two blocks of aligned memory. */
 type BlockPair = readonly [Uint8Array, Uint8Array];
 
-/** Maximum number of buffers that a thread keeps: two files are written concurrently. */
+/** Maximum number of cached block pairs per thread: two files are written concurrently. */
 const ROOMS_KEPT_MAX = 2;
 const blockPairs: BlockPair[] = [];
 
@@ -32,14 +32,14 @@ interface LargeFile {
   /** Handle of the empty file. */
   readonly handle: FileHandle;
   readonly bytes: Uint8Array | MadeBytes;
-  /** Called after each block. */
+  /** Called after each block with its number of bytes. */
   readonly written: (bytes: number) => Promise<void>;
 }
 
 /**
- * Writes and hashes a large file, writing one block while the next is hashed. Direct writes bypass the page cache of
- * the system, which is expensive: a copy, and on a guest system up to thirty times that for pages that it has not used
- * recently.
+ * Writes and hashes a large file; one block is written while the next is hashed. Direct writes bypass the page cache of
+ * the operating system, which costs a copy, and on a virtual machine up to thirty times that for pages that it has not
+ * used recently.
  * @cost one pass of SHA-256; a copy of unaligned bytes at about 10 GB/s
  */
 export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile): Promise<void> {
@@ -53,17 +53,20 @@ export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile):
     for (const block of blocks) {
       await writing;
       writing = disk.write(block);
-      writing.catch(() => {}); // the caller that waits for it gets the error
+      writing.catch(() => {}); // the caller that awaits the write receives the error
       await written(block.length);
     }
     await writing;
-    if (room && blockPairs.length < ROOMS_KEPT_MAX) blockPairs.push(room); // after a failure a late call may still read it
+    if (room && blockPairs.length < ROOMS_KEPT_MAX) blockPairs.push(room); // after a failure, a late call may still read this memory
   } finally {
     await disk.close();
   }
 }
 
-/** Copies and hashes blocks through a buffer: each is written before the one after the next is requested. */
+/**
+ * Copies and hashes blocks through two buffers: each block must be written before the block after the next is
+ * requested.
+ */
 function* copyBlocks(bytes: Uint8Array | MadeBytes, hash: Hash, room: BlockPair): Generator<Uint8Array> {
   let block = 0;
   let filled = 0;
@@ -96,14 +99,14 @@ function* placeBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
   }
 }
 
-/** Doubles per cache line. */
+/** Number of doubles per cache line. */
 const LINE_DOUBLES = 8;
 /** Receives the sum, so that the compiler does not remove the loop. */
 const sums = new Float64Array(1);
 
 /**
- * Reads one number of each cache line, which loads them into the second-level cache, where SHA-256 takes two thirds of
- * the time. The hash itself reads so little at a time that the processor hardly prefetches.
+ * Reads one number per cache line, which loads the lines into the second-level cache, where SHA-256 takes two thirds of
+ * the time. SHA-256 reads so slowly that the processor hardly prefetches.
  */
 function fetchLines({ buffer, byteOffset, byteLength }: Uint8Array): void {
   const values = new Float64Array(buffer, byteOffset, byteLength >> 3);
@@ -112,7 +115,7 @@ function fetchLines({ buffer, byteOffset, byteLength }: Uint8Array): void {
   sums[0] = sum;
 }
 
-/** A file written in blocks; each block but the last consists of whole sectors. */
+/** File written in blocks; each block but the last consists of whole sectors. */
 interface Disk {
   write(block: Uint8Array): Promise<void>;
   close(): Promise<void>;
@@ -128,7 +131,7 @@ async function openDisk(call: FolderCall, path: string, handle: FileHandle): Pro
     if (closing !== null) await closeBy(call, closing);
   }
 
-  /** @returns number of bytes written directly: 0 if the file system refused */
+  /** Writes whole sectors directly. @returns number of bytes written directly: 0 if the file system refused */
   async function writeSectors(sectors: Uint8Array): Promise<number> {
     if (direct === null || sectors.length === 0) return 0;
     const file = direct;
@@ -151,9 +154,9 @@ async function openDisk(call: FolderCall, path: string, handle: FileHandle): Pro
   };
 }
 
-/** @returns null if the system or the file system has no direct writes */
+/** Opens a file for direct writes. @returns null if the operating system or the file system does not support them */
 async function openDirect(call: FolderCall, path: string): Promise<FileHandle | null> {
-  const { O_DIRECT, O_WRONLY } = constants as Partial<typeof constants>; // not defined on every system
+  const { O_DIRECT, O_WRONLY } = constants as Partial<typeof constants>; // not defined on every operating system
   if (O_DIRECT === undefined) return null;
   try {
     return await openBy(call, path, O_WRONLY! | O_DIRECT);

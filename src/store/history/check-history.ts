@@ -4,18 +4,18 @@ import { HistoryDocument, VERSIONED_KINDS, type VersionedKind } from '#domain/do
 import { numberOf, ownerOf } from '../document-id.js';
 import { etagOfContent, readVersion, type StoredVersion } from './history.js';
 
-/** A document as read from disk; its body is undefined if it is unreadable. */
+/** Document as read from disk; its body is undefined if it is unreadable. */
 interface Entry {
   readonly kind: string | undefined;
   readonly id: string;
   readonly body: unknown;
 }
 
-/** Checks all documents of a snapshot for missing or inconsistent versions. */
+/** Check of all documents of a snapshot for missing or inconsistent versions. */
 export interface HistoryCheck {
-  /** Returns the fault of one document; undefined if it is valid. */
+  /** Returns the error in one document; undefined if it is valid. */
   look(entry: Entry): string | undefined;
-  /** Returns the histories with missing records, by id, after all documents were read. */
+  /** Returns the incomplete histories by id, after all documents were read. */
   gaps(): readonly Gap[];
 }
 
@@ -26,7 +26,7 @@ interface Gap {
 
 /** Check of one kind of history. */
 type Part = Pick<HistoryCheck, 'gaps'> & {
-  /** @returns the fault of the document; undefined for other kinds */
+  /** @returns the error in the document; undefined for other kinds */
   look(entry: Entry): string | undefined;
 };
 
@@ -46,14 +46,14 @@ export function createHistoryCheck(): HistoryCheck {
 
 /** State of the history of a document. */
 interface Found {
-  /** Record of the history: its latest number, and the last purged one. */
+  /** Record of the history: its latest version number, and the last purged number. */
   record?: { readonly latest: number; readonly purged: number };
   count: number;
-  /** Last existing version with its ETag: null after a deletion, undefined if it is damaged. */
+  /** Last existing version with its ETag; the ETag is null for a deletion, undefined for a damaged version. */
   last: { readonly number: number; readonly etag: string | null | undefined };
-  /** ETag of the document itself; undefined if it is damaged, null if it is absent. */
+  /** ETag of the document; undefined if it is damaged, null if it is absent. */
   etag: string | null | undefined;
-  /** Highest number in the audit log. */
+  /** Highest version number in the audit log. */
   named: number;
 }
 
@@ -98,19 +98,23 @@ function documentHistories(): Part {
   };
 }
 
-/** Returns the gap in the history of a document; none for a document from before versions existed. */
+/**
+ * Returns the error in the history of a document; undefined for a document without versions, from an earlier release.
+ */
 function gapOf({ record, count, last, etag, named }: Found): string | undefined {
   if (record === undefined)
     return count > 0 || named > 0 ? 'it has versions, but the record of its history is missing' : undefined;
   const latest = Math.max(record.latest, last.number, named);
   const written = latest - record.purged;
   if (count !== written) return `it has ${count} versions; ${written} were written`;
-  if (etag === undefined || last.etag === undefined || etag === last.etag) return undefined; // other checks report damage
+  if (etag === undefined || last.etag === undefined || etag === last.etag) return undefined; // damage is reported by other checks
   if (etag === null) return `the document is missing, but version ${last.number} is not its deletion`;
   return `the document differs from its version ${last.number}`;
 }
 
-/** Returns the ETag of the content of a version in today's form, because declarations of stores have gained members. */
+/**
+ * Returns the ETag of the content of a version in its current form, because declarations of stores have gained members.
+ */
 function etagLeft(id: string, { content, etag }: StoredVersion): string | null {
   if (content === null) return null;
   return id.startsWith('store/') ? etagOfContent('store', JSON.parse(content)) : etag;
@@ -121,7 +125,7 @@ const isVersioned = (kind: string | undefined): kind is VersionedKind =>
 
 function dataHistories(): Part {
   const heads = new Map<string, DataHistoryDocument>();
-  /** Last version of a deleted store, by store: the next start removes these versions. */
+  /** Last version number by deleted store; the next start removes these versions. */
   const forgotten = new Map<string, number>();
   const numbers = new Map<string, number[]>();
   const stores = new Set<string>();

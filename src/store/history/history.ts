@@ -15,7 +15,7 @@ import type { DocumentReader, DocumentTransaction, FoundDocument, UnreadableCaus
 import { unpackContent, packContent } from './version-content.js';
 import { parseStored } from '../read-stored.js';
 
-/** A version with its content as text; null for a deletion. */
+/** Version with its content as text; null for a deletion. */
 export interface StoredVersion extends Omit<VersionDocument, 'content'> {
   readonly content: string | null;
 }
@@ -27,7 +27,7 @@ interface Change extends Omit<Authorship, 'restores' | 'purges'> {
   /** Time of the write, ISO-8601 UTC. */
   readonly at: string;
   readonly etag: string;
-  /** Null for a deletion. */
+  /** Content as text; null for a deletion. */
   readonly content: string | null;
 }
 
@@ -36,15 +36,15 @@ type Reader = Pick<DocumentReader, 'get' | 'ids' | 'lastNumber'>;
 const historyId = ({ kind, id }: Subject): string => `${kind}/${id}`;
 export const versionId = (subject: Subject, version: number): string => formatNumberedId(historyId(subject), version);
 
-/** Range of a document's versions: those after `purged`, up to `latest`. */
+/** Range of a document's versions: after `purged`, up to `latest`. */
 export interface HistoryHead {
   readonly latest: number;
   readonly purged: number;
 }
 
 /**
- * Returns the version range of a document, undefined if it never had one. If the record of its history is damaged,
- * derives the range from the keys of the versions.
+ * Returns the version range of a document; undefined if it never had versions. If the record of its history is damaged,
+ * the range is derived from the keys of the versions.
  */
 export async function headOf(reader: Reader, subject: Subject): Promise<HistoryHead | undefined> {
   const [last, record] = await Promise.all([readLastVersion(reader, subject), recordOf(reader, subject)]);
@@ -60,7 +60,7 @@ export function readLastVersion(reader: Pick<DocumentReader, 'lastNumber'>, subj
   return reader.lastNumber('version', historyId(subject));
 }
 
-/** @returns undefined if no version has the number; the cause if it is unreadable */
+/** Reads a version of a document. @returns undefined if no version has the number; the cause if it is unreadable */
 export async function versionOf(
   reader: Pick<DocumentReader, 'get'>,
   subject: Subject,
@@ -82,7 +82,7 @@ export async function versionWith(
   return parseStored(stored, VersionDocument)?.etag === etag ? last : null;
 }
 
-/** Parses a version with its content, undefined if the content does not match its ETag. */
+/** Parses a version with its content; undefined if the content does not match its ETag. */
 export function readVersion(body: unknown): StoredVersion | undefined {
   const document = VersionDocument.safeParse(body).data;
   if (document === undefined) return undefined;
@@ -94,9 +94,9 @@ export function readVersion(body: unknown): StoredVersion | undefined {
 /** State of a document before a write. */
 export interface Standing {
   readonly document: FoundDocument;
-  /** Number of its last version; 0 without versions. */
+  /** Number of the last version; 0 without versions. */
   readonly latest: number;
-  /** ETag of its current content; null if there is none. */
+  /** ETag of the current content; null without content. */
   readonly etag: string | null;
 }
 
@@ -107,10 +107,7 @@ export interface PendingReads {
   readonly last: Promise<number> | undefined;
 }
 
-/**
- * Returns the current state of a document before a write. Starts the history of a document from before versions
- * existed.
- */
+/** Returns the state of a document before a write. Starts the history of a document from a release without versions. */
 export async function standingOf(tx: DocumentTransaction, subject: Subject, reading: PendingReads): Promise<Standing> {
   const { kind } = subject;
   const [document, stored] = await Promise.all([reading.document, reading.last ?? readLastVersion(tx, subject)]);
@@ -123,7 +120,7 @@ export async function standingOf(tx: DocumentTransaction, subject: Subject, read
   return { document, latest: await append(tx, subject, 0, { ...first, etag, content: content() }), etag };
 }
 
-/** Returns the ETag of the last version, for a document that is no longer readable. */
+/** Returns the ETag of the last version, for a document that is unreadable. */
 async function findLastEtag(
   tx: DocumentTransaction,
   subject: Subject,
@@ -136,7 +133,7 @@ async function findLastEtag(
 /**
  * Writes a document and appends the version; writes nothing if the content is unchanged.
  * @returns ETag of the body, and the new version
- * @cost a second write of the document; a deflation of a long one
+ * @cost a second write of the document; for a long document, its compression
  */
 export async function putVersioned(
   tx: DocumentTransaction,
@@ -170,17 +167,20 @@ export interface PutRecord {
   readonly at: string;
 }
 
-/** Appends the deletion of a document to its history. @returns its version */
+/**
+ * Appends the deletion of a document to its history. @returns number of the version; null if there was no readable
+ * content
+ */
 export async function recordDeletion(
   tx: DocumentTransaction,
   subject: Subject,
   { by: { author, keyId = null, note, requestId }, at, standing: { etag, latest } }: Omit<VersionedPut, 'body'>,
 ): Promise<number | null> {
-  if (etag === null) return null; // there was no readable content
+  if (etag === null) return null; // without readable content, there is nothing to record
   return append(tx, subject, latest, { author, keyId, note, requestId, action: 'deleted', at, etag, content: null });
 }
 
-/** Removes every version; their numbers are not reused. @returns true if there were any */
+/** Removes every version of a document; version numbers are not reused. @returns true if there were any versions */
 export async function purgeHistory(tx: DocumentTransaction, subject: Subject): Promise<boolean> {
   const head = await headOf(tx, subject);
   if (!hasVersions(head)) return false;
@@ -190,13 +190,14 @@ export async function purgeHistory(tx: DocumentTransaction, subject: Subject): P
   return true;
 }
 
-/** Maximum number of versions that one write removes: after a lower limit, later writes remove the rest. */
+/** Maximum number of versions that one write removes; if the limit was lowered, later writes remove the rest. */
 const TRIMMED_AT_ONCE = 100;
 
 /**
- * Removes the oldest versions beyond the limit. Their numbers are not reused, and the author of the first one stays
- * recorded.
- * @param latest number of the last version @param kept at least 1
+ * Removes the oldest versions beyond the limit. Version numbers are not reused, and the author of the first version
+ * remains recorded.
+ * @param latest number of the last version
+ * @param kept number of versions to keep, at least 1
  */
 export async function trimHistory(
   tx: DocumentTransaction,
@@ -244,7 +245,11 @@ export function hasVersions(head: HistoryHead | undefined): head is HistoryHead 
   return head !== undefined && head.latest > head.purged;
 }
 
-/** @param latest number of the last version @returns number of the new one */
+/**
+ * Appends a version.
+ * @param latest number of the last version
+ * @returns number of the new version
+ */
 async function append(
   tx: DocumentTransaction,
   subject: Subject,
@@ -253,7 +258,7 @@ async function append(
 ): Promise<number> {
   const version = latest + 1;
   await tx.put('version', versionId(subject, version), {
-    // Members in stored order.
+    // members in stored order
     action,
     at,
     author,
@@ -269,7 +274,7 @@ async function append(
   return version;
 }
 
-/** Returns the versioned part of a body: the declaration of a data store, the whole body of all others. */
+/** Returns the versioned part of a body: the declaration of a data store; for any other kind, the whole body. */
 function contentOf(kind: VersionedKind, body: unknown, bodyEtag: string): { readonly etag: string; content(): string } {
   if (kind !== 'store') return { etag: bodyEtag, content: () => JSON.stringify(body) };
   const text = toCanonicalJson(readDeclaration(body));
@@ -286,7 +291,7 @@ function etagOf(text: string): string | undefined {
   try {
     return etagOfCanonical(toCanonicalJson(JSON.parse(text)));
   } catch {
-    return undefined; // damaged: JSON was written
+    return undefined; // not JSON, so the text is damaged
   }
 }
 

@@ -2,14 +2,14 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '../port.js';
 import { readStored } from '../read-stored.js';
 
-/** Bytes of the versions of each key, and their limit. */
+/** Quota of each key on the bytes of its versions. */
 export interface KeyQuota {
-  /** Reads the stored versions, once. */
+  /** Reads the stored versions at the first call. */
   ready(): Promise<void>;
-  /** Meters a transaction. @throws Refusal QUOTA_EXCEEDED from `put` */
+  /** Meters the writes of a transaction. @throws Refusal QUOTA_EXCEEDED from `put` */
   meter(tx: DocumentTransaction): {
     readonly tx: DocumentTransaction;
-    /** Adds the written bytes, once they are durable. */
+    /** Adds the written bytes; called when they are durable. */
     readonly commit: () => void;
   };
 }
@@ -19,7 +19,7 @@ interface Written {
   readonly bytes: number;
 }
 
-/** Returns the key and the size of a version; undefined if no key wrote it. */
+/** Returns the key and the size of a version; undefined if it was not written with a key. */
 function writtenBy(body: unknown): Written | undefined {
   const { key_id: keyId, content } = body as { readonly key_id?: unknown; readonly content?: unknown };
   if (typeof keyId !== 'string') return undefined;
@@ -27,8 +27,8 @@ function writtenBy(body: unknown): Written | undefined {
 }
 
 /**
- * Counts the versions of each key; they include the current documents. Each process counts separately and sees the
- * writes of others after its next start.
+ * Creates a quota that counts the bytes of the versions written with each key, which include the current documents.
+ * Each process counts separately, and includes the writes of other processes after its next start.
  */
 export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax: number): KeyQuota {
   const taken = new Map<string, number>();
@@ -43,7 +43,7 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
   return {
     ready() {
       reading ??= read();
-      reading.catch(() => (reading = undefined)); // the next write reads again
+      reading.catch(() => (reading = undefined)); // the next write retries the read
       return reading;
     },
     meter(tx) {

@@ -1,6 +1,7 @@
 /**
- * Common parts of stored documents with their defaults, the most frequent last, which is nearest to the text. Stored
- * versions depend on it, so it never changes: a different dictionary needs a different mark in `version-content.ts`.
+ * Common parts of stored documents with their default values; the most frequent parts come last, nearest to the text.
+ * Stored versions depend on the dictionary, so it must never change: a different dictionary needs a different mark in
+ * `version-content.ts`.
  */
 export const DICTIONARY = [
   '{"template_id":"","name":"","blocks":[{"kind":"header","title":null,"index_id":"","width":"full","subtitle":"",',

@@ -2,25 +2,28 @@ import { Buffer } from 'node:buffer';
 import { DICTIONARY } from './short-text-dictionary.js';
 
 /**
- * Compresses short texts against a dictionary: LZ77 in sequences like LZ4, each `token | literals | distance`. The
- * upper half of a token is the number of literal bytes, the lower half the length of the match less `MATCH_MIN`. A
- * half of 15 is followed by the rest as a variable-length number, the format of the distance too. The last sequence
- * has no match. Deflating a definition takes three to five times as long, nearly all of it for the setup of the
- * compressor.
+ * Compression of short texts with a dictionary: LZ77 in sequences like LZ4, each `token | literals | distance`. The
+ * upper half of a token is the number of literal bytes, the lower half the length of the match less `MATCH_MIN`. A half
+ * of 15 is followed by the remainder as a variable-length number, which is also the format of the distance. The last
+ * sequence has no match. Deflating a definition takes three to five times as long, nearly all of it for the setup of
+ * the compressor.
  */
 
-/** Maximum length of a text in bytes: twice the characters of a shortened text, and more than the dictionary. */
+/**
+ * Maximum length of a text in bytes: twice the maximum number of characters of a compressed text, and more than the
+ * dictionary.
+ */
 export const SHORT_BYTES_MAX = 8192;
 const MATCH_MIN = 4;
-/** Largest number in a half of a token. */
+/** Maximum number in a half of a token. */
 const HALF_MAX = 15;
 
 const dictionary = Buffer.from(DICTIONARY, 'latin1');
 const BEGIN = dictionary.length;
-/** Dictionary and text, so that a match may begin in one and end in the other. */
+/** Dictionary followed by the text, so that a match may begin in the dictionary and end in the text. */
 const window = Buffer.alloc(BEGIN + SHORT_BYTES_MAX);
 dictionary.copy(window);
-/** A compressed text grows by at most a token and a length per 15 literals. */
+/** Output buffer; compression adds at most a token and a length per 15 literals. */
 const output = Buffer.alloc(2 * SHORT_BYTES_MAX);
 
 const HASH_BITS = 11;
@@ -68,7 +71,7 @@ function matchLength(from: number, at: number, end: number): number {
 }
 
 interface Sequence {
-  /** Start of its literal bytes; they end at `at`. */
+  /** Start of the literal bytes, which end at `at`. */
   readonly literal: number;
   readonly at: number;
   /** Length of the match; 0 in the last sequence. */
@@ -88,7 +91,7 @@ function writeSequence(to: number, { literal, at, length, distance }: Sequence):
   return writeNumber(next, distance);
 }
 
-/** Writes seven bits per byte, the lowest first; all bytes but the last set the eighth. */
+/** Writes a number in seven bits per byte, the lowest bits first; every byte except the last has its eighth bit set. */
 function writeNumber(to: number, value: number): number {
   let [next, left] = [to, value];
   for (; left > 127; left >>>= 7) output[next++] = (left & 127) | 128;

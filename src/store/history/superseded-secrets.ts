@@ -7,12 +7,12 @@ import type { DocumentStore } from '../port.js';
 import { etagOfCanonical, headOf, versionId, versionOf } from './history.js';
 import { packContent } from './version-content.js';
 
-/** Removes the private half of a replaced signing key; the public half verifies its signatures. */
+/** Returns a replaced signing key without its private half; the public half still verifies its signatures. */
 export const removePrivateKey = (key: SigningKey): SigningKey => ({ ...key, private_key: '' });
 
 /**
  * Erases secrets that earlier releases left behind: passwords of sources in versions of data stores, and the private
- * halves of replaced signing keys. A full disk does not prevent the start: the next start erases them.
+ * halves of replaced signing keys. A full disk does not prevent the start; the next start erases them.
  * @cost one read of the versions of data stores, of which there are few
  */
 export async function eraseSupersededSecrets(documents: DocumentStore): Promise<void> {
@@ -37,7 +37,7 @@ async function erasePasswords(documents: DocumentStore): Promise<void> {
   for (const history of await documents.ids('history')) {
     if (!history.startsWith('store/')) continue;
     const subject: Subject = { kind: 'store', id: history.slice('store/'.length) };
-    const { latest, purged } = (await headOf(documents, subject))!; // it has a history
+    const { latest, purged } = (await headOf(documents, subject))!; // the document has a history
     for (let number = purged + 1; number <= latest; number++) await erasePassword(documents, subject, number);
   }
 }
@@ -45,8 +45,8 @@ async function erasePasswords(documents: DocumentStore): Promise<void> {
 /** Rewrites a version without the password; the audit log keeps the original ETag. */
 async function erasePassword(documents: DocumentStore, subject: Subject, number: number): Promise<void> {
   const version = await versionOf(documents, subject, number);
-  if (typeof version !== 'object' || version.content === null) return; // a deletion, or damaged
-  const declared = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // the stored declaration of a store
+  if (typeof version !== 'object' || version.content === null) return; // a deletion, or a damaged version
+  const declared = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // the content is the declaration of a store
   const { source } = declared;
   if (typeof source !== 'string' || removePassword(source) === source) return;
   const content = toCanonicalJson({ ...declared, source: removePassword(source) });

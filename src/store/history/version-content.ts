@@ -11,23 +11,27 @@ import { restoreText, SHORT_BYTES_MAX, shorten } from './short-text.js';
 
 const deflateRaw = promisify<InputType, ZlibOptions, Buffer>(deflateRawCallback);
 
-/** Maximum size of restored content: many times the longest document. */
+/** Maximum size of restored content in bytes: many times the longest document. */
 const CONTENT_BYTES_MAX = 256 << 20;
 
 /** Compression level: a fast one, because the second-fastest saves less than a tenth on definitions. */
 const LEVEL = 1;
-/** Memory of the compressor, 2^(n + 6) bytes: clearing more takes longer than deflating a definition. */
+/** Memory level of the compressor, 2^(n + 6) bytes: clearing more memory takes longer than deflating a definition. */
 const MEMORY_LEVEL = 5;
 
 /**
- * Maximum text that is deflated synchronously, in characters: half a millisecond. Another thread deflates longer ones.
+ * Maximum length of a text that is deflated synchronously, in characters: half a millisecond. Another thread deflates
+ * longer texts.
  */
 const AT_ONCE_MAX = 32 * 1024;
 
-/** Bytes of output allocated at a time: most versions are shorter, and larger allocations are half their cost. */
+/**
+ * Number of output bytes allocated at a time: most versions are shorter, and larger allocations account for half of
+ * their cost.
+ */
 const CHUNK_BYTES = 2048;
 
-/** Minimum and maximum window of the compressor, 2^n bytes. */
+/** Minimum and maximum window of the compressor, as a power of two in bytes. */
 const [WINDOW_BITS_MIN, WINDOW_BITS_MAX] = [10, 15];
 
 /**
@@ -41,22 +45,22 @@ function settingsFor(length: number): ZlibOptions {
 }
 
 /**
- * Maximum text that is shortened, in characters. Deflating a definition of 100 securities, 1.1 KB, takes longer than
- * the rest of its version: docs/decisions/versions.md.
+ * Maximum length of a text that is compressed with the dictionary, in characters. Deflating a definition of 100
+ * securities, 1.1 KB, takes longer than the rest of its version: docs/decisions/versions.md.
  */
 const SHORT_MAX = SHORT_BYTES_MAX / 4;
 
-/** Mark of text that was shortened with the dictionary of that module; no base64 begins with it. */
+/** Mark of a text compressed with the dictionary of `short-text.ts`; base64 never begins with it. */
 const SHORT_START = '~';
-/** Mark of uncompressed base64, in homes of earlier versions. */
+/** Mark of uncompressed base64, written by earlier releases. */
 const PLAIN_START = '=';
-/** First character of plain JSON, in homes of earlier versions. */
+/** First character of plain JSON, written by earlier releases. */
 const JSON_START = '{';
 
 /**
- * Packs the JSON of a document for a version, in base64, which needs no escapes in JSON and in a statement: a short
- * text shortened, a longer one deflated.
- * @cost about 10 us for a definition of 1 KB, 25 us for one of 4 KB; another thread packs a long one
+ * Encodes the JSON of a document for a version in base64, which needs no escapes in JSON and SQL: a short text is
+ * compressed with the dictionary, a longer one deflated.
+ * @cost about 10 us for a definition of 1 KB, 25 us for 4 KB; another thread encodes a long text
  */
 export async function packContent(text: string): Promise<string> {
   if (text.length <= SHORT_MAX) return SHORT_START + shorten(text).toString('base64');
@@ -65,7 +69,7 @@ export async function packContent(text: string): Promise<string> {
   return bytes.toString('base64');
 }
 
-/** Restores the text; undefined if it is damaged. */
+/** Restores the text of a version; undefined if it is damaged. */
 export function unpackContent(content: string): string | undefined {
   if (content.startsWith(SHORT_START)) return restoreText(Buffer.from(content.slice(1), 'base64'));
   if (content.startsWith(PLAIN_START)) return Buffer.from(content.slice(1), 'base64').toString('utf8');
@@ -73,6 +77,6 @@ export function unpackContent(content: string): string | undefined {
   try {
     return inflateRawSync(Buffer.from(content, 'base64'), { maxOutputLength: CONTENT_BYTES_MAX }).toString('utf8');
   } catch {
-    return undefined; // damaged, because deflation did not produce it
+    return undefined; // damaged, because it is not the output of deflation
   }
 }

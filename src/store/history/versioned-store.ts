@@ -28,15 +28,15 @@ import {
 
 /** Limits of the versions of documents. */
 export interface VersionLimits {
-  /** Maximum bytes of the versions of one key. Default: no limit. */
+  /** Maximum number of bytes in the versions of one key. Default: no limit. */
   readonly keyBytesMax?: number | undefined;
-  /** Maximum number of versions kept of a document. Default: no limit. */
+  /** Maximum number of versions per document. Default: no limit. */
   readonly versionsKept?: number | undefined;
 }
 
 /**
- * Wraps any engine in a document store that keeps every state of its versioned kinds and a log of all writes; the
- * transaction that writes a document writes both.
+ * Wraps an engine in a document store that keeps every state of its versioned kinds and a log of all writes. The
+ * transaction that writes a document also writes its version and log entry.
  * @param now wall clock, ms since 1970
  */
 export function createVersionedStore(
@@ -56,7 +56,7 @@ export function createVersionedStore(
       await quota.ready();
       let commit = (): void => {};
       const result = await documents.transaction((tx) => {
-        const metered = quota.meter(tx); // again if a conflict makes the engine run it again
+        const metered = quota.meter(tx); // a new meter for each run, because the engine repeats a transaction after a conflict
         ({ commit } = metered);
         return change(createVersionedTransaction(metered.tx, { now, options, versionsKept }));
       }, options);
@@ -90,7 +90,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     ahead.logEndsWith(await appendAudit(tx, statement, await ahead.logEnd()));
   }
 
-  /** @returns true if a document or its versions were deleted */
+  /** Deletes a versioned document. @returns true if the document or its versions existed */
   async function deleteVersioned(subject: Subject): Promise<boolean> {
     const { kind, id } = subject;
     const standing = await standingOf(tx, subject, ahead.take(subject));
@@ -108,7 +108,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     return true;
   }
 
-  /** Logs the deletion of a run that is no longer kept, even if it was the newest before. */
+  /** Deletes a kept run and logs the deletion, even if the run was the newest before. */
   async function deleteKept(id: string): Promise<boolean> {
     const subject = ownerOf(id);
     const existed = await tx.delete('kept-run', id);
@@ -154,13 +154,18 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   };
 }
 
-/** Reads of documents ahead of their writes. Each read of a database is a round trip, so all start at once. */
+/**
+ * Reads of documents in advance of their writes. Each read of a database is a round trip, so all of them start at once.
+ */
 interface ReadsAhead {
-  /** Reads a document; for a request, which usually writes it, also starts the reads for its version and the log. */
+  /**
+   * Reads a document; for a request, which usually writes the document, also starts the reads for its version and the
+   * log.
+   */
   document(subject: Subject): Promise<FoundDocument>;
-  /** Returns the earlier read of a document that is now written. */
+  /** Returns the pending reads of a document that is about to be written. */
   take(subject: Subject): PendingReads;
-  /** Returns the end of the log, with the entries of the transaction. */
+  /** Returns the head of the log, including the entries of the transaction. */
   logEnd(): Promise<StoredAuditHead>;
   logEndsWith(head: StoredAuditHead): void;
 }
@@ -176,7 +181,7 @@ function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhe
     const document = tx.get(subject.kind, subject.id);
     const last = isWritten && isDocumentId(subject.id) ? readLastVersion(tx, subject) : undefined;
     if (isWritten) end ??= auditHead(tx);
-    for (const each of [last, end]) each?.catch(() => {}); // the caller that takes it gets the error
+    for (const each of [last, end]) each?.catch(() => {}); // the caller that awaits the read receives the error
     const reading = { document, last };
     readings.set(keyOf(subject), reading);
     return reading;
@@ -202,7 +207,7 @@ type Written = Pick<AuditEntry, 'action' | 'version' | 'etag' | 'run_id'>;
 type Names = Pick<AuditEntry, 'version' | 'run_id'>;
 const NO_NAMES: Names = { version: null };
 
-/** Members that identify a written document in addition to its id. */
+/** Returns members that identify a written document in addition to its id. */
 function namesOf(kind: AuditedKind, body: unknown): Names {
   if (kind === 'data-version') return { version: (body as Pick<DataVersionDocument, 'version'>).version };
   if (kind !== 'run') return { version: null };
@@ -212,8 +217,8 @@ function namesOf(kind: AuditedKind, body: unknown): Names {
 }
 
 /**
- * Changes of a data store outside its versions: a new password of its source, which no version contains, and new
- * content. Its creation logs the first content.
+ * Returns the changes of a data store that are not versions: a new password of its source, which no version contains,
+ * and new content. The creation of a store also logs its first content.
  */
 function storeChanges(
   before: FoundDocument,
@@ -221,7 +226,7 @@ function storeChanges(
   { etag, isVersion }: { readonly etag: string; readonly isVersion: boolean },
 ): readonly Written[] {
   if (before !== undefined && 'unreadable' in before) return [];
-  const [was, is] = [before?.body, body] as readonly (Partial<DatasetDocument> | undefined)[]; // as they are written
+  const [was, is] = [before?.body, body] as readonly (Partial<DatasetDocument> | undefined)[]; // bodies of this kind are datasets
   const actions: Written['action'][] = [];
   if (!isVersion && was !== undefined && is!.source !== was.source) actions.push('updated');
   if (is!.active === true && was?.active !== true) actions.push('activated');
@@ -233,9 +238,9 @@ function storeChanges(
 const ADOPTED_AT_ONCE = 256;
 
 /**
- * Creates version 1 of every document from before versions existed.
+ * Creates version 1 of every document written by releases without versions.
  * @returns the number of such documents
- * @cost two listings of ids once all have versions
+ * @cost two listings of ids, if all documents have versions
  */
 export async function adoptDocuments(documents: DocumentStore): Promise<number> {
   const known = new Set(await documents.ids('history'));
@@ -251,7 +256,10 @@ export async function adoptDocuments(documents: DocumentStore): Promise<number> 
   return adopted;
 }
 
-/** Ignores a full disk, which must not prevent the start: the next write of a document adopts it. */
+/**
+ * Adopts documents. Returns false for a full disk, which must not prevent the start: the next write of a document
+ * adopts it.
+ */
 async function isWritten(documents: DocumentStore, kind: VersionedKind, ids: readonly string[]): Promise<boolean> {
   try {
     await documents.transaction(async (tx) => {

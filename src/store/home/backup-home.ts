@@ -13,7 +13,7 @@ import { formatTimestamp } from '../timestamp.js';
 
 export interface BackupOptions {
   readonly home: HomeFolders;
-  /** Target folder; absent or empty. It appears under this name only when it is complete. */
+  /** Target folder, which must be absent or empty. It gets this name only when the backup is complete. */
   readonly target: string;
   readonly engineVersion: string;
   /** Wall clock, ms since 1970. */
@@ -23,17 +23,21 @@ export interface BackupOptions {
 
 export interface Backup {
   readonly manifest: BackupManifest;
-  /** Missing or damaged files that documents name: the backup is as incomplete as the home. */
+  /** Missing or damaged files that documents refer to; the backup is then as incomplete as the home. */
   readonly damaged: readonly string[];
 }
 
-/** Maximum number of attempts if artifacts disappear during the copy; each begins with fresh documents. */
+/**
+ * Maximum number of attempts if artifacts disappear during the copy; each attempt begins with a new snapshot of the
+ * documents.
+ */
 const ROUNDS_MAX = 5;
 const PINS = '.backup-';
 
 /**
  * Copies a home, even while a service runs on it: a snapshot of the documents, and every artifact and managed store
- * that they name. Needs no lock: it only reads, and keeps the files to copy by hard links in the home.
+ * that they refer to. No lock is needed: the backup only reads, and protects the files to copy by hard links in the
+ * home.
  * @throws StartRefusal without a home or space, or if the target is not usable
  */
 export async function backupHome({
@@ -75,17 +79,17 @@ export async function finishBackup(
   const manifest: BackupManifest = { format: MANIFEST_FORMAT, ...content };
   await writeFile(join(draft, MANIFEST_NAME), `${JSON.stringify(manifest, null, 1)}\n`, { mode: 0o600, flush: true });
   await flushFolder(draft);
-  await rm(target, { recursive: true, force: true }); // an empty folder, as checked
+  await rm(target, { recursive: true, force: true }); // an empty folder, see `assertFree`
   await rename(draft, target);
   await flushFolder(dirname(target));
   return manifest;
 }
 
 interface Pinned {
-  /** Path relative to the backup's folder and to the pins. */
+  /** Path relative to the folder of the backup and to the folder of hard links. */
   readonly path: string;
   readonly bytes: number;
-  /** Hash in the documents, if any. */
+  /** Hash according to the documents; undefined if they contain none. */
   readonly sha256: string | undefined;
 }
 
@@ -96,8 +100,8 @@ interface Snapshot {
 }
 
 /**
- * Copies the documents and pins the files that they name. Retries with later documents if a file disappeared in
- * between.
+ * Copies the documents and creates hard links to the files that they refer to. Repeats the copy if a file disappeared
+ * in between.
  */
 async function takeSnapshot(home: HomeFolders, draft: string, pins: string): Promise<Snapshot> {
   for (let round = 1; ; round++) {
@@ -151,8 +155,8 @@ async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<
 }
 
 /**
- * Creates a hard link to a file, so that its bytes survive a deletion.
- * @returns its size, undefined if the file is gone
+ * Creates a hard link to a file, so that its content survives a deletion.
+ * @returns its size; undefined if the file does not exist
  */
 async function hold(path: string, pin: string): Promise<number | undefined> {
   try {
@@ -193,7 +197,7 @@ async function copyPinned(
   return { files, damaged };
 }
 
-/** Rewrites the copy, which the engine did not flush, with a hash and a flush. */
+/** Rewrites a file of the document copy, which the engine did not flush, with a hash and a flush. */
 async function rewriteCopy(
   draft: string,
   path: string,
@@ -205,7 +209,7 @@ async function rewriteCopy(
   return { copied: path, digest };
 }
 
-/** Checks that a backup may be written here. @throws StartRefusal 78 */
+/** Checks that a backup may be written to the target. @throws StartRefusal 78 */
 export async function assertFree(target: string): Promise<void> {
   await makeFolder(dirname(target), 0o700);
   const names = await readdir(target).catch((thrown: NodeJS.ErrnoException) => {
@@ -216,7 +220,10 @@ export async function assertFree(target: string): Promise<void> {
     throw new StartRefusal(EXIT_CONFIGURATION, `The folder ${target} is not empty; a backup requires a new folder.`);
 }
 
-/** Checks the free space: a backup that fills the volume of the service would stop its writes. */
+/**
+ * Checks the free space, because a backup that fills the volume of the service would stop its writes. @throws
+ * StartRefusal
+ */
 async function assertRoom(folder: string, pinned: readonly Pinned[]): Promise<void> {
   const needed = pinned.reduce((sum, { bytes }) => sum + bytes, 0);
   const { bavail, bsize } = await statfs(folder);

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
-/** Manifest of a copy of a home, with the hash of each of its files. */
+/** Manifest of a copy of a home, with the hash of each file. */
 export interface BackupManifest {
   readonly format: typeof MANIFEST_FORMAT;
-  /** Layout of the home. */
+  /** Version of the layout of the home. */
   readonly home_format: number;
   readonly engine_version: string;
   /** Time of the copy of the documents, ISO-8601 UTC. */
@@ -15,7 +15,7 @@ export interface BackupManifest {
 }
 
 export interface BackupFile {
-  /** Path relative to the backup's folder, with slashes. */
+  /** Path relative to the folder of the backup, with slashes. */
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
@@ -24,10 +24,12 @@ export interface BackupFile {
 export const MANIFEST_FORMAT = 1;
 export const MANIFEST_NAME = 'manifest.json';
 
-/** Pattern of the files of a backup, one or two levels deep in these folders; a restore writes nothing else. */
+/** Pattern of the files of a backup, one or two levels deep in these folders; a restore writes no other paths. */
 const FILE_PATH = /^(?:documents|artifacts|stores)(?:\/[A-Za-z0-9_.-]{1,255}){1,2}$/;
 
-/** @throws StartRefusal 78 if the folder is no backup, or one that this engine does not read */
+/**
+ * Reads the manifest of a backup. @throws StartRefusal 78 if the folder is not a backup, or its format is not supported
+ */
 export async function readManifest(folder: string): Promise<BackupManifest> {
   const text = await readFile(join(folder, MANIFEST_NAME), 'utf8').catch(() => undefined);
   if (text === undefined)

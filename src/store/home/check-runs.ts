@@ -3,14 +3,14 @@ import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { ownerOf } from '../document-id.js';
 import { runIdOf } from '../run-id.js';
 
-/** A document as read from disk; its body is undefined if it is unreadable. */
+/** Document as read from disk; its body is undefined if it is unreadable. */
 interface Entry {
   readonly kind: string | undefined;
   readonly id: string;
   readonly body: unknown;
 }
 
-/** Checks all documents of a snapshot for missing runs that should be kept. */
+/** Check of all documents of a snapshot for missing runs that should be kept. */
 export interface RunsCheck {
   look(entry: Entry): void;
   /** Returns the missing runs by index or strategy, after all documents were read. */
@@ -28,7 +28,7 @@ export function createRunsCheck(): RunsCheck {
     if (!lists.has(subject))
       return runs.size === 0 ? [] : [`it has ${runs.size} earlier runs, but their list is missing`];
     const list = lists.get(subject);
-    if (list === undefined) return []; // damaged, which the check of the list reports
+    if (list === undefined) return []; // the list is damaged, which another check reports
     const lost = list.earlier.filter((id) => !runs.has(id)).map((id) => `its earlier run ${id} is missing`);
     const isNewestLost = newest.has(subject) && newest.get(subject) === undefined;
     const published = list.published.filter(
@@ -51,8 +51,8 @@ export function createRunsCheck(): RunsCheck {
   };
 }
 
-/** Returns the id of a run; undefined if it is unreadable, or from before runs had ids. */
+/** Returns the id of a run; undefined if it is unreadable, or was written before runs had ids. */
 function newestId(body: unknown): string | undefined {
-  const { run_id, artifacts } = (body ?? {}) as Partial<RunDocument>; // as it was stored
+  const { run_id, artifacts } = (body ?? {}) as Partial<RunDocument>; // the stored shape
   return run_id === undefined || artifacts?.columns === undefined ? undefined : runIdOf({ run_id, artifacts });
 }

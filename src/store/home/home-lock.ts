@@ -9,16 +9,16 @@ export interface HomeLock {
   release(): Promise<void>;
 }
 
-/** Interval at which the holder touches its lock. */
+/** Interval at which the owning process touches its lock, ms. */
 const TOUCH_MS = 1000;
-/** Time for which another process watches for touches of a holder that it cannot see; three may be late. */
+/** Time for which another process watches for touches of an owner that it cannot see; three touches may be late. */
 const WATCH_MS = 3500;
-/** Maximum number of lost races for a stale lock. */
+/** Maximum number of attempts that other processes win to take over a stale lock. */
 const ROUNDS_MAX = 20;
 
 /**
- * Takes `folder/lock` for this process. Takes over the lock of a process that has ended.
- * @throws StartRefusal 75 naming the process that holds it
+ * Acquires `folder/lock` for this process. Takes over the lock of a process that has ended.
+ * @throws StartRefusal 75, naming the process that holds the lock
  */
 export async function lockHome(folder: string, watchMs: number = WATCH_MS): Promise<HomeLock> {
   const path = join(folder, 'lock');
@@ -61,8 +61,8 @@ async function create(path: string): Promise<boolean> {
 }
 
 /**
- * Removes a stale lock. Two starting processes may find the same one; the one that creates the claim removes it, after
- * checking under the claim that the lock is still the stale one.
+ * Removes a stale lock. Two starting processes may find the same lock; the process that creates the claim file removes
+ * it, after checking that the lock is still the stale one.
  */
 async function removeStale(path: string, holder: ProcessIdentity): Promise<void> {
   const claim = `${path}.claim`;
@@ -91,7 +91,7 @@ async function isHeld(path: string, holder: ProcessIdentity, watchMs: number): P
 function hold(path: string): HomeLock {
   const touch = setInterval(() => {
     const now = new Date();
-    utimes(path, now, now).catch(() => clearInterval(touch)); // the home was removed, so there is nothing to hold
+    utimes(path, now, now).catch(() => clearInterval(touch)); // the home was removed, so there is no lock to release
   }, TOUCH_MS);
   touch.unref();
   return {
@@ -115,7 +115,7 @@ async function readHolder(path: string): Promise<ProcessIdentity | undefined> {
     const { pid, started, world } = JSON.parse(text);
     if (Number.isInteger(pid)) return { pid, started, world };
   } catch {
-    // Continues below: an empty lock has no holder.
+    // an empty lock has no holder
   }
   return { pid: 0, started: text, world: null };
 }

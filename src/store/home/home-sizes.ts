@@ -1,15 +1,13 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Bytes of the files of each folder. */
+/** Total size of the files of each folder, in bytes. */
 export type Sizes<P extends string> = Readonly<Record<P, number>>;
 
-/** Validity of a reading: a walk over 60,000 files takes a second of thread time. */
+/** Maximum age of a reading: a walk over 60,000 files takes a second of thread time. */
 const READING_AGE_MAX_MS = 30_000;
 
-/**
- * Reports the sizes of the folders of a home, by name. @returns a function whose result is at most half a minute old
- */
+/** Watches the sizes of the folders of a home. @returns a function whose result is at most half a minute old */
 export function watchSizes<P extends string>(
   folders: Readonly<Record<P, string>>,
   monotonicMs: () => number = () => performance.now(),
@@ -25,10 +23,10 @@ export function watchSizes<P extends string>(
 async function measure<P extends string>(folders: Readonly<Record<P, string>>): Promise<Sizes<P>> {
   const sizes: [string, number][] = [];
   for (const [part, folder] of Object.entries<string>(folders)) sizes.push([part, await folderBytes(folder)]);
-  return Object.fromEntries(sizes) as Sizes<P>; // the same parts
+  return Object.fromEntries(sizes) as Sizes<P>; // one entry per folder
 }
 
-/** Sums the files of a folder; ignores files that appear or vanish meanwhile. */
+/** Sums the sizes of the files of a folder; ignores files that appear or disappear meanwhile. */
 async function folderBytes(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   let bytes = 0;

@@ -6,39 +6,39 @@ import { makeFolder } from '../files/make-folder.js';
 import { lockHome } from './home-lock.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
-/** Paths in a home. */
+/** Paths of a home. */
 export interface HomeFolders {
   readonly path: string;
-  /** LMDB environment of the documents. */
+  /** Folder of the LMDB environment of the documents. */
   readonly documents: string;
-  /** Artifacts by name. */
+  /** Folder of artifacts. */
   readonly artifacts: string;
-  /** Managed market stores, one folder each. */
+  /** Folder of managed market stores, with one subfolder each. */
   readonly stores: string;
-  /** Copies of the home, named by time. */
+  /** Folder of backups, named by time. */
   readonly backups: string;
-  /** Unlinked files for paged memory. */
+  /** Folder of unlinked files for paged memory. */
   readonly scratch: string;
-  /** File with the number of the layout. */
+  /** File with the version of the layout. */
   readonly format: string;
 }
 
-/** The folder of one running service: all its data, which no other process writes. */
+/** Folder with all data of one running service; no other process writes it. */
 export interface Home extends HomeFolders {
-  /** Releases the home to the next process. */
+  /** Releases the home for the next process. */
   close(): Promise<void>;
 }
 
-/** Upgrades a home to the next layout. An interrupted upgrade is run again from its beginning. */
+/** Upgrades a home to the next layout. An interrupted upgrade is repeated from its beginning. */
 export type Upgrade = (home: HomeFolders) => Promise<void>;
 
-/** Steps from layout 1 to the current one. */
+/** Upgrades from layout 1 to the current layout. */
 const UPGRADES: readonly Upgrade[] = [];
 
-/** Layout of a home; a higher number means a newer engine. */
+/** Current layout version; a home with a higher version was written by a newer engine. */
 export const HOME_FORMAT = UPGRADES.length + 1;
 
-/** Content of the format file during a restore or copy into the home, which is then incomplete. */
+/** Content of the format file during a restore or copy into the home, while the home is incomplete. */
 export const RESTORING = 'restoring';
 
 export function homeFolders(path: string): HomeFolders {
@@ -55,7 +55,7 @@ export function homeFolders(path: string): HomeFolders {
 }
 
 /**
- * Opens a home exclusively, creating it if absent and upgrading an older layout.
+ * Opens a home exclusively; creates it if absent and upgrades an older layout.
  * @throws StartRefusal 75 if another process holds it, 78 if its format is newer, or it is incomplete or not writable
  */
 export async function openHome(path: string, upgrades: readonly Upgrade[] = UPGRADES): Promise<Home> {
@@ -63,7 +63,7 @@ export async function openHome(path: string, upgrades: readonly Upgrade[] = UPGR
 }
 
 /**
- * Opens a home to copy documents into, including one that an earlier restore or copy left incomplete, without its
+ * Opens a home to copy documents into it. A home that an earlier restore or copy left incomplete is opened without its
  * documents.
  * @throws StartRefusal like `openHome`
  */
@@ -93,7 +93,8 @@ async function openPrepared(path: string, prepare: (home: HomeFolders) => Promis
 }
 
 /**
- * Creates folders that only the service's user can read: documents contain digests of keys and locations of databases.
+ * Creates folders that only the user of the service can read: documents contain digests of keys and locations of
+ * databases.
  */
 async function makeFolders(folders: readonly string[]): Promise<void> {
   try {
@@ -131,7 +132,7 @@ async function bringUpToDate(home: HomeFolders, upgrades: readonly Upgrade[]): P
 }
 
 /**
- * Returns the layout of a home, undefined if it has none yet.
+ * Returns the layout version of a home; undefined if it has none yet.
  * @throws StartRefusal 78 if the file contains neither a number nor the mark of a restore
  */
 export async function readFormat({ format: file }: HomeFolders): Promise<number | typeof RESTORING | undefined> {
@@ -144,7 +145,7 @@ export async function readFormat({ format: file }: HomeFolders): Promise<number 
   return format;
 }
 
-/** Writes the layout of a home, on disk when it resolves. */
+/** Writes the layout version of a home, which is on disk when the promise resolves. */
 export async function writeFormat(
   { path, format: file }: HomeFolders,
   format: number | typeof RESTORING,

@@ -1,9 +1,9 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 
-/** Identity of a process that other processes can verify, although process ids are reused. */
+/** Identity of a process that other processes can verify, because process ids are reused. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Start in clock ticks since boot; null if the system does not report it. */
+  /** Start of the process in clock ticks since boot; null if the system does not report it. */
   readonly started: string | null;
   /** Boot and process namespace to which `pid` and `started` belong. */
   readonly world: string | null;
@@ -14,8 +14,8 @@ export function readOwnIdentity(): ProcessIdentity {
 }
 
 /**
- * Returns true if the process is running; `unknown` if this cannot be determined from here (another container or
- * machine, or a system without /proc, which may have reused the id).
+ * Returns true if the process is running; `unknown` if this process cannot determine it (another container or machine,
+ * or a system without /proc, which may have reused the id).
  */
 export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
   const world = findOwnWorld();
@@ -28,8 +28,8 @@ export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
 const ENDED: ReadonlySet<string | undefined> = new Set(['Z', 'X', 'x']);
 
 /**
- * Reads field 22 of /proc/PID/stat, null for a process that has ended; the second field, the name, may contain spaces
- * and brackets.
+ * Reads field 22 of /proc/PID/stat, null for a process that has ended. The second field, the process name, may contain
+ * spaces and brackets.
  */
 function startOf(pid: number): string | null {
   const stat = readOrNull(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));

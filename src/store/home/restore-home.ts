@@ -11,9 +11,9 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
 export interface RestoreOptions {
   readonly backup: string;
-  /** Target home; absent or without documents unless `replace` is set. */
+  /** Target home, which must be absent or without documents unless `replace` is set. */
   readonly home: string;
-  /** Moves the contents of the home aside, never deletes them. */
+  /** True to move the present contents of the home aside; they are never deleted. */
   readonly replace: boolean;
   readonly now?: () => number;
   readonly onProgress?: (fraction: number, message: string) => void;
@@ -28,7 +28,7 @@ export interface Restored {
 const PARTS = ['documents', 'artifacts', 'stores'] as const;
 
 /**
- * Replaces a home by a backup. Verifies every file before the first write; the home is marked incomplete until the
+ * Replaces a home with a backup. Every file is verified before the first write; the home is marked incomplete until the
  * last file is on disk, so that an interrupted restore is never served.
  * @throws StartRefusal 75 if a service runs on the home, 78 if the backup is damaged or the home must not be replaced
  */
@@ -85,7 +85,7 @@ export async function assertIntact(
     );
 }
 
-/** Lists the files of a backup whose bytes differ from its manifest. */
+/** Lists the files of a backup that differ from its manifest. */
 export async function findDamagedFiles(
   backup: string,
   files: readonly BackupFile[],
@@ -138,7 +138,7 @@ async function copyAll(
 
 const LISTED_MAX = 5;
 
-/** Formats the first few names of a list. */
+/** Formats the first names of a list. */
 function listNames(names: readonly string[]): string {
   const more = names.length - LISTED_MAX;
   return names.slice(0, LISTED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');

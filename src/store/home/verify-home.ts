@@ -12,9 +12,9 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { artifactsOf, findManagedStore, openDocumentsReader } from '../lmdb/stored-entries.js';
 import type { DocumentsReader } from '../port.js';
 
-/** Counts of checked items of one kind, and the damaged ones. */
+/** Number of checked items of one kind, and the damaged items. */
 export interface VerifiedPart extends VerifiedCounts {
-  /** A kind of document, `artifacts`, or `stores`. */
+  /** Kind of document, `artifacts`, or `stores`. */
   readonly part: string;
 }
 
@@ -26,9 +26,9 @@ interface VerifiedCounts {
 
 export interface Damage {
   readonly name: string;
-  /** One clause: `the file is missing`. */
+  /** Reason as a clause, such as `the file is missing`. */
   readonly reason: string;
-  /** Kinds and ids of the documents that name the artifact. */
+  /** Kinds and ids of the documents that refer to the artifact. */
   readonly documents?: readonly string[];
 }
 
@@ -40,15 +40,15 @@ const REASONS = {
 
 export interface VerifyOptions {
   readonly onProgress?: (message: string) => void;
-  /** Opens its documents, if they are outside the home. */
+  /** Opens the documents, if they are outside the home. */
   readonly openDocuments?: () => Promise<DocumentsReader>;
-  /** Reads its results, if all of them are outside the home. */
+  /** Reads an artifact, if all artifacts are outside the home. */
   readonly digestArtifact?: DigestArtifact;
 }
 
 /**
- * Reads all content of a home and compares it with the hashes from the time of writing, even while a service runs on
- * it.
+ * Reads all content of a home and compares it with the hashes recorded at the time of writing, even while a service
+ * runs on it.
  * @throws StartRefusal 78 if there is no home, or its documents cannot be opened
  * @cost one read of every byte
  */
@@ -81,13 +81,13 @@ const digestsOf =
 
 /** Opens the documents of a home. @throws StartRefusal 78 if their file is damaged */
 export async function openOwnDocuments(home: HomeFolders): Promise<DocumentsReader> {
-  await probeDocuments(home.documents, home.backups); // a damaged file would end this process
+  await probeDocuments(home.documents, home.backups); // reading a damaged file would end this process
   return openDocumentsReader(home.documents);
 }
 
-/** Metadata of an artifact. */
+/** References to an artifact. */
 interface Reference {
-  /** Documents that name it, by key: kind and id of each. */
+  /** Documents that refer to the artifact, by key: kind and id of each. */
   readonly owners: Map<string, string>;
   /** Expected size and hash according to a readable document. */
   expected: { readonly bytes: number; readonly sha256: string } | undefined;
@@ -100,7 +100,7 @@ interface StoreReference {
 
 interface Documents {
   readonly parts: VerifiedPart[];
-  /** References by name of the artifact. */
+  /** References by artifact name. */
   readonly references: ReadonlyMap<string, Reference>;
   readonly stores: readonly StoreReference[];
 }
@@ -161,7 +161,7 @@ async function verifyArtifacts(
     const result = await digest(name).catch(() => undefined);
     bytes += result?.bytes ?? 0;
     const reason = result === undefined ? 'the file is missing' : differenceOf(result, expected);
-    // A service may have replaced the document meanwhile, and removed artifacts that only the old one named.
+    // A service may have replaced the document meanwhile, and removed artifacts that only the old document referred to.
     if (reason === undefined) continue;
     const documents: string[] = [];
     for (const [key, document] of owners)

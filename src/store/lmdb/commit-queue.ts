@@ -1,16 +1,16 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Values by key (bytes as latin-1 text) that one commit writes; null deletes. */
+/** Values by key (bytes as latin-1 text) that one commit writes; null deletes a key. */
 export type Writes = ReadonlyMap<string, Buffer | null>;
 
-/** Keys as a transaction sees them: its own writes, then those of earlier commits, then the disk. */
+/** View of the keys in a transaction: its own writes, then the writes of earlier commits, then the disk. */
 export interface KeyView {
   get(key: string): Buffer | undefined;
-  /** Returns true if the disk has the same value for a key as this view. */
+  /** Returns true if the value of a key on disk is the value in this view. */
   isStored(key: string): boolean;
   /** Lists keys in byte order from `start`, before `end`. */
   keys(start: string, end: string): string[];
-  /** Returns the last of those keys. */
+  /** Returns the last key from `start`, before `end`. */
   lastKey(start: string, end: string): string | undefined;
   put(key: string, value: Buffer): void;
   delete(key: string): void;
@@ -20,27 +20,27 @@ export interface CommitPort {
   get(key: string): Buffer | undefined;
   keys(start: string, end: string): string[];
   lastKey(start: string, end: string): string | undefined;
-  /** Admits bytes after those `ahead` in the same commit, or throws the refusal for their writer. */
+  /** Admits bytes in addition to `ahead` bytes of the same commit. @throws the refusal for the writer */
   admit(bytes: number, options: { readonly reserve: boolean; readonly ahead: number }): Promise<void>;
-  /** Writes all or nothing; resolves when it is on disk. */
+  /** Writes all or nothing; resolves when the writes are on disk. */
   commit(writes: Writes): Promise<void>;
   /** Called before the writers are notified. */
   committed(writes: Writes): void;
-  /** Called after a failed commit: the engine below must not receive another. */
+  /** Called after a failed commit; the engine must not receive another commit. */
   failed(cause: unknown): void;
 }
 
 export interface CommitQueue {
-  /** Runs `change` in order of arrival and resolves with its result once it is on disk. */
+  /** Runs changes in order of arrival and resolves with the result when it is on disk. */
   run<T>(change: (view: KeyView) => Promise<T>, options?: ChangeOptions): Promise<T>;
-  /** Resolves when all queued changes are on disk or refused; refuses further changes. */
+  /** Resolves when all queued changes are on disk or rejected; rejects further changes. */
   close(): Promise<void>;
 }
 
 export interface ChangeOptions {
-  /** True if it may use the reserve below the free-space mark. */
+  /** True if the change may use the reserve below the free-space mark. */
   readonly reserve?: boolean;
-  /** Called once it is on disk, before `run` resolves. */
+  /** Called when the change is on disk, before `run` resolves. */
   readonly onDurable?: () => void;
 }
 
@@ -51,12 +51,12 @@ interface Waiting {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Maximum number of changes per commit, which limits the time that the event loop runs them in a row. */
+/** Maximum number of changes per commit, which limits how long they block the event loop. */
 const BATCH_MAX = 256;
 
 /**
- * Runs one commit at a time: changes that arrive during a commit run together in the next (group commit). Each change
- * is staged separately, so that one that throws leaves no trace, and sees every earlier change.
+ * Creates a queue with one commit at a time: changes that arrive during a commit run together in the next commit (group
+ * commit). Each change is staged separately, so that a failing change has no effect, and sees every earlier change.
  */
 export function createCommitQueue(port: CommitPort): CommitQueue {
   const waiting: Waiting[] = [];
@@ -89,7 +89,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
         for (const [key, value] of staged) writes.set(key, value);
         done.push(() => {
           entry.options.onDurable?.();
-          entry.resolve(result as never); // the promise has the type of this result
+          entry.resolve(result as never); // the promise was created with this result type
         });
       } catch (thrown) {
         entry.reject(thrown);
@@ -124,8 +124,8 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
 }
 
 /**
- * Resolves at the end of this turn of the event loop. A commit that started at once would miss the consequences of the
- * previous one, such as the starts of jobs whose predecessors just ended.
+ * Resolves at the end of this turn of the event loop. An immediate commit would miss the consequences of the previous
+ * commit, such as the starts of jobs after their predecessors have ended.
  */
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -167,10 +167,10 @@ function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer |
   };
 }
 
-/** Size of the tree pages that one write may copy on the path to the root. */
+/** Size of the tree pages that one write may copy on the path to the root, in bytes. */
 const PATH_BYTES = 16_384;
 
-/** Estimates the space of a change: its values, and the paths to them. */
+/** Estimates the disk space of a change: its values, and the copied tree pages. */
 function sizeOf(writes: Writes): number {
   let bytes = 0;
   for (const value of writes.values()) bytes += PATH_BYTES + (value?.length ?? 0);

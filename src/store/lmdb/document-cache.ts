@@ -1,21 +1,25 @@
 import type { FoundDocument, StoredDocument } from '../port.js';
 
-/** Maximum bytes of stored values whose documents are cached. */
+/** Maximum total size of the stored values of cached documents, in bytes. */
 const CACHE_BYTES = 8 * 1024 * 1024;
-/** Maximum size of a cached document. */
+/** Maximum size of a cached document, in bytes. */
 const DOCUMENT_BYTES = 256 * 1024;
-/** Share of a full cache that is kept when it evicts: a search for the oldest entry passes deleted ones. */
+/**
+ * Share of a full cache that is kept by an eviction. Several entries are evicted at once, because the search for the
+ * oldest entry also passes deleted entries.
+ */
 const STAYING = 7 / 8;
 
 /**
- * Cache of documents that were read twice, by key: verified, parsed and frozen. A commit that changes one drops it,
- * after which one read caches it again. A document read once leaves only its key, so that a walk over many documents
- * neither fills the cache nor costs much. Only this process writes the documents of a home, so no entry becomes stale.
+ * Cache of documents that were read at least twice, by key: verified, parsed and frozen. A commit that changes a
+ * document drops it, after which one read caches it again. For a document that was read once only the key is stored, so
+ * that a walk over many documents neither fills the cache nor costs much. Only this process writes the documents of a
+ * home, so no entry becomes stale.
  */
 export interface DocumentCache {
   /** Returns the document of a key; reads and opens the stored value if it is not cached. */
   find(key: string, read: () => Buffer | undefined, open: (value: Buffer) => FoundDocument): FoundDocument;
-  /** Drops the keys that a commit wrote or deleted. */
+  /** Drops the keys that a commit has written or deleted. */
   drop(keys: Iterable<string>): void;
 }
 
@@ -24,7 +28,7 @@ interface Entry {
   readonly bytes: number;
 }
 
-/** @param bytesMax of stored values; the least recently read documents are evicted first */
+/** Creates a cache. @param bytesMax limit of stored values; the least recently read documents are evicted first */
 export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCache {
   const entries = createRecency<Entry>(bytesMax);
   const readOnce = createRecency<{ readonly bytes: number }>(bytesMax);
@@ -55,16 +59,16 @@ export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCac
 }
 
 interface Recency<T> {
-  /** Returns the value of a key and makes it the most recent. */
+  /** Returns the value of a key and marks it as the most recent. */
   touch(key: string): T | undefined;
   add(key: string, value: T): void;
-  /** @returns true if it existed */
+  /** @returns true if the key existed */
   remove(key: string): boolean;
 }
 
-/** Keeps the most recent values by key, at most `bytesMax` in total. */
+/** Creates a map that keeps the most recent values by key, at most `bytesMax` in total. */
 function createRecency<T extends { readonly bytes: number }>(bytesMax: number): Recency<T> {
-  const values = new Map<string, T>(); // the least recent first
+  const values = new Map<string, T>(); // least recent first
   let held = 0;
 
   function remove(key: string): boolean {
@@ -99,10 +103,13 @@ function createRecency<T extends { readonly bytes: number }>(bytesMax: number): 
   };
 }
 
-/** Freezes a JSON value, so that a change of a shared value throws. The depth is that of a stored document. */
+/**
+ * Freezes a JSON value, so that a change of a shared value throws. Recursion is limited by the depth of a stored
+ * document.
+ */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
-  // A parsed value has no inherited members, and `for in` allocates no list of keys.
+  // a parsed value has no inherited members, and `for in` allocates no list of keys
   for (const name in value) {
     const member = value[name];
     if (typeof member === 'object') deepFreeze(member);

@@ -3,19 +3,16 @@ import { isDocumentId } from '../document-id.js';
 import { DOCUMENT_KINDS } from '../document-kinds.js';
 import type { DocumentKind } from '../port.js';
 
-/**
- * The only tenant of a service without tenancy; a prefix of every key, so that tenants can be added without a
- * migration.
- */
+/** Tenant of a service without tenancy; a prefix of every key, so that tenants can be added without a migration. */
 const TENANT = 'main';
 const SEPARATOR = '\u0000';
 
-/** Matches ids whose characters are their bytes: nearly all. */
+/** Matches ids of printable ASCII, nearly all, for which characters equal bytes. */
 const PLAIN = /^[ -~]{1,512}$/;
 
 /**
- * Returns `tenant NUL kind NUL id` as a string of bytes (one character each): it sorts like the engine, and by code
- * points of ids. Undefined for an invalid id.
+ * Returns the key `tenant NUL kind NUL id` as a string with one character per byte, which sorts like the keys in the
+ * engine, and by code points of ids. Returns undefined for an invalid id.
  */
 export function keyOf(kind: DocumentKind, id: string): string | undefined {
   const { start } = kindRange(kind);
@@ -45,7 +42,7 @@ const RANGES = new Map<DocumentKind, KeyRange>(
 
 export const kindRange = (kind: DocumentKind): KeyRange => RANGES.get(kind)!; // contains every kind
 
-/** Returns the id in a key of a kind; undefined for a key that a damaged page inserted. */
+/** Returns the id in a key of a kind; undefined for an invalid key from a damaged page. */
 export function idOf(kind: DocumentKind, key: string): string | undefined {
   const { start } = kindRange(kind);
   const id = key.slice(start.length);

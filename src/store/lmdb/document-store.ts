@@ -31,16 +31,16 @@ import { openDocument, sealDocument } from './sealed-document.js';
 import { readStored } from '../read-stored.js';
 
 export interface LmdbOptions extends DocumentEngineOptions {
-  /** Folder of the LMDB environment; created if absent. */
+  /** Folder of the LMDB environment, created if it is absent. */
   readonly folder: string;
-  /** Folder of backups, for the message about a damaged store. */
+  /** Folder of backups, for the error message about a damaged store. */
   readonly backups?: string;
   readonly freeSpace?: FreeSpace;
 }
 
 /**
  * Opens documents in LMDB, written asynchronously by this thread only. (A second writing thread that is terminated
- * during a write locks the store for good, and a synchronous write stops the event loop while another one lasts.)
+ * during a write locks the store permanently, and a synchronous write blocks the event loop while another write lasts.)
  * @throws StartRefusal 78 if the file is damaged
  */
 export async function openDocumentStore(options: LmdbOptions): Promise<DocumentEngine> {
@@ -59,7 +59,10 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
 
   let isClosed = false;
 
-  /** Returns the open environment; a read of a closed one would end the process. @throws Refusal STORE_UNAVAILABLE */
+  /**
+   * Returns the open environment; a read of a closed environment would end the process. @throws Refusal
+   * STORE_UNAVAILABLE
+   */
   function environment(): RootDatabase<Buffer, Buffer> {
     if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
     return database;
@@ -163,16 +166,16 @@ function openDatabase(folder: string): RootDatabase<Buffer, Buffer> {
     encoding: 'binary',
     keyEncoding: 'binary',
     maxDbs: 1,
-    // Batches are explicit here. The batching of event turns leaves a promise unread, whose rejection (a full disk)
-    // would end the process.
+    // Batches are explicit here. Automatic batching of event turns leaves a promise unread, whose rejection (a full
+    // disk) would end the process.
     eventTurnBatching: false,
   });
 }
 
-/** Returns a stored value in the memory of the reader, valid until the next read. */
+/** Returns a stored value in memory of the LMDB reader, valid until the next read. */
 function transient(database: RootDatabase<Buffer, Buffer>, key: string): Buffer | undefined {
   const value = database.getBinaryFast(keyBytes(key));
-  return value?.subarray(0, value.length); // the reader's memory is longer than the value
+  return value?.subarray(0, value.length); // the memory of the reader is longer than the value
 }
 
 /** Opens the document of a stored value, or returns the reason why it is unreadable. */
@@ -199,13 +202,13 @@ function readLastNumber(
 interface TransactionParts {
   /** Reads a document as of the last commit. */
   readonly find: (key: string, id: string) => FoundDocument;
-  /** Time of its writes, ms since 1970. */
+  /** Time of the writes, ms since 1970. */
   readonly time: number;
   /** Receives the published events. */
   readonly events: CommitEvent[];
 }
 
-/** Runs the body of a transaction; unawaited operations change nothing after its end. */
+/** Runs the body of a transaction; operations that were not awaited change nothing after its end. */
 async function runWithin<T>(view: KeyView, change: TransactionBody<T>, parts: TransactionParts): Promise<T> {
   let isOver = false;
   const open = (): KeyView => {

@@ -2,9 +2,9 @@ import type { Buffer } from 'node:buffer';
 import type { Writes } from './commit-queue.js';
 import { keyBytes } from './document-key.js';
 
-/** Part of lmdb-js that a commit needs. */
+/** Part of the interface of lmdb-js that a commit needs. */
 export interface WritableDatabase {
-  /** Combines puts and removals of `action` into one atomic transaction. */
+  /** Runs the puts and removals of `action` in one atomic transaction. */
   batch(action: () => void): Promise<boolean>;
   put(key: Buffer, value: Buffer): unknown;
   remove(key: Buffer): unknown;
@@ -13,8 +13,9 @@ export interface WritableDatabase {
 }
 
 /**
- * Writes all or nothing and resolves when it is on disk: a commit is only visible; the flush makes it durable.
- * @throws Error with the engine's reason
+ * Writes all or nothing and resolves when the writes are on disk: the transaction makes them visible, the flush makes
+ * them durable.
+ * @throws Error with the reason of the engine
  */
 export async function commitDurably(database: WritableDatabase, writes: Writes): Promise<void> {
   try {
@@ -33,7 +34,10 @@ export async function commitDurably(database: WritableDatabase, writes: Writes):
   }
 }
 
-/** Reads a second promise that lmdb-js rejects with the reason: unread, it would end the process. */
+/**
+ * Returns the reason of a failed commit. It is the rejection of a second promise of lmdb-js, which must be awaited
+ * because an unhandled rejection would end the process.
+ */
 async function commitErrorOf(failure: unknown): Promise<unknown> {
   if (!(failure instanceof Error) || !('commitError' in failure)) return failure;
   try {

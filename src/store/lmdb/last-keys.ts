@@ -1,21 +1,21 @@
 import type { Writes } from './commit-queue.js';
 
-/** Maximum number of owners whose last key is cached: about a hundred bytes each. */
+/** Maximum number of owners with a cached last key, about a hundred bytes each. */
 const OWNERS_MAX = 4096;
 
 /**
  * Cache of the last keys of numbered owners (`createNumberedRange`), as of the last commit. Each write of a versioned
- * document needs one, and a lookup in the tree takes as long as a write. Only this process writes the documents of a
- * home.
+ * document needs the last key, and a lookup in the tree takes as long as a write. Only this process writes the
+ * documents of a home.
  */
 export interface LastKeys {
-  /** @param start prefix of the owner's keys before their number */
+  /** Returns the last key of an owner. @param start prefix of the owner's keys before the number */
   find(start: string, end: string): string | undefined;
   /** Updates the cache after a commit. */
   follow(writes: Writes): void;
 }
 
-/** @param read looks a key up in the tree */
+/** Creates the cache. @param read looks up a key in the tree */
 export function createLastKeys(read: (start: string, end: string) => string | undefined): LastKeys {
   const known = new Map<string, string | undefined>();
   return {

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
-/** Time limit of one walk: 10 GiB from a slow disk. After it the walk is abandoned and the store is opened. */
+/**
+ * Time limit of a walk in seconds, enough for 10 GiB from a slow disk. After it the walk is abandoned and the store is
+ * opened.
+ */
 const WALK_SECONDS_MAX = 120;
 
 /** Resolution of file times: two changes within a few milliseconds may have the same time. */
@@ -14,9 +17,9 @@ const TICK_MS = 20;
 const walkedStates = new Map<string, string>();
 
 /**
- * Opens and walks the documents in a separate process: a damaged file ends the reader (SIGSEGV, SIGBUS), and an empty
- * one would silently become a new store. A file that is unchanged since this process walked or closed it is not walked
- * again.
+ * Opens and walks the documents in a separate process: a damaged file terminates the reader (SIGSEGV, SIGBUS), and an
+ * empty file would silently become a new store. A file that is unchanged since this process walked or closed it is not
+ * walked again.
  * @throws StartRefusal 78, naming the newest backup if there is one
  */
 export async function probeDocuments(folder: string, backups?: string): Promise<void> {
@@ -31,7 +34,7 @@ export async function probeDocuments(folder: string, backups?: string): Promise<
   throw new StartRefusal(EXIT_CONFIGURATION, `The document store ${file} ${fault}; ${remedy}.`);
 }
 
-/** Records the files of a folder after this process closed its documents. */
+/** Records the state of the files of a folder after this process has closed its documents. */
 export async function recordClosedDocuments(folder: string): Promise<void> {
   const file = join(folder, 'data.mdb');
   remember(file, (await stateOf(file))?.state);
@@ -44,7 +47,7 @@ function remember(file: string, state: string | undefined): void {
 
 interface FileState {
   readonly size: bigint;
-  /** Metadata that every change of the file alters; undefined if the file changed too recently. */
+  /** Returns metadata that every change of a file alters; undefined if the file changed too recently. */
   readonly state: string | undefined;
 }
 

@@ -4,9 +4,9 @@ import type { StoredDocument, UnreadableCause } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 
 /**
- * Layout of a stored document: `seal | format | schema | time | etag | body`. The engine below detects no corruption,
- * so every value carries a SHA-256 over its key and everything after the seal: a flipped bit, or a value that a
- * damaged page returns for another key, is never served.
+ * Layout of a stored document: `seal | format | schema | time | etag | body`. The engine detects no corruption, so
+ * every value contains a SHA-256 over its key and everything after the seal: neither a flipped bit nor a value that a
+ * damaged page returns for another key is ever served.
  */
 const SEAL = 32;
 const FORMAT_AT = SEAL;
@@ -15,7 +15,7 @@ const TIME_AT = SCHEMA_AT + 2;
 const ETAG_AT = TIME_AT + 8;
 const BODY_AT = ETAG_AT + 32;
 /**
- * Version of the layout; every later one keeps the seal in front, so that "newer" and "damaged" can be distinguished.
+ * Version of the layout; every later version keeps the seal first, so that "newer" and "damaged" can be distinguished.
  */
 const FORMAT = 1;
 
@@ -25,6 +25,7 @@ export interface SealedDocument {
 }
 
 /**
+ * Encodes a document.
  * @param key full key of the value, as a string of bytes
  * @param schema version of the body's schema
  * @param time time of the write, ms since 1970
@@ -67,7 +68,7 @@ export function openDocument(
   }
 }
 
-/** Buffer for key and value of nearly all documents, so that one call hashes both. */
+/** Buffer for key and value, large enough for nearly all documents, so that one call hashes both. */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Returns the SHA-256 over the key and the value after the seal, as latin-1 text. */

@@ -26,7 +26,7 @@ export function openDocumentsReader(folder: string): LmdbDocumentsReader {
       for (const { key, value } of database.getRange({})) yield entryOf(keyText(key), value);
     },
     async entry(key) {
-      database.resetReadTxn(); // without it, reads would see the state at the beginning of this turn of the event loop
+      database.resetReadTxn(); // otherwise, reads would return the state at the beginning of this turn of the event loop
       const value = database.get(keyBytes(key));
       return value === undefined ? undefined : entryOf(key, value);
     },
@@ -50,7 +50,7 @@ function entryOf(key: string, value: Buffer): StoredEntry {
   };
 }
 
-/** Lists the artifacts that a body refers to, with their expected sizes and hashes. */
+/** Returns the artifacts that a body refers to, with their expected sizes and hashes. */
 export function artifactsOf(body: unknown): ArtifactRef[] {
   if (Array.isArray(body)) return body.flatMap(artifactsOf);
   if (typeof body !== 'object' || body === null) return [];
@@ -71,7 +71,7 @@ function isArtifactRef(value: object): value is ArtifactRef {
 /** Managed folder of a data store, with the hashes of its files. */
 export interface ManagedStore {
   readonly datasetId: string;
-  /** Name of the folder in the home's stores. */
+  /** Name of the folder within the folder of managed stores. */
   readonly folder: string;
   readonly files: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[];
 }
@@ -86,7 +86,7 @@ export function findManagedStore({ kind, id, body }: StoredEntry): ManagedStore 
     readonly files?: unknown;
   };
   if (managed !== true || kept !== undefined || typeof location !== 'string') return undefined;
-  // The engine wrote it with the schema of a store's document.
+  // The engine wrote the body with the schema of a data store.
   return {
     datasetId: id,
     folder: location.slice(location.lastIndexOf('/') + 1),

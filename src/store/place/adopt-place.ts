@@ -9,7 +9,7 @@ import type { DatabaseIdentity, PlaceMark } from '../access/store-id.js';
 
 export interface AdoptOptions {
   readonly identity: DatabaseIdentity;
-  /** Time for which the place is watched for renewals by another database: at least two of them. */
+  /** Time for which the artifact store is watched for renewals by another database: at least two renewal intervals. */
   readonly observeMs?: number;
 }
 
@@ -18,10 +18,10 @@ const PATIENCE = { patienceMs: 5000, answerMs: 10_000 };
 const HOLDER = 'adopt';
 
 /**
- * Makes a database the owner of the place that it names, which a copy or the original of the database renewed. The
- * other database must no longer be in use.
+ * Makes a database the owner of its recorded artifact store, after a copy or the original of the database has renewed
+ * the lease. The other database must no longer be in use.
  * @returns the id of the store
- * @throws StartRefusal 75 while another database renews its lease, 78 if the place belongs to another store
+ * @throws StartRefusal 75 while another database renews its lease, 78 if the artifact store belongs to another store
  */
 export async function takePlaceOver(
   documents: DocumentStore,
@@ -52,13 +52,16 @@ export async function takePlaceOver(
   return recorded.store_id;
 }
 
-/** Returns the id of the store that a database gets in a new place; the same id after an interrupted adoption. */
+/** Returns the store id of a database in a new location; the same id after an interrupted adoption. */
 export function createStoreId(from: string, identity: DatabaseIdentity, place: string): string {
   const source = JSON.stringify([from, identity.system, identity.database, place]);
   return createHash('sha256').update(source).digest('hex').slice(0, 32);
 }
 
-/** Marks a new, empty place as a store, or finds the marker of an interrupted adoption. @throws StartRefusal 78 */
+/**
+ * Marks a new, empty location as an artifact store, or finds the marker of an interrupted adoption. @throws
+ * StartRefusal 78
+ */
 export async function markNewPlace(place: ArtifactPlace, storeId: string): Promise<void> {
   const marker = await openMarker(place, PATIENCE);
   const result: PlaceMark | undefined = await marker.read();
@@ -69,7 +72,7 @@ export async function markNewPlace(place: ArtifactPlace, storeId: string): Promi
   await marker.probe();
 }
 
-/** Records the place to which the results of a database were copied. */
+/** Records the location to which the results of a database were copied. */
 export async function recordNewPlace(documents: DocumentStore, storeId: string): Promise<void> {
   await documents.transaction((tx) => recordStore(tx, { store_id: storeId, is_marked: true }));
 }

@@ -4,7 +4,7 @@ import { awsOrigin, chooseKeys, type AwsSettings } from '../s3/keys/choose-sourc
 import type { S3Access } from '../access/s3-access.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
-/** Location of the artifacts of several machines. */
+/** Location of an artifact store that several machines share. */
 export type ArtifactPlace =
   | { readonly kind: 'folder'; readonly folder: string }
   | {
@@ -21,7 +21,10 @@ export interface ArtifactSettings {
   readonly aws: AwsSettings;
 }
 
-/** @throws StartRefusal 78 if the URL is invalid, or a bucket lacks credentials or its endpoint is no URL */
+/**
+ * Parses the location. @throws StartRefusal 78 if the URL is invalid, credentials of a bucket are missing or its
+ * endpoint is not a URL
+ */
 export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPlace {
   if (/^file:\/\/\/[^?#]/.test(url)) return { kind: 'folder', folder: fileURLToPath(url) };
   const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(url) ?? [];
@@ -49,12 +52,12 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
 
 const refuse = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
 
-/** Describes a place for an operator. */
+/** Describes a location for an operator. */
 export function describePlace(place: ArtifactPlace): string {
   return place.kind === 'folder'
     ? `file://${place.folder}`
     : `s3://${place.access.bucket}/${place.access.prefix} at ${place.access.endpoint}`;
 }
 
-/** Subject of a sentence about a place, with the setting that names it. */
+/** Returns the subject of a sentence about a location, with the setting that specifies it. */
 export const sayPlace = (place: ArtifactPlace): string => `The place of results, --artifacts ${describePlace(place)},`;

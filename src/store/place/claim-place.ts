@@ -8,7 +8,7 @@ import { codeOf, PlaceFault } from '../access/place-fault.js';
 import { misfit, readRecordedStore, recordStore, type RecordedStore } from './recorded-store.js';
 import { MARKER } from '../access/store-id.js';
 
-/** A place that a database has just claimed. */
+/** Artifact store that a database has just claimed. */
 export interface PlaceClaim {
   readonly place: string;
   readonly storeId: string;
@@ -16,17 +16,17 @@ export interface PlaceClaim {
   readonly isMade: boolean;
 }
 
-/** Maximum wait for an object store at a start, because the supervisor tries again. */
+/** Maximum wait for an object store at a start, because the supervisor retries the start. */
 const PATIENCE = { patienceMs: 5000, answerMs: 10_000 };
-/** Number of artifacts of a database that are looked up in a place that it does not name yet. */
+/** Number of artifacts of a database that are searched in a location that the database has not recorded yet. */
 const SAMPLE = 20;
 
 /**
- * Checks that the place of artifacts belongs to the database of the process and is writable. A database without a
- * place claims that of the first process that starts.
- * @param onClaim called with a newly claimed place
+ * Checks that the artifact store belongs to the database of the process and is writable. A database without an artifact
+ * store claims the one of the first process that starts.
+ * @param onClaim called with a newly claimed artifact store
  * @returns the id of the store
- * @throws StartRefusal 75 if the place is unavailable, 78 if it belongs to another database or is unusable
+ * @throws StartRefusal 75 if the artifact store is unavailable, 78 if it belongs to another database or is unusable
  */
 export function claimPlace(
   documents: DocumentEngine,
@@ -42,8 +42,8 @@ export function claimPlace(
 }
 
 /**
- * Checks that the place of a command belongs to the database, without changes.
- * @returns the id of the store; undefined if the database names none
+ * Checks, without changes, that the artifact store of a command belongs to the database.
+ * @returns the id of the store; undefined if the database has recorded none
  * @throws StartRefusal 75, 78
  */
 export function assertPlace(documents: Pick<DocumentReader, 'get'>, place: ArtifactPlace): Promise<string | undefined> {
@@ -55,7 +55,7 @@ export function assertPlace(documents: Pick<DocumentReader, 'get'>, place: Artif
   });
 }
 
-/** Writes, reads and removes a test object in a place. @throws StartRefusal 75, 78 */
+/** Writes, reads and removes a test object in an artifact store. @throws StartRefusal 75, 78 */
 export function probePlace(place: ArtifactPlace): Promise<void> {
   return refusing(place, async () => (await openMarker(place, PATIENCE)).probe());
 }
@@ -73,18 +73,18 @@ async function claimRecorded(
   const recorded = (await readRecordedStore(documents)) ?? (await recordPlace(documents, place, marker));
   const { store_id: storeId } = recorded;
   const result = (await marker.read())?.storeId;
-  // The process that recorded it may have ended before it wrote the marker.
+  // The process that recorded the store may have ended before it wrote the marker.
   if (recorded.is_marked || result !== undefined) assertSame(place, storeId, result);
   else onClaim({ place: describePlace(place), storeId, isMade: await marker.write({ storeId }) });
   if (!recorded.is_marked)
     await documents.transaction(async (tx) => {
-      // Another process may have claimed it meanwhile, and own it now.
+      // another process may have claimed the store meanwhile, and own it now
       await recordStore(tx, { ...((await readRecordedStore(tx)) ?? recorded), is_marked: true });
     });
   return storeId;
 }
 
-/** Records a place for a database that names none, unless another process did so meanwhile. */
+/** Records an artifact store for a database that has none, unless another process has done so meanwhile. */
 async function recordPlace(
   documents: DocumentEngine,
   place: ArtifactPlace,
@@ -105,7 +105,7 @@ async function recordPlace(
   });
 }
 
-/** Checks that a database from before markers existed gets the place with its artifacts. */
+/** Checks that the location contains artifacts of the database, if the database is from a release without markers. */
 async function assertHolds(documents: DocumentEngine, place: ArtifactPlace, marker: PlaceMarker): Promise<void> {
   const names = [...(await documents.referencedArtifacts())];
   for (const name of names.slice(0, SAMPLE)) if (await marker.has(name)) return;
@@ -121,10 +121,10 @@ function assertSame(place: ArtifactPlace, storeId: string, found: string | undef
   throw misfit(`${sayPlace(place)} ${is}; the database names the store ${storeId}.`);
 }
 
-/** System error codes that a change of settings fixes. */
+/** System error codes of failures that require a change of settings. */
 const SETTINGS = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
 
-/** Converts a failure on a place to the refusal of a start. */
+/** Runs work on an artifact store and converts its failure to the refusal of a start. */
 async function refusing<T>(place: ArtifactPlace, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -13,9 +13,9 @@ import { callsTo } from '../access/folder-calls.js';
 import { PlaceFault, ignoreAbsentFile } from '../access/place-fault.js';
 import { MARKER, markerText, markIn, type PlaceMark } from '../access/store-id.js';
 
-/** Identity and basic operations of a place of artifacts, as a start needs them. */
+/** Marker of an artifact store, with the basic operations that a start needs. */
 export interface PlaceMarker {
-  /** Reads the id and the owner of the store; undefined without a marker. */
+  /** Returns the id and the owner of the store; undefined without a marker. */
   read(): Promise<PlaceMark | undefined>;
   /** Replaces the marker. @returns true if the folder did not exist and was created */
   write(mark: PlaceMark): Promise<boolean>;
@@ -23,11 +23,11 @@ export interface PlaceMarker {
   has(name: string): Promise<boolean>;
   /** Writes, reads and removes a test object. */
   probe(): Promise<void>;
-  /** Returns a warning of a coming failure of the place; undefined if there is none. */
+  /** Returns a warning of an expected failure of the artifact store; undefined if there is none. */
   warning(): string | undefined;
 }
 
-/** @param patience maximum wait for an object store */
+/** Opens the marker. @param patience maximum wait for an object store */
 export async function openMarker(place: ArtifactPlace, patience: S3Patience): Promise<PlaceMarker> {
   if (place.kind === 'folder') return folderMarker(place.folder);
   const { createS3Client } = await import('../s3/s3-client.js'); // loaded on demand
@@ -86,7 +86,7 @@ interface ProbedPlace {
 }
 
 async function probeWith({ put, read, remove }: ProbedPlace): Promise<void> {
-  const name = createArtifactName(); // garbage collection removes one that is left behind
+  const name = createArtifactName(); // garbage collection removes a remaining test object
   const text = randomBytes(512).toString('hex');
   await put(name, text);
   const result = await read(name);

@@ -2,8 +2,9 @@ import type { ArtifactStore } from '../port.js';
 import type { PlaceOwnership } from './ownership.js';
 
 /**
- * Artifacts of a place from which nothing is removed until its ownership is confirmed, because the place may belong to
- * the original of a copied database. A later sweep, by one process of a cluster, removes the rest.
+ * Wraps an artifact store so that nothing is removed until its ownership is confirmed, because the store may belong to
+ * the original of a copied database. Remaining orphaned artifacts are removed by a later sweep of one process of the
+ * cluster.
  */
 export function createOwnedArtifacts(
   artifacts: ArtifactStore,

@@ -14,51 +14,58 @@ import {
 import type { DatabaseIdentity, PlaceMark, PlaceOwner } from '../access/store-id.js';
 
 /**
- * Lease of a database on its place of results. A token is renewed in the database and in the place; a copy of the
- * database does not receive the renewals, finds an unknown token, and stops. All deletions check `isConfirmed` first.
+ * Lease of a database on its artifact store. A token is renewed in the database and in the artifact store. A copy of
+ * the database does not receive the renewals, finds an unknown token, and stops. All deletions check `isConfirmed`
+ * first.
  */
 export interface PlaceOwnership {
-  /** Returns true if the database was recently seen to renew the lease, since this process began. */
+  /** Returns true if a recent renewal of the lease by the database was observed since this process started. */
   isConfirmed(): boolean;
   /** Returns true if this process renews the lease for the whole cluster. */
   isHolder(): boolean;
   close(): void;
 }
 
-/** Ownership of a process that removes nothing from a place. */
+/** Ownership of a process that removes nothing from an artifact store. */
 export const noOwnership: PlaceOwnership = { isConfirmed: () => false, isHolder: () => false, close() {} };
 
 export interface OwnershipOptions {
   /** Identity of the database; its name and server distinguish it from logical copies. */
   readonly identity: DatabaseIdentity;
-  /** Called once with the reason when the place is no longer owned: the process must end. */
+  /** Called once with the reason when the database no longer owns the artifact store; the process must end. */
   readonly onLost: (refusal: StartRefusal) => void;
   readonly times?: OwnershipTimes;
 }
 
 export interface OwnershipTimes {
-  /** Interval between two renewals, and between two checks of processes that do not renew. */
+  /** Interval between two renewals; for processes that do not renew, between two checks. */
   readonly renewMs: number;
   /**
-   * Time without a renewal after which another process renews: longer than several renewals by the original of a
-   * copied database.
+   * Time without a renewal after which another process renews: longer than several renewal intervals of the original of
+   * a copied database.
    */
   readonly observeMs: number;
-  /** Delay before an unknown token is read again: a renewal may have happened between the two reads. */
+  /**
+   * Delay before an unknown token is read again, because a renewal may have happened between the reads of marker and
+   * record.
+   */
   readonly repeatMs: number;
 }
 
 const TIMES: OwnershipTimes = { renewMs: 10_000, observeMs: 30_000, repeatMs: 1000 };
-/** Number of renewal intervals without an answer after which the confirmation ends. */
+/** Number of renewal intervals without an answer after which the ownership is no longer confirmed. */
 const CONFIRMED_RENEWALS = 3;
-/** Number of recorded earlier tokens: ten minutes of renewals, longer than a write to the place can be delayed. */
+/**
+ * Number of recorded earlier tokens: ten minutes of renewals, which exceeds the possible delay of a write to the
+ * artifact store.
+ */
 const EARLIER_MAX = 60;
 /** Maximum wait for an object store. */
 const PATIENCE = { patienceMs: 5000, answerMs: 5000 };
 
 /**
- * Takes part in the lease of a database on its place, until it is closed.
- * @throws StartRefusal 78 if another database owns the place
+ * Takes part in the lease of a database on its artifact store, until it is closed.
+ * @throws StartRefusal 78 if another database owns the artifact store
  */
 export async function openOwnership(
   documents: DocumentEngine,
@@ -76,12 +83,12 @@ export async function openOwnership(
   async function look(): Promise<void> {
     const now = performance.now();
     const result = await findAgreedState(lease);
-    if (result === undefined) return; // the place is unavailable, which its watch reports
+    if (result === undefined) return; // the artifact store is unavailable, which its watch reports
     const { ownership } = result;
     isHolder = ownership?.holder === lease.self;
     if (seen.token !== null && ownership?.token !== seen.token) confirmedAt = now;
     if (ownership?.token !== seen.token) seen = { token: ownership?.token ?? null, at: now };
-    // The place has no owner yet, or a first renewal was interrupted.
+    // The artifact store has no owner yet, or the first renewal was interrupted.
     const isUnowned = ownership?.token == null;
     if (!isUnowned && now - seen.at < (isHolder ? EARLY * times.renewMs : times.observeMs)) return;
     const token = await renew(lease, result);
@@ -99,7 +106,7 @@ export async function openOwnership(
 
   function failed(thrown: unknown): void {
     if (isClosed) return;
-    if (!(thrown instanceof StartRefusal)) return lookLater(); // the database or the place is unavailable for now
+    if (!(thrown instanceof StartRefusal)) return lookLater(); // the database or the artifact store is temporarily unavailable
     isClosed = true;
     confirmedAt = -Infinity;
     onLost(thrown);
@@ -117,7 +124,7 @@ export async function openOwnership(
   };
 }
 
-/** Fraction of the renewal interval after which the holder renews, because a check may come a little early. */
+/** Fraction of the renewal interval after which the holder renews, because a check may be slightly early. */
 const EARLY = 0.9;
 
 interface Seen {
@@ -131,20 +138,20 @@ interface Lease {
   readonly marker: PlaceMarker;
   readonly identity: DatabaseIdentity;
   readonly times: OwnershipTimes;
-  /** Name of this process in the lease. */
+  /** Id of this process in the lease. */
   readonly self: string;
 }
 
 /**
- * Returns the record of the database if the place agrees with it.
- * @returns undefined if the place has no marker or the database names no place
- * @throws StartRefusal 78 if another database owns the place
+ * Returns the record of the database if it is consistent with the marker of the artifact store.
+ * @returns undefined if there is no marker or the database has recorded no store
+ * @throws StartRefusal 78 if another database owns the artifact store
  */
 async function findAgreedState(lease: Lease): Promise<RecordedStore | undefined> {
   const { documents, marker, times } = lease;
   for (let isAgain = false; ; isAgain = true) {
     const mark = await marker.read();
-    const recorded = await readRecordedStore(documents); // after the marker, whose token is therefore never newer than this
+    const recorded = await readRecordedStore(documents); // read after the marker, so that the marker's token is never newer than the record
     if (mark === undefined || recorded === undefined || mark.storeId !== recorded.store_id) return undefined;
     const fault = ownerFault(lease, mark.owner, recorded.ownership);
     if (fault === undefined) {
@@ -156,7 +163,7 @@ async function findAgreedState(lease: Lease): Promise<RecordedStore | undefined>
   }
 }
 
-/** Returns the reason why a place does not belong to the database; undefined if it does. */
+/** Returns the reason why an artifact store does not belong to the database; undefined if it does. */
 function ownerFault(
   { place, identity }: Lease,
   owner: PlaceOwner | undefined,
@@ -177,23 +184,23 @@ const isOtherSystem = (one: DatabaseIdentity, other: DatabaseIdentity): boolean 
 const describeDatabase = ({ system, database }: DatabaseIdentity): string =>
   `the database ${database} of the PostgreSQL system ${system ?? 'unknown'}`;
 
-/** Restores the current token after a delayed write of an earlier one. */
+/** Restores the current token in the marker after a delayed write of an earlier token. */
 async function bringBack({ marker, identity }: Lease, mark: PlaceMark, { ownership }: RecordedStore): Promise<void> {
   const { token, next, earlier } = ownership ?? { token: null, next: null, earlier: [] };
   if (mark.owner === undefined || token === null || next !== null) return;
-  // The token just before may remain if a renewal happened between the two reads.
+  // The previous token may remain if a renewal happened between the two reads.
   if (earlier.indexOf(mark.owner.token) > 0) await marker.write({ ...mark, owner: { ...identity, token } });
 }
 
 /**
- * Renews the lease: records the next token, writes it to the place, then puts it in force.
- * @returns the token; undefined if another process has renewed it meanwhile
+ * Renews the lease: records the next token, writes it to the marker, then makes it the current token.
+ * @returns the token; undefined if another process has renewed the lease meanwhile
  */
 async function renew({ documents, marker, identity, self }: Lease, seen: RecordedStore): Promise<string | undefined> {
   const next = await documents.transaction(async (tx) => {
     const store = await readRecordedStore(tx);
     if (store === undefined || store.ownership?.token !== seen.ownership?.token) return undefined;
-    if (store.ownership?.next != null) return store.ownership.next; // an interrupted renewal is completed
+    if (store.ownership?.next != null) return store.ownership.next; // completes an interrupted renewal
     const { token = null, earlier = [] } = store.ownership ?? {};
     const ownership = { token, next: randomUUID(), earlier, holder: self };
     await recordStore(tx, { ...store, ownership });

@@ -1,22 +1,25 @@
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
-/** Record of a database about its place of artifacts. */
+/** Record of a database about its artifact store. */
 export interface RecordedStore {
   readonly store_id: string;
-  /** True once the place has its marker, after which it is never created again. */
+  /** True after the marker has been written to the artifact store, which is never created again afterwards. */
   readonly is_marked: boolean;
-  /** Absent until a process has taken the ownership, as in databases of version 0.2.0. */
+  /** Absent until a process has acquired the ownership, as in databases of version 0.2.0. */
   readonly ownership?: RecordedOwnership | undefined;
 }
 
-/** Lease on a place: its token changes in the place and here, so that a copy of the database becomes out of date. */
+/**
+ * Lease on an artifact store: its token changes in the store and in this record, so that a copy of the database becomes
+ * outdated.
+ */
 export interface RecordedOwnership {
-  /** Token in the place since the last renewal. */
+  /** Token in the marker since the last renewal. */
   readonly token: string | null;
   /** Pending token; null between renewals. */
   readonly next: string | null;
-  /** Earlier tokens, newest first: a delayed write may restore one. */
+  /** Earlier tokens, newest first; a delayed write may restore one of them. */
   readonly earlier: readonly string[];
   /** Process that renews the lease. */
   readonly holder: string;
@@ -25,11 +28,11 @@ export interface RecordedOwnership {
 const KIND = 'artifact-store';
 const ID = 'shared';
 
-/** @throws StartRefusal 78 if the record is unreadable */
+/** Returns the record; undefined if there is none. @throws StartRefusal 78 if it is unreadable */
 export async function readRecordedStore(documents: Pick<DocumentReader, 'get'>): Promise<RecordedStore | undefined> {
   const stored = await documents.get(KIND, ID);
   if (stored === undefined) return undefined;
-  const { store_id, is_marked, ownership } = ('unreadable' in stored ? {} : stored.body) as Partial<RecordedStore>; // written only below
+  const { store_id, is_marked, ownership } = ('unreadable' in stored ? {} : stored.body) as Partial<RecordedStore>; // written only by `recordStore`
   if (typeof store_id !== 'string' || typeof is_marked !== 'boolean')
     throw misfit('The record of the place of results in the database cannot be read.');
   return { store_id, is_marked, ownership };

@@ -5,23 +5,23 @@ import type { ArtifactHealth } from '../access/artifact-health.js';
 import { openMarker, type PlaceMarker } from './marker.js';
 import { codeOf } from '../access/place-fault.js';
 
-/** Checks a place at intervals, so that no request waits for it. */
+/** Periodic check of an artifact store, so that requests need not check it. */
 export interface PlaceWatch extends ArtifactHealth {
   close(): void;
 }
 
-/** Interval between checks of a healthy place; that of a faulty one follows. */
+/** Intervals between checks of a healthy and of a faulty artifact store. */
 const LOOK_MS = 5000;
 const FAULT_LOOK_MS = 1000;
-/** Time without an answer after which a check counts as a fault, and the next one waits for its end. */
+/** Time without an answer after which a check counts as failed; the next check waits for its end. */
 const ANSWER_MS = 5000;
 
 export interface PlaceWatchOptions {
   /** Required id of the store. */
   readonly storeId: string;
-  /** Called with the fault when one appears, and with undefined if it is resolved. */
+  /** Called with the fault when one appears, and with undefined when it is resolved. */
   readonly onChange?: ((fault: string | undefined) => void) | undefined;
-  /** Called with a warning of a coming failure, and with undefined if it is resolved. */
+  /** Called with a warning of an expected failure, and with undefined when it is resolved. */
   readonly onWarning?: ((warning: string | undefined) => void) | undefined;
 }
 
@@ -32,7 +32,7 @@ export async function watchPlace(
   const marker = await openMarker(place, { patienceMs: 0, answerMs: ANSWER_MS });
   let fault: string | undefined;
   let warning: string | undefined;
-  /** True if a call failed since the place was last writable. */
+  /** True if a call failed since the artifact store was last writable. */
   let isSuspect = false;
   let looking: Promise<string | undefined> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -88,11 +88,11 @@ export async function watchPlace(
 
 interface Look {
   readonly marker: PlaceMarker;
-  /** True to test a write too. */
+  /** True to test writing as well. */
   readonly isProbed: boolean;
 }
 
-/** Returns the current fault of a place. Never rejects. */
+/** Returns the current fault of an artifact store; undefined if it is healthy. Never rejects. */
 async function faultOf(storeId: string, { marker, isProbed }: Look): Promise<string | undefined> {
   try {
     const result = (await marker.read())?.storeId;
@@ -105,5 +105,5 @@ async function faultOf(storeId: string, { marker, isProbed }: Look): Promise<str
   }
 }
 
-/** Subject of faults for clients; only the log contains the location of the place. */
+/** Subject of faults for clients, without the location of the artifact store, which only the log contains. */
 const SAID = 'The place of results';

@@ -5,8 +5,8 @@ import type { ArtifactHealth } from '../access/artifact-health.js';
 import { isAway } from '../access/place-fault.js';
 
 /**
- * Artifacts of a place that may be unavailable: missing files are then refused as STORE_UNAVAILABLE and not as damage.
- * While the place is unavailable, writes are refused at once, reads use the local cache, and removals are left to the
+ * Wraps an artifact store that may become unavailable. Missing files are then reported as STORE_UNAVAILABLE and not as
+ * damage. While the store is unavailable, writes fail at once, reads use the local cache, and removals are left to the
  * sweep of orphaned files.
  */
 export function watchArtifacts(artifacts: ArtifactStore, health: ArtifactHealth): ArtifactStore {
@@ -54,7 +54,7 @@ export function watchArtifacts(artifacts: ArtifactStore, health: ArtifactHealth)
         const result = await artifacts.damaged(files);
         const [first] = result;
         if (first === undefined) return result;
-        // Files that are missing from a place that has just become unavailable are not damaged.
+        // Files that are missing because the store has just become unavailable are not damaged.
         const missing = refuseDamagedArtifact(first);
         return (await health.explain(missing)) === missing ? result : new Set();
       } catch (thrown) {

@@ -1,11 +1,11 @@
 import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
 
-/** Refuses statements at once while the server does not answer. */
+/** Circuit breaker that rejects statements at once while the server does not answer. */
 export interface CircuitBreaker {
   /**
    * Runs a statement.
-   * @throws Refusal STORE_UNAVAILABLE at once while the breaker is open; the error of `onSilence` if it opens
-   * meanwhile
+   * @throws Refusal STORE_UNAVAILABLE at once while the breaker is open; the error of `onSilence` if the breaker opens
+   * during the statement
    */
   run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   readonly isOpen: boolean;
@@ -13,24 +13,24 @@ export interface CircuitBreaker {
 }
 
 export interface CircuitBreakerDependencies {
-  /** Requests a sign of life from the server on a separate connection. @returns true if it answered */
+  /** Probes the server on a separate connection. @returns true if it answered */
   readonly probe: () => Promise<boolean>;
-  /** Creates the refusal for pending statements when the breaker opens: they may have succeeded. */
+  /** Creates the refusal of pending statements when the breaker opens; the statements may have succeeded. */
   readonly onSilence: () => Refusal;
-  /** Called when it opens and when it closes. */
+  /** Called when the breaker opens and when it closes. */
   readonly onChange?: ((isOpen: boolean) => void) | undefined;
 }
 
 /**
- * Duration of a tick. Silence is counted in ticks, not by the clock: a paused process, or one with a busy event loop,
- * has not yet read the answers of the server.
+ * Duration of a tick. Silence is counted in ticks, not by the clock, because a paused process, or one with a busy event
+ * loop, has not yet read the answers of the server.
  */
 const TICK_MS = 250;
 /** Number of ticks without an answer to a pending statement, after which the server is probed. */
 const SUSPECT_TICKS = 3;
 /** Number of ticks without an answer after which the breaker opens: 1.5 s. Statements take milliseconds. */
 const SILENT_TICKS = 6;
-/** Ticks between the end of a probe of an open breaker and the next. */
+/** Number of ticks between the end of a probe of an open breaker and the next probe. */
 const PROBE_TICKS = 2;
 
 export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBreakerDependencies): CircuitBreaker {
@@ -96,7 +96,7 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
         hear();
         return answer;
       } catch (thrown) {
-        if (!isUnavailable(thrown)) hear(); // a refusal by the server is an answer
+        if (!isUnavailable(thrown)) hear(); // a refusal by the server is also an answer
         throw thrown;
       } finally {
         waiting.delete(ending);

@@ -1,8 +1,8 @@
 /**
- * SQL function with the statements of a commit, like `commit_1`: a connection plans each statement once and runs it
- * only if it has work. Documents are found one by one, because a join reads the whole table until the server has
- * statistics. All writes of a commit have one version, which it returns; 0 if it writes no document, null if something
- * that it read has changed.
+ * Returns a SQL function with the statements of a commit, like `commit_1`: a connection plans each statement once and
+ * runs it only if it has work. Documents are found one by one, because the server reads the whole table for a join
+ * until it has statistics. All writes of a commit have one version, which the function returns; 0 if it writes no
+ * document, null if a document or listing that it read has changed.
  */
 export const commitFunction = (schema: string, stripes: number): string => `
   CREATE FUNCTION ${schema}.commit_2(
@@ -56,7 +56,9 @@ export const commitFunction = (schema: string, stripes: number): string => `
   END $$;
 `;
 
-/** Locks like `lock_1`, in numeric order: commits of both functions wait for each other. */
+/**
+ * Returns statements that lock like `lock_1`, in numeric order, so that commits of both functions wait for each other.
+ */
 const locks = (schema: string, stripes: number): string => `
     PERFORM CASE WHEN is_alone THEN pg_advisory_xact_lock(hashtext('${schema}'), number)
         ELSE pg_advisory_xact_lock_shared(hashtext('${schema}'), number) END
@@ -72,7 +74,7 @@ const locks = (schema: string, stripes: number): string => `
       ) AS locks;
 `;
 
-/** Writes the documents, and reads their previous references. */
+/** Returns statements that write the documents, and read their previous references. */
 const puts = (schema: string): string => `
     INSERT INTO ${schema}.changes (kind, token)
       SELECT DISTINCT kind, commit_token FROM unnest(written_kinds) AS k(kind)
@@ -95,7 +97,9 @@ const puts = (schema: string): string => `
     END IF;
 `;
 
-/** Writes jobs like `put_jobs_1`; a turn is assigned when a job starts to wait, and not again. */
+/**
+ * Returns statements that write jobs like `put_jobs_1`; a turn is assigned when a job starts to wait, and not again.
+ */
 const jobs = (schema: string): string => `
       INSERT INTO ${schema}.jobs AS j (job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, turn,
           node, lease_until, revision)

@@ -4,7 +4,7 @@ import type { TransactionDraft } from './draft.js';
 export interface CommitOrder {
   readonly draft: TransactionDraft;
   readonly events: readonly CommitEvent[];
-  /** Changes of the rows of jobs. */
+  /** Changes of job rows. */
   readonly jobs: readonly JobRow[];
   /** Time of the writes, ms since 1970. */
   readonly time: number;
@@ -20,7 +20,7 @@ export interface JobRow {
   readonly sequence: number;
   readonly attempt: number;
   readonly estimated_bytes: number;
-  /** Node of the running attempt, and the duration of its lease from now; null otherwise. */
+  /** Node of the running attempt, and the remaining duration of its lease; null if no attempt runs. */
   readonly node: string | null;
   readonly lease_ms: number | null;
   /** Delay before a waiting job may start again. */

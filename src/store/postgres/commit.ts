@@ -7,22 +7,22 @@ import { createJobAdditions } from './job-additions.js';
 import { jobStatement } from './job-commit.js';
 
 export interface Written {
-  /** Artifacts that became orphaned. */
+  /** Artifacts that have become orphaned. */
   readonly unreferenced: readonly string[];
 }
 
-/** Outcome of a commit. Undefined: something it had read has changed, and nothing was written. */
+/** Outcome of a commit; undefined if a document or listing that it read has changed, so that nothing was written. */
 export type Committed = Written | undefined;
 
 export interface Commits {
-  /** Writes a transaction if all that it read is unchanged. @throws Refusal like `Database.query` */
+  /** Writes a transaction if everything that it read is unchanged. @throws Refusal like `Database.query` */
   commit(order: CommitOrder): Promise<Committed>;
-  /** Returns true if all that a transaction read is valid in one snapshot. */
+  /** Returns true if everything that a transaction read is consistent with one snapshot. */
   holds(draft: TransactionDraft): Promise<boolean>;
 }
 
 interface CommitRow {
-  /** The version and the names of orphaned artifacts; null if something it had read has changed. */
+  /** Version and names of orphaned artifacts; null if a document or listing that the commit read has changed. */
   readonly written: string | null;
 }
 
@@ -30,12 +30,12 @@ interface CommitRow {
 const DOUBT_MS = 15_000;
 const ASK_AGAIN_MS = 200;
 
-/** SQLSTATEs of a transaction that the server aborted for another one. */
+/** SQLSTATEs of a transaction that the server aborted in favour of another transaction. */
 const CONFLICTS = ['40001', '40P01'];
 /** SQLSTATE of a duplicate key. */
 const TAKEN = '23505';
 
-/** @param node id of this process; its own events are not read back */
+/** Creates the commits of a process. @param node id of this process, which does not read its own events */
 export function createCommits(database: Database, { schema, node }: { schema: string; node: string }): Commits {
   const parameters = Array.from({ length: 18 }, (_, i) => `$${i + 1}`).join(', ');
   const statement = `SELECT ${schema}.commit_3(${parameters}) AS written`;
@@ -57,7 +57,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
     }
   }
 
-  /** @returns true if the commit concerned one job, and is written */
+  /** Writes a commit that concerns only one job. @returns false if the commit needs another statement */
   async function writesJob(order: CommitOrder, token: string): Promise<boolean> {
     const statement = jobStatement(order, token);
     if (statement === undefined) return false;
@@ -81,8 +81,8 @@ export function createCommits(database: Database, { schema, node }: { schema: st
   }
 
   /**
-   * Returns true if an unconfirmed commit has succeeded. Inserting its token both asks and decides: the insert waits
-   * for a running commit, and prevents a later one.
+   * Returns true if an unconfirmed commit has succeeded. The insertion of its token both determines and fixes the
+   * outcome: it waits for a running commit, and prevents a later one.
    */
   async function hasCommitted(token: string, kind: string, lost: Refusal): Promise<boolean> {
     const until = performance.now() + DOUBT_MS;
@@ -94,7 +94,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
         );
         return decided.length === 0;
       } catch (thrown) {
-        // Do not wait for a server that does not answer.
+        // a server that does not answer is not awaited
         if (!(thrown instanceof Refusal) || database.isSilent() || performance.now() > until) throw lost;
       }
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));

@@ -4,25 +4,25 @@ import { clientOptions, stateOf } from './database.js';
 
 /**
  * Opens a connection.
- * @throws StartRefusal 78 if the server refuses the credentials or the certificate is refused, which waiting cannot
- * fix; 75 if it is unavailable
+ * @throws StartRefusal 78 if the server rejects the credentials or its certificate is rejected, so that retries are
+ * useless; 75 if it is unavailable
  */
 export async function connect(url: string, options: pg.ClientConfig = {}): Promise<pg.Client> {
   const client = new pg.Client({ ...clientOptions(url), ...options });
-  client.on('error', () => {}); // the pending or the next query reports it
+  client.on('error', () => {}); // the pending or the next query reports the error
   try {
     await client.connect();
     return client;
   } catch (cause) {
-    await client.end().catch(() => {}); // it was never connected
+    await client.end().catch(() => {}); // the client was never connected
     throw refusalOf(cause, client);
   }
 }
 
-/** SQLSTATEs of failed authorisation, an absent database, and a missing right. */
+/** SQLSTATEs of failed authorisation, a missing database, and a missing right. */
 const REFUSED_STATE = /^(28|3D000|42501)/;
 const REFUSED_CERTIFICATE = /CERT|UNABLE_TO_|ERR_TLS|ERR_SSL|EPROTO/;
-/** Messages of the driver itself, for a missing password and for a server without TLS. */
+/** Error messages of the driver for a missing password and for a server without TLS. */
 const REFUSED_MESSAGE = /^SASL:|does not support SSL/;
 
 function refusalOf(cause: unknown, { host, port }: pg.Client): StartRefusal {
@@ -40,7 +40,7 @@ function refusalOf(cause: unknown, { host, port }: pg.Client): StartRefusal {
     return new StartRefusal(EXIT_CONFIGURATION, `The database at ${place} refuses the connection: ${message}.`, {
       cause,
     });
-  // A server does not repeat passwords; for a network failure the code is enough.
+  // The message of a server contains no password; for a network failure the code is sufficient.
   const why = state === undefined ? (code ?? message) : message;
   return new StartRefusal(
     EXIT_TEMPORARY,

@@ -1,6 +1,6 @@
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 
-/** Clock of a database, for all records, whichever machine writes them. */
+/** Clock of a database, which dates all records, whichever machine writes them. */
 export interface DatabaseClock {
   /** Returns milliseconds since 1970. */
   now(): number;
@@ -11,9 +11,9 @@ export interface DatabaseClock {
 }
 
 export interface DatabaseClockDependencies {
-  /** Reads the time of the database in milliseconds since 1970. */
+  /** Returns the time of the database in milliseconds since 1970. */
   readonly ask: () => Promise<number>;
-  /** The clock of this machine, which may be changed. */
+  /** Returns the time of this machine, which may be set. */
   readonly systemMs?: () => number;
   /** A monotonic clock. */
   readonly monotonicMs?: () => number;
@@ -21,17 +21,19 @@ export interface DatabaseClockDependencies {
 
 /** Clock difference above which a node is reported. */
 export const CLOCK_REPORTED_MS = 2000;
-/** Clock difference above which a node is refused: certificates, request signatures and users' dates would be wrong. */
+/**
+ * Clock difference above which a node is rejected: certificates, request signatures and dates for users would be wrong.
+ */
 export const CLOCK_REFUSED_MS = 30_000;
-/** Round trip time below which measurements are equally good; half of it is the error. */
+/** Round trip time below which measurements count as equally accurate; half of it is the error. */
 const ROUND_TRIP_MS = 20;
 /**
- * Drift of a monotonic clock in milliseconds per hour: a later measurement replaces an earlier one despite a longer
- * round trip.
+ * Drift of a monotonic clock in milliseconds per hour; because of it, a later measurement can replace an earlier one
+ * despite a longer round trip.
  */
 const DRIFT_MS_PER_HOUR = 180;
 
-/** @throws the error of the read */
+/** Opens the clock and measures once. @throws the error of the read */
 export async function openDatabaseClock({
   ask,
   systemMs = Date.now,
@@ -39,7 +41,9 @@ export async function openDatabaseClock({
 }: DatabaseClockDependencies): Promise<DatabaseClock> {
   let base = await read();
 
-  /** Reads the time of the database and its uncertainty: the server read it at some moment of the round trip. */
+  /**
+   * Reads the time of the database and its uncertainty: the server reads its clock at some moment of the round trip.
+   */
   async function read() {
     const startMs = monotonicMs();
     const databaseMs = await ask();
@@ -59,7 +63,7 @@ export async function openDatabaseClock({
   };
 }
 
-/** Describes the clock difference in a sentence; undefined within the limit. */
+/** Describes the clock difference as a sentence; undefined within the limit. */
 export function clockFault({ offsetMs }: Pick<DatabaseClock, 'offsetMs'>, limitMs: number): string | undefined {
   const ms = offsetMs();
   if (Math.abs(ms) <= limitMs) return undefined;
@@ -67,7 +71,7 @@ export function clockFault({ offsetMs }: Pick<DatabaseClock, 'offsetMs'>, limitM
   return `The clock of this machine is ${seconds} s ${ms > 0 ? 'ahead of' : 'behind'} the clock of the database (limit ${limitMs / 1000} s).`;
 }
 
-/** @throws StartRefusal 75 if the clock differs too much from that of the database */
+/** Checks the clock of this machine. @throws StartRefusal 75 if it differs too much from the clock of the database */
 export function assertClock(clock: DatabaseClock): void {
   const fault = clockFault(clock, CLOCK_REFUSED_MS);
   if (fault !== undefined) throw new StartRefusal(EXIT_TEMPORARY, `${fault} Set it, for example by NTP.`);

@@ -1,16 +1,16 @@
 import { findNearestName } from '#base/text/nearest-name.js';
 
-/** Values of `sslmode`, with the encryption and the verification of the server's certificate that they mean. */
+/** Values of `sslmode`, with the encryption and verification of the server certificate that they mean. */
 export const SSL_MODES = {
   disable: 'not encrypted',
   'no-verify': 'encrypted, without verification of the certificate',
   'verify-full': 'encrypted, with a certificate of a known authority for the host',
-  // The driver treats it this way; without its warning, and never less secure than requested.
+  // The driver treats these modes as verify-full; here without its warning, and never less secure than requested.
   require: 'same as verify-full',
   'verify-ca': 'same as verify-full',
 } as const;
 
-/** Parameters with files: the authority, and the certificate and key of a client. */
+/** URL parameters with files: the certificate authority, and the certificate and key of a client. */
 export const URL_FILES = ['sslrootcert', 'sslcert', 'sslkey'] as const;
 
 /** Parameters that the driver supports; it ignores others, even a misspelt `sslmode`. */
@@ -20,13 +20,13 @@ const FORM =
   'must be like postgres://user:password@host:5432/name, with %40 for @, %23 for #, %2F for / and %3F for ? in the password';
 
 /**
- * Returns the fault of a database address as a clause; undefined if it is valid. Repeats nothing of the address: any
- * part of an invalid one may be the password.
+ * Returns the error in a database URL as a clause; undefined if the URL is valid. No part of the URL is repeated,
+ * because any part of an invalid URL may be the password.
  */
 export function databaseUrlFault(text: string): string | undefined {
   if (!/^postgres(ql)?:\/\/\S+$/.test(text) || !URL.canParse(text)) return FORM;
   const url = new URL(text);
-  // Text after an unencoded character is parsed as another part.
+  // An unencoded special character makes the following text part of another URL component.
   if (url.hash !== '' || `${url.pathname}${url.search}`.includes('@')) return FORM;
   const names = [...url.searchParams.keys()];
   if (names.includes('password')) return 'has the password after ?: write user:password@host, or set PGPASSWORD';
@@ -41,6 +41,6 @@ export function databaseUrlFault(text: string): string | undefined {
   return undefined;
 }
 
-/** Converts the address to the form that the driver accepts without a warning. */
+/** Converts the URL to the form that the driver accepts without a warning. */
 export const driverUrl = (url: string): string =>
   url.replace(/([?&]sslmode=)(?:require|verify-ca)(?=&|$)/, '$1verify-full');

@@ -3,13 +3,13 @@ import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { connect } from './connect.js';
 import { createLine } from './line.js';
 
-/** The right to use a database, exclusively or shared. */
+/** Lock on a database, exclusive or shared. */
 export interface DatabaseUse {
-  /** Sends a text to every process that shares the database without delay. @throws the error of `pg` */
+  /** Sends a text immediately to every process that shares the database. @throws the error of `pg` */
   publish(text: string): Promise<void>;
-  /** Listens to the texts of all processes; those sent during an interruption are lost. */
+  /** Listens to the texts of all processes; texts sent during an interruption of the connection are lost. */
   subscribe(listener: (text: string) => void): void;
-  /** Returns the reason why the database does not answer, in a sentence; undefined while it does. */
+  /** Returns the reason why the database does not answer, as a sentence; undefined if it does. */
   fault(): string | undefined;
   release(): Promise<void>;
 }
@@ -17,31 +17,31 @@ export interface DatabaseUse {
 export interface DatabaseUseOptions {
   readonly url: string;
   readonly schema: string;
-  /** True if others may use it, because all find each other's artifacts. */
+  /** True if other processes may use the database, because all of them share an artifact store. */
   readonly isShared: boolean;
-  /** True if documents are moved from it or into it, so that no other process may use it. */
+  /** True if documents are moved from or into the database, so that no other process may use it. */
   readonly isMove?: boolean;
 }
 
-/** Interval between checks of the connection that holds the right. */
+/** Interval between checks of the connection that holds the lock. */
 const ASK_MS = 2000;
 const ANSWER_MS = 10_000;
-/** Silence after which the database counts as unavailable; a check takes a millisecond. */
+/** Time without an answer after which the database counts as unavailable; a check takes a millisecond. */
 const SILENT_MS = 3000;
 
 /**
- * Takes the right to use a database. Without a shared place of artifacts, results are in one home, so its process
- * needs exclusive use. The right ends with its connection: a process with exclusive use ends when it is lost; one that
- * shares takes it again.
+ * Acquires the lock on a database. Without a shared artifact store, results are in one home, so its process needs
+ * exclusive use. The lock ends with its connection: a process with an exclusive lock ends when the lock is lost; a
+ * process with a shared lock acquires it again.
  * @param onLost called with the reason when exclusive use is lost
- * @throws StartRefusal 75 if another process holds or blocks it
+ * @throws StartRefusal 75 if another process holds a conflicting lock
  */
 export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unknown) => void): Promise<DatabaseUse> {
   const { isShared } = options;
   const listeners = new Set<(text: string) => void>();
   const hear = (text: string): void => listeners.forEach((call) => call(text));
   let client = await connectWithRight(options, hear);
-  /** Statements of the connection, one at a time. */
+  /** Queue of the statements of the connection, which run one at a time. */
   const statements = createLine();
   let isOver = false;
   let askedMs: number | undefined;
@@ -60,7 +60,7 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
     }
   }
 
-  /** Retries at the next check while the database is unavailable. */
+  /** Reconnects; if the database is unavailable, the next check retries. */
   async function retryLater(): Promise<void> {
     await client.end().catch(() => {}); // the connection is already gone
     const next = await connectWithRight(options, hear).catch(() => undefined);
@@ -93,7 +93,7 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   };
 }
 
-/** Opens a connection that holds the right. @throws StartRefusal 75, 78, and the error of `pg` */
+/** Opens a connection that holds the lock. @throws StartRefusal 75, 78, and the error of `pg` */
 async function connectWithRight(options: DatabaseUseOptions, hear: (text: string) => void): Promise<Client> {
   const { url, schema, isShared } = options;
   const client = await connect(url, { query_timeout: ANSWER_MS });

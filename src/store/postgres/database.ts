@@ -5,58 +5,66 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { createCircuitBreaker } from './circuit-breaker.js';
 import { databaseUrlFault, driverUrl, URL_FILES } from './database-url.js';
 
-/** Connections to one database. */
+/** Connections to a database. */
 export interface Database {
   /**
    * Runs one statement as a transaction.
-   * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL; a DatabaseError for any other refusal of the server
+   * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL; a DatabaseError for any other error of the server
    */
   query<R extends pg.QueryResultRow>(text: string, values: readonly unknown[]): Promise<readonly R[]>;
   /** Waits for pending statements, then closes the connections. */
   close(): Promise<void>;
-  /** Returns true while statements are refused because the server does not answer. */
+  /** Returns true while statements are rejected because the server does not answer. */
   isSilent(): boolean;
-  /** Returns the numbers of open connections, of idle ones, and of statements that wait for one. */
+  /** Returns the numbers of open connections, of idle connections, and of statements that wait for a connection. */
   connections(): { readonly open: number; readonly idle: number; readonly waiting: number };
-  /** Calls for each statement with its time, including the wait for a connection. */
+  /** Sets the listener for the duration of each statement, including the wait for a connection. */
   onStatement(call: (seconds: number, isAnswered: boolean) => void): void;
 }
 
 export interface DatabaseOptions {
-  /** Connection URL of libpq, including `sslmode` and `sslrootcert`. */
+  /** libpq connection URL, including `sslmode` and `sslrootcert`. */
   readonly url: string;
   /**
-   * True for the address of a pooler in transaction mode: a statement finds neither prepared statements nor session
-   * settings.
+   * True if the URL is that of a pooler in transaction mode, where neither prepared statements nor session settings are
+   * available.
    */
   readonly isPooled?: boolean;
   /** Maximum number of connections. */
   readonly connectionsMax?: number;
   /** Prepares a new connection before its first statement. */
   readonly prepare?: (client: pg.ClientBase) => Promise<void>;
-  /** Called when statements are first refused because the server does not answer, and when it answers again. */
+  /** Called when statements are first rejected because the server does not answer, and when it answers again. */
   readonly onSilence?: ((isSilent: boolean) => void) | undefined;
 }
 
-/** Default maximum: statements take milliseconds, so more connections shorten waits only under heavy load. */
+/**
+ * Default maximum number of connections: statements take milliseconds, so more connections shorten waits only under
+ * heavy load.
+ */
 const CONNECTIONS_MAX = 10;
 const CONNECT_MS = 5000;
-/** Idle time of a connection: a new one plans every statement again, which takes longer than an empty job. */
+/**
+ * Maximum idle time of a connection: a new connection plans every statement again, which takes longer than an empty
+ * job.
+ */
 const IDLE_MS = 60_000;
-/** Statement timeout of the server; statements take longer only if the server or the network is in trouble. */
+/** Statement timeout of the server; statements only take longer if the server or the network has a problem. */
 const STATEMENT_MS = 30_000;
-/** Timeout of the client, after that of the server, so that the outcome is known. */
+/** Timeout of the client, later than that of the server, so that the outcome is known. */
 const ANSWER_MS = 35_000;
-/** Timeouts for statements that requests wait for; longer than a lease, which a short interruption must not end. */
+/**
+ * Timeouts of statements that requests wait for; they are longer than a lease, which must survive a short interruption.
+ */
 const POOLED = { statement_timeout: 15_000, query_timeout: 18_000 };
 
 /**
- * Planner settings: each statement has one generic plan, because all find rows by keys or small sets, so that custom
- * plans cost more than they save; none is worth JIT compilation.
+ * Planner settings: each statement has one generic plan, because all statements find rows by keys or small sets, so
+ * that custom plans cost more than they save; no statement benefits from JIT compilation.
  */
 const PLANNING = '-c plan_cache_mode=force_generic_plan -c jit=off';
 
-/** Returns the settings of every connection; client and server both time out. @throws StartRefusal 78 */
+/** Returns the settings of every connection, with timeouts in both client and server. @throws StartRefusal 78 */
 export function clientOptions(url: string): pg.ClientConfig {
   assertUrl(url);
   return {
@@ -72,7 +80,8 @@ export function clientOptions(url: string): pg.ClientConfig {
 }
 
 /**
- * Returns the settings of a pooled connection, which accepts no session settings, so that only the client times out.
+ * Returns the settings of a connection to a pooler, which accepts no session settings, so that only the client has
+ * timeouts.
  */
 function poolerOptions(url: string): pg.ClientConfig {
   const { connectionString, application_name, connectionTimeoutMillis, keepAlive } = clientOptions(url);
@@ -93,7 +102,7 @@ export function openDatabase({
     idleTimeoutMillis: IDLE_MS,
     ...(prepare && !isPooled && { onConnect: prepare }),
   });
-  // The pool replaces a connection that broke while idle; one in use fails its query.
+  // The pool replaces a connection that breaks while it is idle; a connection in use fails its query.
   pool.on('error', () => {});
   const breaker = createCircuitBreaker({
     probe: () => givesSign(isPooled ? poolerOptions(url) : clientOptions(url)),
@@ -102,7 +111,7 @@ export function openDatabase({
   });
   let observe: (seconds: number, isAnswered: boolean) => void = () => {};
   const underWay = new Set<Promise<unknown>>();
-  /** Names of prepared statements per text; the program has a few dozen statements. */
+  /** Names of prepared statements by text; the program has a few dozen statements. */
   const names = new Map<string, string>();
 
   function nameOf(text: string): string {
@@ -119,12 +128,12 @@ export function openDatabase({
       observe(seconds(), true);
       return answer;
     } catch (thrown) {
-      observe(seconds(), !isUnavailable(thrown)); // a refusal by the server is an answer
+      observe(seconds(), !isUnavailable(thrown)); // a refusal by the server is also an answer
       throw thrown;
     }
   }
 
-  /** @param silence aborts when the server counts as silent */
+  /** Runs a statement on a connection of the pool. @param silence aborts when the server counts as silent */
   async function ask<R extends pg.QueryResultRow>(
     { text, values }: Statement,
     silence: AbortSignal,
@@ -136,14 +145,14 @@ export function openDatabase({
       client.release();
       throw unavailable(undefined);
     }
-    const ignore = (): void => {}; // the query reports it too
+    const ignore = (): void => {}; // the query reports the error too
     client.on('error', ignore);
     let isReleased = false;
     const release = (isBroken: boolean): void => {
       if (isReleased) return;
       isReleased = true;
       client.off('error', ignore);
-      if (isBroken) client.on('error', () => {}); // it ends when the server answers
+      if (isBroken) client.on('error', () => {}); // the connection ends when the server answers
       client.release(isBroken);
     };
     const giveUp = (): void => release(true);
@@ -182,13 +191,13 @@ interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** Maximum wait for a sign of life of a silent server. */
+/** Maximum wait for the answer of a silent server to a probe. */
 const SIGN_MS = 1000;
 
-/** Returns true if a server answers a new connection, even with a refusal. */
+/** Returns true if the server answers a new connection, even with an error. */
 async function givesSign(options: pg.ClientConfig): Promise<boolean> {
   const client = new pg.Client({ ...options, connectionTimeoutMillis: SIGN_MS, query_timeout: SIGN_MS });
-  client.on('error', () => {}); // the query reports it too
+  client.on('error', () => {}); // the query reports the error too
   try {
     await client.connect();
     await client.query('SELECT 1');
@@ -196,14 +205,14 @@ async function givesSign(options: pg.ClientConfig): Promise<boolean> {
   } catch (thrown) {
     return stateOf(thrown) !== undefined;
   } finally {
-    void client.end().catch(() => {}); // a silent server does not answer the end
+    void client.end().catch(() => {}); // a silent server does not answer the termination
   }
 }
 
 /** Thrown if the statement may or may not have succeeded. */
 export class OutcomeUnknown extends Refusal {}
 
-/** @throws StartRefusal 78, without text of the URL, which may contain a password */
+/** Checks the URL and its files. @throws StartRefusal 78, without text of the URL, which may contain a password */
 function assertUrl(url: string): void {
   const fault = databaseUrlFault(url);
   if (fault !== undefined) throw new StartRefusal(EXIT_CONFIGURATION, `The address of the database ${fault}.`);
@@ -216,7 +225,7 @@ function assertUrl(url: string): void {
 
 function assertReadable(path: string, name: string): void {
   try {
-    readFileSync(path); // like the driver
+    readFileSync(path); // the driver also reads it synchronously
   } catch (cause) {
     const why = (cause as NodeJS.ErrnoException).code;
     throw new StartRefusal(
@@ -242,13 +251,13 @@ function isLost(thrown: unknown): boolean {
   return state === undefined || LOST.test(state);
 }
 
-/** SQLSTATE classes of temporary conditions: resources, an operator's intervention, a standby. */
+/** SQLSTATE classes of temporary conditions: insufficient resources, operator intervention, a standby server. */
 const UNAVAILABLE = /^(53|57|25006)/;
 const DISK_FULL = '53100';
 
 function refusalOf(cause: unknown): unknown {
   if (isLost(cause)) return new OutcomeUnknown('STORE_UNAVAILABLE', 'The database did not answer.', null, { cause });
-  const state = stateOf(cause)!; // the server sent it
+  const state = stateOf(cause)!; // `isLost` has checked that the server sent a code
   if (state === DISK_FULL) return new Refusal('STORAGE_FULL', 'The disk of the database is full.', null, { cause });
   return UNAVAILABLE.test(state) ? unavailable(cause) : cause;
 }

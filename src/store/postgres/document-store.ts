@@ -28,15 +28,15 @@ export interface PostgresStoreOptions extends DocumentEngineOptions, Pick<EventR
   readonly schema?: string;
 }
 
-/** The engine with the parts that a queue on the same database needs. */
+/** Document engine with the functions that a job queue on the same database needs. */
 export interface PostgresDocuments extends DocumentEngine {
-  /** Events of other processes. */
+  /** Reader of the events of other processes. */
   readonly events: RiddenEvents;
-  /** Runs a transaction that includes rows of jobs; see `transaction`. */
+  /** Runs a transaction that includes job rows; see `transaction`. */
   jobTransaction<T>(change: JobTransactionBody<T>, options?: TransactionOptions): Promise<T>;
 }
 
-/** Opens documents in PostgreSQL, for any number of processes. @throws Refusal STORE_UNAVAILABLE */
+/** Opens documents in PostgreSQL, which any number of processes may share. @throws Refusal STORE_UNAVAILABLE */
 export async function openPostgresDocuments(options: PostgresStoreOptions): Promise<PostgresDocuments> {
   const { database, onFailure, readMs } = options;
   const schema = `"${options.schema ?? SCHEMA}"`;
@@ -48,7 +48,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   const underWay = new Set<Promise<unknown>>();
   let isClosed = false;
 
-  /** Runs work that `close` waits for. @throws Refusal STORE_UNAVAILABLE */
+  /** Runs work for which `close` waits. @throws Refusal STORE_UNAVAILABLE */
   async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
     if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
     const started = work();
@@ -109,28 +109,28 @@ interface Parts {
   readonly publish: (events: readonly CommitEvent[]) => void;
 }
 
-/** Maximum number of attempts of a transaction whose documents others keep changing. */
+/** Maximum number of attempts of a transaction with conflicts. */
 const TRIES_MAX = 100;
-/** Maximum random delay in ms before a retry after a conflict, multiplied by the earlier tries. */
+/** Maximum random delay in ms before a retry after a conflict, multiplied by the number of earlier attempts. */
 const BACKOFF_MS = 2;
 
-/** Outcome of one run of a body; undefined if something it read has changed meanwhile. */
+/** Outcome of one run of a body; undefined if data that it read has changed meanwhile. */
 type Outcome<T> = { readonly result: T } | undefined;
 
-/** @returns a function that runs a body until nothing that it read has changed */
+/** Returns a function that repeats the body of a transaction until the data that it read is unchanged at the commit. */
 function createTransactions({ database, now = Date.now, onUnreferenced }: PostgresStoreOptions, parts: Parts) {
   const { schema, node, rows, publish } = parts;
   const commits = createCommits(database, { schema, node });
-  /** Commits with events, serialised so that the events keep their order. */
+  /** Queue of commits with events, so that the events keep their order. */
   const publishing = createLine();
-  /** Bodies that run again, serialised so that those of one process do not conflict with each other. */
+  /** Queue of repeated bodies, so that those of one process do not conflict with each other. */
   const repeating = createLine();
 
   async function run<T>(change: JobTransactionBody<T>, time: number): Promise<Outcome<T>> {
     const draft = createDraft();
     const events: CommitEvent[] = [];
     const jobs: JobRow[] = [];
-    // A single read is always consistent.
+    // a single read is always consistent
     const mayBeUnsound = (): boolean => draft.readCount > 1;
     let result: T;
     try {

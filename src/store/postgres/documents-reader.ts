@@ -8,12 +8,12 @@ import { COLUMNS, openRow, type DocumentRow } from './rows.js';
 
 type EntryRow = DocumentRow & { readonly artifacts: readonly string[] };
 
-/** Number of rows in memory at a time. */
+/** Number of rows fetched at a time. */
 const PAGE = 500;
 
 /**
  * Opens documents for reading only, on a separate connection.
- * @throws StartRefusal 75, 78 even while a restore or copy into them is incomplete, and the error of `pg`
+ * @throws StartRefusal 75, 78, and the error of `pg`; also opens a database in which a restore or copy is incomplete
  */
 export async function openPostgresReader(url: string, schema: string = SCHEMA): Promise<DocumentsReader> {
   const client = await connect(url);

@@ -6,19 +6,19 @@ import { isDocumentId, formatNumberedId } from '../document-id.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind } from '../port.js';
 
-/** Version of an absent document. */
+/** Version number of an absent document. */
 export const ABSENT = '0';
 
-/** A document that a transaction writes, as canonical JSON. */
+/** Document written by a transaction, as canonical JSON. */
 export interface DraftWrite {
   readonly body: string;
   /** SHA-256 of the body, hex. */
   readonly etag: string;
 }
 
-/** Reads and writes of a transaction so far. Nothing is in the database before the commit. */
+/** Reads and writes of a transaction so far; the writes are not in the database before the commit. */
 export interface TransactionDraft {
-  /** Returns its own write of a document: null deletes, undefined if there is none. */
+  /** Returns the write of a document in this transaction: null for a deletion, undefined without a write. */
   own(kind: DocumentKind, id: string): DraftWrite | null | undefined;
   put(kind: DocumentKind, id: string, body: unknown): DraftWrite;
   delete(kind: DocumentKind, id: string): void;
@@ -26,20 +26,23 @@ export interface TransactionDraft {
   hasRead(kind: DocumentKind, id: string, version: string): void;
   /** Records the ids of a kind that were read. */
   hasListed(kind: DocumentKind, ids: readonly string[]): void;
-  /** Returns the ids of a kind with its own writes, in code-point order. */
+  /** Returns the stored ids of a kind with the writes of this transaction applied, in code-point order. */
   idsOver(kind: DocumentKind, stored: readonly string[]): readonly string[];
-  /** Returns the number of the last document of an owner with its own writes. */
+  /** Returns the number of the last document of an owner with the writes of this transaction applied. */
   lastNumberOver(kind: DocumentKind, owner: string, stored: number): number;
   readonly isWritten: boolean;
-  /** Number of reads that must be consistent. */
+  /** Number of reads, which must be consistent with each other. */
   readonly readCount: number;
-  /** Kind of the written document, whose changes are counted. */
+  /** Kind of a written document, under which the commit is counted; undefined without writes. */
   readonly kindWritten: DocumentKind | undefined;
-  /** True if it writes at most two documents and has read only the first of them, so that fewer locks are needed. */
+  /**
+   * True if the transaction writes at most two documents and has read only the first of them, so that fewer locks are
+   * needed.
+   */
   readonly isNarrow: boolean;
-  /** Its reads, as parameters of the commit function. */
+  /** Returns the reads as parameters of the commit function. */
   readColumns(): readonly (readonly unknown[])[];
-  /** Its writes, as the parameters after those. */
+  /** Returns the writes as the following parameters of the commit function. */
   writeColumns(): readonly (readonly unknown[])[];
 }
 
@@ -68,7 +71,7 @@ export function createDraft(): TransactionDraft {
     delete: (kind, id) => void writes.set(keyOf(kind, id), { kind, id, write: null }),
     hasRead(kind, id, version) {
       const key = keyOf(kind, id);
-      // The first read counts: a different version later is a conflict.
+      // The first read is kept: a different version in a later read is a conflict.
       if (!reads.has(key)) reads.set(key, { kind, id, version });
     },
     hasListed(kind, ids) {
@@ -132,16 +135,16 @@ export function createDraft(): TransactionDraft {
   };
 }
 
-/** Puts come first. */
+/** puts precede deletions */
 const inOrder = <W extends { readonly write: DraftWrite | null }>(writes: ReadonlyMap<string, W>): readonly W[] =>
   [...writes.values()].toSorted((a, b) => Number(a.write === null) - Number(b.write === null));
 
-/** Computes the digest like the commit function: the length in bytes of each id, and the id. */
+/** Computes the digest of a list of ids like the commit function: the length of each id in bytes, and the id. */
 function digestOf(ids: readonly string[]): string {
   const digest = createHash('sha256');
   for (const id of ids) digest.update(`${Buffer.byteLength(id)}:${id}`);
   return digest.digest('hex');
 }
 
-/** Orders by UTF-8 bytes, which differs from UTF-16 units beyond the basic plane. */
+/** Compares by UTF-8 bytes, whose order differs from UTF-16 units beyond the basic plane. */
 const compareByCodePoints = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));

@@ -3,31 +3,31 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Database } from './database.js';
 
 /**
- * Reads the events of other processes. They are notifications, not state: those during a long outage of the database
- * are lost.
+ * Reader of the events of other processes. Events are notifications, not state; events during a long outage of the
+ * database are lost.
  */
 export interface EventReader extends Pick<RiddenEvents, 'due'> {
   stop(): Promise<void>;
 }
 
-/** Events that another statement may read in addition. */
+/** Reads of events as part of another statement. */
 export interface RiddenEvents {
-  /** Returns the next read; undefined while the last one is recent. */
+  /** Returns the next read that is due; undefined if the last read is recent. */
   due(): EventReading | undefined;
 }
 
-/** One read of events. */
+/** Parameters and receiver of one read of events. */
 export interface EventReading {
-  /** Oldest transaction whose events may be unread. */
+  /** Oldest transaction with events that may be unread. */
   readonly horizon: string;
-  /** This process, whose own events are omitted. */
+  /** Id of this process, whose own events are omitted. */
   readonly node: string;
-  /** Accepts the found events; of two concurrent reads the later one is ignored. */
+  /** Accepts the events found; of two concurrent reads the later one is ignored. */
   take(found: FoundEvents): void;
 }
 
 export interface FoundEvents {
-  /** Start of the next read. */
+  /** Horizon of the next read. */
   readonly horizon: string;
   readonly ids: readonly string[];
   /** Events as JSON. */
@@ -43,12 +43,12 @@ export interface EventReaderOptions {
   readonly onEvents: (events: readonly CommitEvent[]) => void;
 }
 
-/** Interval between reads; NOTIFY would serialise the commits of the whole cluster. */
+/** Interval between reads in ms. Reads are used because NOTIFY would serialise the commits of the whole cluster. */
 const READ_MS = 500;
 
 /**
- * Opens the reader. A row appears when its transaction commits, not when its id was assigned. A read therefore begins
- * at the oldest transaction that was running at the previous read, and omits the events that the previous one
+ * Opens the reader. A row becomes visible when its transaction commits, not when its id was assigned. A read therefore
+ * begins at the oldest transaction that was running during the previous read, and omits events that the previous read
  * returned.
  */
 export async function openEventReader(database: Database, options: EventReaderOptions): Promise<EventReader> {
@@ -71,14 +71,14 @@ export async function openEventReader(database: Database, options: EventReaderOp
       horizon,
       node,
       take(found) {
-        // Another read from the same horizon was accepted: the next one finds the events that it missed.
+        // If another read from the same horizon has been accepted, the next read finds the events that it missed.
         if (own !== count || isStopped) return;
         count++;
         readAtMs = performance.now();
         horizon = found.horizon;
-        const news = found.events.filter((_, i) => !known.has(found.ids[i]!)); // one id per event
+        const news = found.events.filter((_, i) => !known.has(found.ids[i]!)); // there is one id per event
         known = new Set(found.ids);
-        onEvents(news.map((event) => JSON.parse(event) as CommitEvent)); // as `commit` wrote it
+        onEvents(news.map((event) => JSON.parse(event) as CommitEvent)); // written by `commit`
       },
     };
   }
@@ -118,7 +118,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
   };
 }
 
-/** Ignores a temporary failure: the next read starts at the same place. */
+/** Ignores a temporary failure: the next read starts at the same horizon. */
 function assertPassing(thrown: unknown): void {
   if (!(thrown instanceof Refusal)) throw thrown;
 }

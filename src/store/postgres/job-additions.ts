@@ -2,13 +2,13 @@ import type { Database } from './database.js';
 import { ADDED_COLUMNS, jobNumber } from './job-commit.js';
 import { STRIPES } from './schema.js';
 
-/** Writes new jobs. */
+/** Writer of new jobs. */
 export interface JobAdditions {
   /**
-   * Writes a job with its row and its input; jobs that are added at the same moment share one commit.
+   * Writes a job with its row and its input; jobs that are added at the same time share one commit.
    * @param values of `ADDED_COLUMNS`, in order
    * @returns the version of the write; null if the job has changed since it was read
-   * @throws as `Database.query`, for all of them: nothing was written
+   * @throws as `Database.query`, for all jobs of the commit: none was written
    */
   add(values: readonly unknown[]): Promise<string | null>;
 }
@@ -23,20 +23,23 @@ interface AddedRow {
   readonly written: string | null;
 }
 
-/** Maximum length of the text of a job that is written with others: parameters of a statement have a maximum size. */
+/**
+ * Maximum length of the text of a job that shares a statement with other jobs, because the parameters of a statement
+ * have a maximum size.
+ */
 const SHARED_LENGTH_MAX = 1_000_000;
 
 const isLarge = (values: readonly unknown[]): boolean =>
   values.some((value) => typeof value === 'string' && value.length > SHARED_LENGTH_MAX);
 
-/** @param schema quoted identifier */
+/** Creates the writer. @param schema quoted identifier */
 export function createJobAdditions(database: Pick<Database, 'query'>, schema: string): JobAdditions {
   const columns = ADDED_COLUMNS.map(([name]) => name).join(', ');
   const parameters = ADDED_COLUMNS.map((_, i) => `$${i + 1}`).join(', ');
   const arrays = ADDED_COLUMNS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ');
   const ids = `$${ADDED_COLUMNS.findIndex(([name]) => name === 'of_job') + 1}::text[]`;
   const one = `SELECT ${schema}.add_job_1(${parameters}) AS written`;
-  // All locks are taken first, in numeric order as by every commit, so that no two of them wait for each other.
+  // All locks are acquired first, in numeric order like in every commit, so that no two commits deadlock.
   const several = `WITH locked AS MATERIALIZED (
       SELECT count(pg_advisory_xact_lock(hashtext('${schema}'), number)) FROM (
         SELECT DISTINCT ${jobNumber('id', STRIPES)} AS number FROM unnest(${ids}) AS added(id) ORDER BY number
@@ -60,7 +63,7 @@ export function createJobAdditions(database: Pick<Database, 'query'>, schema: st
             several,
             ADDED_COLUMNS.map((_, i) => all.map(({ values }) => values[i])),
           ));
-      for (const [i, { resolve }] of all.entries()) resolve(rows[i]!.written); // one row for each
+      for (const [i, { resolve }] of all.entries()) resolve(rows[i]!.written); // the statement returns one row per job
     } catch (thrown) {
       for (const { reject } of all) reject(thrown);
     }

@@ -4,7 +4,7 @@ import { sealOfDocument } from './seal-rows.js';
 import type { CommitOrder, JobRow } from './commit-order.js';
 import { ABSENT } from './draft.js';
 
-/** Parameters of every function that writes a job, with their types. */
+/** Parameters of every SQL function that writes a job, with their types. */
 const WRITTEN_COLUMNS = [
   ['commit_token', 'uuid'],
   ['commit_at', 'timestamptz'],
@@ -35,9 +35,9 @@ const declare = (columns: readonly (readonly [string, string])[]): string =>
 const WRITTEN = declare(WRITTEN_COLUMNS);
 
 /**
- * SQL functions for commits that write only one job with its row and its input, which are most: one statement locks,
- * compares and writes. It returns the version of the write, or nothing if the job has changed since the read; then
- * `commit_3` decides.
+ * Returns SQL functions for commits that write only one job with its row and its input, as most commits do: one
+ * statement locks, compares and writes. It returns the version of the write, or no row if the job has changed since it
+ * was read; then `commit_3` decides.
  */
 export const jobCommits = (schema: string, stripes: number): string => `
   CREATE FUNCTION ${schema}.add_job_1(${declare(ADDED_COLUMNS)}) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -75,7 +75,10 @@ export const jobCommits = (schema: string, stripes: number): string => `
 ${moveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 'NULL' })}
 `;
 
-/** SQL function that moves a job with a delay: nodes of earlier versions pass it over like a reserved one. */
+/**
+ * Returns a SQL function that requeues a job with a delay. Nodes of earlier releases treat the job like a reserved one
+ * and do not start it.
+ */
 export const writeDelayedMoves = (schema: string, stripes: number): string =>
   moveFunction(schema, stripes, {
     name: 'move_job_2',
@@ -85,7 +88,7 @@ export const writeDelayedMoves = (schema: string, stripes: number): string =>
 
 interface MoveFunction {
   readonly name: string;
-  /** Parameters in addition to those of every move. */
+  /** Parameters in addition to the common parameters of a move. */
   readonly terms: string;
   readonly reservedUntil: string;
 }
@@ -116,11 +119,14 @@ const moveFunction = (schema: string, stripes: number, { name, terms, reservedUn
   END $$;
 `;
 
-/** Lock of the job, as the other functions take it; they write its input with it. */
+/**
+ * Returns a SQL expression that locks the job, with the same lock as in other functions; it also covers the input of
+ * the job.
+ */
 const lock = (schema: string, stripes: number): string =>
   `(SELECT pg_advisory_xact_lock(hashtext('${schema}'), ${jobNumber('of_job', stripes)})) IS NOT NULL`;
 
-/** SQL expression of the number of the lock of a job. */
+/** Returns a SQL expression for the lock number of a job. */
 export const jobNumber = (id: string, stripes: number): string => `hashtext('job/' || ${id}) & ${stripes - 1}`;
 
 export interface JobStatement {
@@ -129,8 +135,8 @@ export interface JobStatement {
 }
 
 /**
- * Returns the statement that writes the whole commit, if it concerns one job: a new one with its input, or a move of
- * one.
+ * Returns the statement that writes the whole commit if it concerns only one job: a new job with its input, or a status
+ * change.
  */
 export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: string): JobStatement | undefined {
   const [row, ...others] = jobs;
@@ -142,7 +148,7 @@ export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: 
   const isOfJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
   const words = [...kinds!, '-', ...goneKinds!].join(' ');
   const sealed = (i: number): readonly unknown[] => {
-    const etag = draft.own(kinds![i] as 'job', id)!.etag; // it is a put
+    const etag = draft.own(kinds![i] as 'job', id)!.etag; // the document is written, not deleted
     const bytes = Buffer.from(etag, 'hex');
     return [bodies![i], bytes, Buffer.from(sealOfDocument(kinds![i]!, id, bytes), 'hex'), named![i]];
   };
@@ -154,7 +160,7 @@ export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: 
       call: 'add_job_1',
       values: [...common(), ...sealed(1), row.kind, row.lane, row.owner, row.sequence, row.estimated_bytes],
     };
-  // The input of a job in parts may name artifacts, which become garbage: `commit_3` reports them.
+  // Deleting the input of a job in parts may orphan artifacts, which only `commit_3` reports.
   const dropsArtifacts = goneIds!.length > 0 && KINDS_IN_PARTS.has(id.slice(0, id.indexOf(':')));
   if ((words === 'job -' || words === 'job - job-input') && version !== ABSENT && !dropsArtifacts)
     return moveStatement(row, [...common(), version, goneIds!.length > 0]);

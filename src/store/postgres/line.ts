@@ -1,4 +1,4 @@
-/** Runs one piece of work at a time, in the order of arrival. */
+/** Queue that runs one task at a time, in the order of arrival. */
 export interface WorkQueue {
   take<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves when all queued work has ended, successfully or not. */

@@ -4,16 +4,16 @@ import { stateOf } from './database.js';
 import { listOwnNames, PROTOCOL, stepsOf } from './schema.js';
 import { sealRows } from './seal-rows.js';
 
-/** Schema of the tables of a cluster; tests use others. */
+/** Schema of the tables of a cluster; tests use other schemas. */
 export const SCHEMA = 'divisor';
 
 export interface Migration {
-  /** Previous number of the schema; 0 if there was none. */
+  /** Previous version of the schema; 0 if there was none. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Number of a schema, and the minimum number that a program must support to use it. */
+/** Version of a schema, and the minimum version that a program must support to use it. */
 interface Numbers {
   readonly number: number;
   readonly least: number;
@@ -33,8 +33,8 @@ export async function migrate(client: ClientBase, schema: string = SCHEMA): Prom
 }
 
 /**
- * Migrates the schema; a role that is not the owner may find that all is done. @returns the previous number of the
- * schema
+ * Migrates the schema; if the role is not the owner, it checks that no migration is needed. @returns the previous
+ * version of the schema
  */
 async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<number> {
   try {
@@ -65,7 +65,7 @@ async function rolesOf(client: ClientBase, schema: string): Promise<{ readonly r
   return rows[0]!; // exactly one row
 }
 
-/** @returns the previous number of the schema */
+/** Migrates the schema. @returns the previous version of the schema */
 async function upgrade(client: ClientBase, schema: string): Promise<number> {
   const name = client.escapeIdentifier(schema);
   await client.query('BEGIN');
@@ -89,8 +89,8 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
 }
 
 /**
- * Checks that this program can use the schema as it is.
- * @throws StartRefusal 78 if there is none, it is older, or it requires a newer program
+ * Checks that this program supports the existing schema.
+ * @throws StartRefusal 78 if there is no schema, it is older, or it requires a newer program
  */
 export async function assertMigrated(client: ClientBase, schema: string = SCHEMA): Promise<void> {
   const result = await foundIn(client, schema).catch(async (thrown: unknown) => {
@@ -140,7 +140,7 @@ async function notGranted(client: ClientBase, schema: string, lacking: string): 
   );
 }
 
-/** Returns the numbers of a schema, undefined if there is none. @throws the error of `pg` */
+/** Returns the version of a schema; undefined if there is none. @throws the error of `pg` */
 async function foundIn(client: ClientBase, schema: string): Promise<Numbers | undefined> {
   const name = client.escapeIdentifier(schema);
   const { rows } = await client.query<{ readonly is_there: boolean }>(
@@ -164,7 +164,7 @@ function newer(number: number): StartRefusal {
   );
 }
 
-/** Oldest major version of PostgreSQL in the tests. */
+/** Minimum major version of PostgreSQL, the oldest one in the tests. */
 const VERSION_MIN = 15;
 
 async function assertFit(client: ClientBase): Promise<void> {

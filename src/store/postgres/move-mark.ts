@@ -2,14 +2,17 @@ import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import type { Database } from './database.js';
 
-/** Kind of the mark, like the place of artifacts: no document of a tenant, and never copied. */
+/**
+ * Kind of the mark, shared with the record of the artifact store; it is not a document of a tenant, and is never
+ * copied.
+ */
 export const MARK_KIND = 'artifact-store';
 export const MARK_ID = 'move';
 
 /** Number of rows that one statement deletes. */
 const PAGE = 5000;
 
-/** A database that a restore or a copy writes into. */
+/** Database that a restore or copy writes into. */
 interface MarkedDatabase {
   readonly documents: DocumentEngine;
   readonly database: Pick<Database, 'query'>;
@@ -31,15 +34,15 @@ export const refuseIncompleteMove = (): StartRefusal =>
     'A restore or copy into the database is incomplete; run `divisor restore` or `divisor copy` again.',
   );
 
-/** Marks a database before the first document is written into it. */
+/** Marks a database as incomplete, before the first document is written into it. */
 export const mark = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
   documents.transaction((tx) => tx.put(MARK_KIND, MARK_ID, { at: new Date().toISOString() }));
 
-/** Removes the mark in the last commit of a restore or copy. */
+/** Removes the mark, in the last commit of a restore or copy. */
 export const unmark = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
   documents.transaction((tx) => tx.delete(MARK_KIND, MARK_ID));
 
-/** Deletes the documents of an interrupted restore or copy: all but the mark and the place of artifacts. */
+/** Deletes the documents of an interrupted restore or copy, except the mark and the record of the artifact store. */
 export async function clear({ database, schema }: Omit<MarkedDatabase, 'documents'>): Promise<void> {
   for (;;) {
     const gone = await database.query<{ readonly count: number }>(

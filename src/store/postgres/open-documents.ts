@@ -13,17 +13,17 @@ import { takeUse, type DatabaseUse } from './database-use.js';
 /** Location of documents outside the home. */
 export interface DatabasePlace {
   readonly url: string;
-  /** Pooler in transaction mode for statements; the right to use the database bypasses it. */
+  /** Pooler in transaction mode for statements; the lock on the database does not use it. */
   readonly pooler?: string | undefined;
-  /** Schema of the tables; tests use others. */
+  /** Schema of the tables; tests use other schemas. */
   readonly schema?: string;
   /** True to create or migrate the tables first. */
   readonly migrate?: boolean;
-  /** True if other processes use the database too, because all find each other's artifacts. */
+  /** True if other processes also use the database, because all of them share an artifact store. */
   readonly isShared?: boolean;
-  /** Side of a restore or copy, which needs exclusive use: a target may be incomplete. */
+  /** Direction of a restore or copy, which needs exclusive use; a target may be incomplete. */
   readonly moves?: 'from' | 'into' | undefined;
-  /** Maximum delay of the events of others. */
+  /** Maximum delay of the events of other processes, ms. */
   readonly readMs?: number;
 }
 
@@ -32,27 +32,27 @@ export interface DatabaseEngineOptions extends DocumentEngineOptions {
   readonly onFailure: (cause: unknown) => void;
 }
 
-/** The engine with its connections, which a queue of jobs shares. */
+/** Document engine with its connections, which the job queue shares. */
 export interface DatabaseDocuments extends PostgresDocuments {
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
   readonly identity: DatabaseIdentity;
-  /** Its clock, which stamps records. */
+  /** Clock of the database, which dates records. */
   readonly clock: DatabaseClock;
-  /** Returns the reason why the database does not answer, in a sentence; undefined while it does. */
+  /** Returns the reason why the database does not answer, as a sentence; undefined if it does. */
   readonly fault: DatabaseUse['fault'];
   /** Notifications of cancelled jobs, if other processes may run them. */
   readonly cancellations?: Pick<DatabaseUse, 'publish' | 'subscribe'>;
 }
 
-/** Interval between reads of the time of the database. */
+/** Interval between reads of the database clock, ms. */
 const MEASURED_MS = 30_000;
 
 /**
  * Opens the documents of a database with its connections, exclusively unless it is shared.
- * @throws StartRefusal 75 if it is unavailable, another process uses it exclusively or the clocks differ too much; 78
- * if its schema does not match or a restore or copy into it is incomplete
+ * @throws StartRefusal 75 if the database is unavailable, another process uses it exclusively or the clocks differ too
+ * much; 78 if the schema does not match or a restore or copy into the database is incomplete
  */
 export async function openDatabaseDocuments({ place, ...options }: DatabaseEngineOptions): Promise<DatabaseDocuments> {
   const { url, schema = SCHEMA } = place;
@@ -72,11 +72,11 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
   });
   try {
     const clock = await openDatabaseClock({ ask: () => timeOf(database) });
-    await clock.measure(); // the first statement of a connection takes longer
+    await clock.measure(); // later statements of a connection are faster
     assertClock(clock);
     const { now } = clock;
     const documents = await openPostgresDocuments({ ...options, now, database, schema, readMs: place.readMs });
-    // A failed read is retried at the next interval.
+    // a failed read is repeated at the next interval
     const measuring = setInterval(() => void clock.measure().catch(() => {}), MEASURED_MS).unref();
     if (place.moves !== 'into')
       await assertWhole(documents).catch(async (thrown: unknown) => {
@@ -113,7 +113,7 @@ async function timeOf(database: Database): Promise<number> {
   return row!.ms; // exactly one row
 }
 
-/** Returns the name of a database and the identifier of its server, which a copy by pg_dump does not share. */
+/** Returns the name of a database and the identifier of its server, which differs after a copy by pg_dump. */
 async function identityOf(client: Client): Promise<DatabaseIdentity> {
   const named = await client.query<{ database: string; may_read: boolean }>(
     `SELECT current_database() AS database, has_function_privilege('pg_control_system()', 'EXECUTE') AS may_read`,
@@ -131,7 +131,7 @@ export function migrateDatabase({ url, schema = SCHEMA }: DatabasePlace): Promis
   return runWithClient(url, (client) => migrate(client, schema));
 }
 
-/** Runs work on a separate connection. @throws StartRefusal 75, 78 if it cannot connect */
+/** Runs a function with a separate connection. @throws StartRefusal 75, 78 if it cannot connect */
 export async function runWithClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = await connect(url);
   try {

@@ -1,9 +1,9 @@
 import type { ClientBase } from 'pg';
 
 /**
- * Prepares a connection: it plans the statements of a function at their first use, which takes longer than an empty
- * job, and seconds when 300 connections start at once. So each connection commits and looks once before it is used,
- * and rolls back. A connection that fails to do so plans later.
+ * Returns a function that prepares a connection. A connection plans the statements of a function at their first use,
+ * which takes longer than an empty job, and seconds when 300 connections start at once. Therefore each connection runs
+ * and rolls back a commit and a queue query before it is used. A connection on which the preparation fails plans later.
  * @param schema quoted identifier
  */
 export const preparation =
@@ -12,7 +12,7 @@ export const preparation =
     await client.query(`SELECT ${schema}.prepare_1(), ${schema}.prepare_2()`).catch(() => {});
   };
 
-/** SQL function for `preparation`: a job from its submission to its end, and a look. */
+/** Returns the SQL function for `preparation`, which runs a job from its submission to its end, and a queue query. */
 export const prepareFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.prepare_1() RETURNS void LANGUAGE plpgsql AS $$
   DECLARE
@@ -43,7 +43,7 @@ export const prepareFunction = (schema: string): string => `
   END $$;
 `;
 
-/** SQL function for the statements that write only one job. */
+/** Returns the SQL function for `preparation` that runs the statements that write only one job. */
 export const prepareJobsFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.prepare_2() RETURNS void LANGUAGE plpgsql AS $$
   DECLARE

@@ -1,7 +1,7 @@
 /**
- * SQL function with all repeated queries of a node in one statement: it reports that the node is alive, reads the
- * events of others, and looks for work, for silent attempts and for the number of nodes. Parts that are not requested
- * cost nothing.
+ * Returns a SQL function that combines all periodic queries of a node in one statement: it reports that the node is
+ * alive, reads the events of other nodes, and checks for work, for silent attempts and for the number of nodes. Queries
+ * that are not requested are skipped.
  */
 export const pulseFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.pulse_1(

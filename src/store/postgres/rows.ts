@@ -10,20 +10,20 @@ import { sealOfDocument } from './seal-rows.js';
 export interface DocumentRow {
   readonly kind: string;
   readonly id: string;
-  /** A bigint in decimal digits. */
+  /** Version as decimal digits, because it is a bigint. */
   readonly version: string;
   readonly schema: number;
   readonly etag: Buffer;
-  /** Seal of key and ETag; null in a row of an earlier version that no migration has sealed yet. */
+  /** Seal of key and ETag; null in a row of an earlier release that no migration has sealed yet. */
   readonly seal: Buffer | null;
   readonly updated_at: Date;
   readonly body: string;
 }
 
-/** Reads of the table of documents, each in one snapshot. */
+/** Reads of the documents table, each in one snapshot. */
 export interface Rows {
   row(kind: DocumentKind, id: string): Promise<DocumentRow | undefined>;
-  /** Runs several reads in one round trip. @param reads few, because each combination is a separate statement */
+  /** Runs several reads in one round trip. @param reads only a few, because each combination is a separate statement */
   several(reads: readonly RowRead[]): Promise<readonly (DocumentRow | undefined)[]>;
   /** Returns the version of a document; undefined if there is none. */
   version(kind: DocumentKind, id: string): Promise<string | undefined>;
@@ -31,13 +31,13 @@ export interface Rows {
   rows(kind: DocumentKind): Promise<readonly DocumentRow[]>;
   /** Lists ids in code-point order. */
   ids(kind: DocumentKind): Promise<readonly string[]>;
-  /** Lists ids between two others, both excluded, the last first. */
+  /** Lists ids between two bounds, both exclusive, in descending order. */
   idsBetween(kind: DocumentKind, range: IdRange): Promise<readonly string[]>;
-  /** Counts the commits that wrote or deleted documents of a kind. */
+  /** Returns the number of commits that wrote or deleted documents of a kind. */
   revision(kind: DocumentKind): Promise<number>;
   /** Returns the names of the artifacts that documents refer to. */
   artifacts(): Promise<ReadonlySet<string>>;
-  /** Returns those of some names to which documents refer. */
+  /** Returns those of the given names that documents refer to. */
   artifactsAmong(names: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
@@ -52,7 +52,7 @@ export interface DocumentKey {
   readonly id: string;
 }
 
-/** Read of a document, or of the last one of a numbered owner: its row without the body. */
+/** Read of a document, or of the last document of a numbered owner, without its body. */
 export type RowRead = DocumentKey | { readonly kind: DocumentKind; readonly owner: string };
 
 export const COLUMNS = 'kind, id, version, schema, etag, seal, updated_at, body';
@@ -138,7 +138,8 @@ function selectionOf(read: RowRead, { place, given, table }: SelectionTerms): st
 }
 
 /**
- * Reads revisions; those that are requested before any is awaited go in one statement, because each is a round trip.
+ * Creates the reader of revisions. Reads requested in the same turn are combined in one statement, because each
+ * statement is a round trip.
  */
 function createRevisions(database: Pick<Database, 'query'>, schema: string): Rows['revision'] {
   let asked: { readonly kinds: DocumentKind[]; readonly sums: Promise<ReadonlyMap<string, number>> } | undefined;

@@ -4,15 +4,16 @@ import { prepareFunction, prepareJobsFunction } from './preparation.js';
 import { pulseFunction } from './pulse-function.js';
 import { writeKeptKinds, formatSealedDocuments } from './sealed-commit.js';
 
-/** Number of the last step below: the schema of this program. */
+/** Version of the schema of this program: the number of the last migration step below. */
 export const PROTOCOL = 9;
 
-/** Number of locks that keys share by their hash: the maximum for a transaction of any size. */
+/** Number of advisory locks, to which keys are mapped by their hash: the maximum for a transaction of any size. */
 export const STRIPES = 1024;
 
 /**
- * Statements that create the schema, step by step. A step is additive: programs that know the previous one keep
- * working, or it raises `least` and they are refused. A released step never changes; changed functions get a new name.
+ * Returns the statements that create the schema, step by step. A step is additive: programs that support only the
+ * previous step keep working, or the step raises `least` and they are rejected. A released step never changes; changed
+ * functions get a new name.
  * @param schema quoted identifier
  */
 export function stepsOf(schema: string): readonly string[] {
@@ -28,14 +29,14 @@ export function stepsOf(schema: string): readonly string[] {
 }
 
 /**
- * Names of the tables, sequences and functions that the steps create: a schema may contain others, which belong to the
- * operator.
+ * Returns the names of the tables, sequences and functions that the steps create; other objects in the schema belong to
+ * the operator.
  */
 export function listOwnNames(): readonly string[] {
   const createdNames = stepsOf('own')
     .join('')
     .matchAll(/CREATE (?:UNLOGGED )?(?:TABLE|SEQUENCE|FUNCTION) own\.(\w+)/g);
-  return [...createdNames].map(([, name]) => name!); // the only group
+  return [...createdNames].map(([, name]) => name!); // the pattern has one group
 }
 
 const documentTables = (schema: string): string => `
@@ -81,8 +82,9 @@ const documentTables = (schema: string): string => `
 `;
 
 /**
- * Rows of jobs for the queue, whose documents contain the rest: the order of waiting jobs, and the leases of running
- * ones. Commits write a row with its document; heartbeats change only the row.
+ * Returns the statements for the job rows of the queue. The rows contain the order of waiting jobs, and the leases of
+ * running jobs; the documents of the jobs contain all other data. Commits write a row with its document; heartbeats
+ * change only the row.
  */
 const jobTables = (schema: string): string => `
   CREATE SEQUENCE ${schema}.job_sequence;
@@ -118,8 +120,8 @@ const jobTables = (schema: string): string => `
 `;
 
 /**
- * SQL function that writes jobs. A new job follows the others of its owner, at the current turn of the line or later;
- * a requeued job keeps its turn, and so comes first.
+ * Returns the SQL function that writes jobs. A new job follows the other jobs of its owner, at the current turn of the
+ * queue or later; a requeued job keeps its turn, and so comes first.
  */
 const jobsFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.put_jobs_1(job_rows jsonb) RETURNS void LANGUAGE sql AS $$
@@ -145,8 +147,8 @@ const jobsFunction = (schema: string): string => `
 `;
 
 /**
- * SQL function with the locks of a commit until its end: a writer of a document excludes its other writers and
- * readers; a reader of a listing excludes writers of the kind.
+ * Returns the SQL function that locks until the end of a commit: a writer of a document excludes other writers and
+ * readers of the document; a reader of a listing excludes writers of the kind.
  */
 const lockFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.lock_1(
@@ -173,9 +175,9 @@ const lockFunction = (schema: string): string => `
 `;
 
 /**
- * SQL function that runs a transaction as one statement, so that none is ever open while its program sleeps, waits or
- * is disconnected: the program reads without locks and records the versions that it read, and `commit_1` writes if
- * they are unchanged. Locks are taken in numeric order, so that no two commits deadlock.
+ * Returns the SQL function that runs a transaction as one statement, so that no transaction is ever open while its
+ * program sleeps, waits or is disconnected: the program reads without locks and records the versions that it read, and
+ * `commit_1` writes if they are unchanged. Locks are acquired in numeric order, so that no two commits deadlock.
  */
 const commitFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.commit_1(
@@ -236,7 +238,10 @@ const commitFunction = (schema: string): string => `
   END $$;
 `;
 
-/** Nodes of the database, and the waiting time of jobs, for operators and autoscalers. */
+/**
+ * Returns the statements for the nodes of the database, and for the waiting time of jobs, which operators and
+ * autoscalers read.
+ */
 const nodeTables = (schema: string): string => `
   CREATE TABLE ${schema}.nodes (
     node text PRIMARY KEY,
@@ -258,8 +263,8 @@ const nodeTables = (schema: string): string => `
 `;
 
 /**
- * Parts of running jobs that any node may compute. The table is unlogged: after a crash of the server it is empty, and
- * the node of each job computes the missing parts.
+ * Returns the statements for the parts of running jobs that any node may compute. The table is unlogged: after a crash
+ * of the server it is empty, and the node of each job computes the missing parts.
  */
 const partTable = (schema: string): string => `
   CREATE UNLOGGED TABLE ${schema}.parts (
@@ -280,7 +285,7 @@ const partTable = (schema: string): string => `
   ${grantsLike(schema, 'jobs', 'parts')}
 `;
 
-/** Grants the rights on a new table to roles that may write a table of an earlier step. */
+/** Returns statements that grant the rights on a new table to roles that may write a table of an earlier step. */
 const grantsLike = (schema: string, earlier: string, added: string): string => `
   DO $$
   DECLARE
@@ -296,8 +301,8 @@ const grantsLike = (schema: string, earlier: string, added: string): string => `
 `;
 
 /**
- * A start writes only the row of a job, so that its document is still that of a waiting job. Programs of earlier steps
- * show it as waiting, and leave it to others when its node falls silent.
+ * Returns the statements for starts that write only the row of a job, so that its document still describes a waiting
+ * job. Programs of earlier steps show the job as waiting, and leave it to other programs when its node falls silent.
  */
 const starts = (schema: string): string => `
   ALTER TABLE ${schema}.jobs
@@ -312,8 +317,9 @@ const starts = (schema: string): string => `
 `;
 
 /**
- * Adds names of artifacts to their index at once. A list of pending ones, which each search reads as a whole, would add a
- * millisecond or more to each name whose last document a commit deletes.
+ * Returns the statement that updates the index of artifact names at once. With a list of pending entries, which each
+ * search reads as a whole, a commit would need a millisecond or more for each name of which it deletes the last
+ * reference.
  */
 const indexAtOnce = (schema: string): string => `
   ALTER INDEX ${schema}.documents_artifacts SET (fastupdate = off);

@@ -11,8 +11,8 @@ interface Key {
 const BATCH = 1000;
 
 /**
- * Seals the documents of earlier versions in batches, so that services keep running; the commit of a concurrently
- * written one seals it.
+ * Seals the documents of earlier releases in batches, while services keep running; a concurrent commit seals the
+ * documents that it writes.
  * @param schema quoted identifier
  */
 export async function sealRows(client: ClientBase, schema: string): Promise<void> {

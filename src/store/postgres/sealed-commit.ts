@@ -1,7 +1,8 @@
 /**
- * SQL functions that seal documents: the seal covers the key, so a row that was moved to another key, or got another
- * body, is not served. Functions of earlier steps write it too, so that programs that use them keep working. Older
- * rows have none until `divisor migrate` has sealed them (`seal-rows.ts`); only the hash of their body is checked.
+ * Returns SQL functions that seal documents. The seal covers the key, so that a row that was moved to another key, or
+ * got another body, is not served. Functions of earlier steps write it too, so that programs that use them keep
+ * working. Older rows have no seal until `divisor migrate` has sealed them (`seal-rows.ts`); only the hash of their
+ * body is checked.
  */
 export const formatSealedDocuments = (schema: string, stripes: number): string => `
   ALTER TABLE ${schema}.documents ADD COLUMN seal bytea;
@@ -20,9 +21,9 @@ export const formatSealedDocuments = (schema: string, stripes: number): string =
 `;
 
 /**
- * SQL functions that keep the kind in the row of a job until it is submitted again (the first attempt of another
- * sequence). Programs of earlier steps write the kind as they know it with every change, so that a job that they may
- * not claim would become one of theirs.
+ * Returns SQL functions that keep the kind in the row of a job until the job is submitted again (the first attempt of
+ * another sequence). Programs of earlier steps write the kind that they know with every change, so that otherwise they
+ * could claim jobs that they do not support.
  */
 export const writeKeptKinds = (schema: string, stripes: number): string =>
   commitFunction(schema, stripes, {
@@ -30,7 +31,11 @@ export const writeKeptKinds = (schema: string, stripes: number): string =>
     kind: 'CASE WHEN j.sequence = job.sequence OR job.attempt > 1 THEN j.kind ELSE job.kind END',
   });
 
-/** SQL expression of a seal. @param key columns of the kind and the id; @param etag the hash of the body */
+/**
+ * Returns a SQL expression for a seal.
+ * @param key columns of the kind and the id
+ * @param etag hash of the body
+ */
 export const sealOf = ({ kind, id, etag }: { kind: string; id: string; etag: string }): string =>
   `sha256(convert_to(${kind} || '/' || ${id}, 'UTF8') || ${etag})`;
 
@@ -44,17 +49,18 @@ const PARAMETERS = `
     commit_events text[], job_rows jsonb`;
 const ARGUMENTS = Array.from({ length: 17 }, (_, i) => `$${i + 1}`).join(', ');
 
-/** Variants of the function in the two steps that create it. */
+/** Differences between the two steps that create the function. */
 interface CommitForm {
   readonly create: 'CREATE' | 'CREATE OR REPLACE';
-  /** SQL expression for the kind in the row `j` that a written `job` changes. */
+  /** SQL expression for the kind in the row `j` that a written `job` updates. */
   readonly kind: string;
 }
 
 /**
- * SQL function with the statements of a commit, as few as it needs, because to start one costs more than its effect on
- * a row. All writes of a commit have one version, which it returns, followed by the names of orphaned artifacts; 0 if
- * it writes no document, null if something that it read has changed.
+ * Returns the SQL function with the statements of a commit. It runs as few statements as necessary, because starting a
+ * statement costs more than its effect on a row. All writes of a commit have one version, which the function returns,
+ * followed by the names of orphaned artifacts; 0 if it writes no document, null if a document or listing that it read
+ * has changed.
  */
 const commitFunction = (schema: string, stripes: number, { create, kind }: CommitForm): string => `
   ${create} FUNCTION ${schema}.commit_3(${PARAMETERS},
@@ -113,8 +119,9 @@ const commitFunction = (schema: string, stripes: number, { create, kind }: Commi
 `;
 
 /**
- * Locks like `lock_1`, in numeric order: commits of all functions wait for each other. Of two locks of one number the
- * exclusive one comes first, so that no commit waits for a lock that others share.
+ * Returns statements that lock like `lock_1`, in numeric order, so that commits of all functions wait for each other.
+ * Of two locks with one number the exclusive lock comes first, so that no commit waits for a lock that other commits
+ * share.
  */
 const locks = (schema: string, stripes: number): string => `
       PERFORM CASE WHEN is_shared THEN pg_advisory_xact_lock_shared(hashtext('${schema}'), number)
@@ -129,7 +136,7 @@ const locks = (schema: string, stripes: number): string => `
         ) AS locks;
 `;
 
-/** Returns the locks for at most two writes: `least` and `greatest` ignore nulls. */
+/** Returns statements that lock for at most two writes; `least` and `greatest` ignore nulls. */
 function narrowLocks(schema: string, stripes: number): string {
   const hashTwice = (of: string): string =>
     [1, 2].map((i) => `hashtext(${of.replaceAll('#', `[${i}]`)}) & ${stripes - 1}`).join(', ');
@@ -143,7 +150,7 @@ function narrowLocks(schema: string, stripes: number): string {
 `;
 }
 
-/** Writes the documents, whose locks exclude other writers. */
+/** Returns statements that write the documents, under locks that exclude other writers. */
 const puts = (schema: string): string => `
     FOR i IN 1 .. cardinality(put_ids) LOOP
       IF i = 1 THEN written_version := nextval('${schema}.versions'); END IF;
@@ -179,8 +186,8 @@ const deletions = (schema: string): string => `
 `;
 
 /**
- * Counts the changes of each kind once. Changes of job inputs are not read, so they are not counted together with
- * jobs.
+ * Returns statements that count the changes of each kind once. Changes of job inputs are not counted together with
+ * jobs, because their count is never read.
  */
 const changes = (schema: string): string => `
     FOR i IN 1 .. cardinality(written_kinds) LOOP
@@ -192,8 +199,8 @@ const changes = (schema: string): string => `
 `;
 
 /**
- * Writes the row of a job, which waits from its submission. Its turn is assigned when it starts to wait, and not
- * again: after the others of its owner, at the current turn of the line or later.
+ * Returns statements that write the row of a job, which waits from its submission. Its turn is assigned when it starts
+ * to wait, and not again: after the other jobs of its owner, at the current turn of the queue or later.
  */
 const jobs = (schema: string, kind: string): string => `
         job := jsonb_populate_record(NULL::${schema}.jobs, job_rows -> i);

@@ -1,21 +1,25 @@
 import type { QueryResultRow } from 'pg';
 
-/** Size of a database, and of the results that its documents name. */
+/** Size of a database, and of the results that its documents refer to. */
 export interface SharedSizes {
   /** Size including indexes and space that PostgreSQL has not freed yet. */
   readonly databaseBytes: number;
-  /** Number of results that documents name, each counted once. */
+  /** Number of results that documents refer to, each counted once. */
   readonly results: number;
   readonly resultBytes: number;
 }
 
 type Query = (text: string) => Promise<readonly QueryResultRow[]>;
 
-/** Patterns of a reference in canonical JSON; one may contain another. */
+/** Patterns of an artifact reference in canonical JSON, which may contain another reference. */
 const NAME = '"name":"([0-9a-f]{32}\\.art)"';
 const REFERENCES = [`"bytes":(\\d{1,15}),${NAME}`, `"bytes":(\\d{1,15}),"inset":\\{[^{}]*\\},${NAME}`];
 
-/** @param schema quoted identifier. @cost reads every document that names a result: seconds for a large database */
+/**
+ * Measures the sizes.
+ * @param schema quoted identifier
+ * @cost reads every document that refers to a result: seconds for a large database
+ */
 export async function measureSharedSizes(query: Query, schema: string): Promise<SharedSizes> {
   const named = `${schema}.documents WHERE artifacts <> '{}'`;
   const results = REFERENCES.map(
@@ -28,7 +32,7 @@ export async function measureSharedSizes(query: Query, schema: string): Promise<
       (SELECT count(DISTINCT name) FROM named, unnest(artifacts) AS name) AS results,
       (SELECT coalesce(sum(bytes), 0) FROM found) AS result_bytes`,
   );
-  const numberOf = (name: string): number => Number(row?.[name]); // as text, because it may exceed 32 bits
+  const numberOf = (name: string): number => Number(row?.[name]); // as text, because the number may exceed 32 bits
   return {
     databaseBytes: numberOf('database_bytes'),
     results: numberOf('results'),
@@ -36,11 +40,12 @@ export async function measureSharedSizes(query: Query, schema: string): Promise<
   };
 }
 
-/** Maximum age of the sizes, which change slowly and cost a read of every document that names a result. */
+/** Maximum age of the sizes. They change slowly, and measuring reads every document that refers to a result. */
 const AGE_MS = 600_000;
 
 /**
- * @returns a function that returns the last known sizes, at most ten minutes old during regular calls, without waiting
+ * Watches the sizes. @returns a function that returns the last known sizes without waiting, at most ten minutes old if
+ * it is called regularly
  */
 export function watchSharedSizes(
   look: () => Promise<SharedSizes>,

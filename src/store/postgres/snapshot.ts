@@ -8,15 +8,18 @@ import { assertWhole } from './move-mark.js';
 import { createRows, openRow } from './rows.js';
 import type { DocumentStore } from '../port.js';
 
-/** A snapshot of the documents, even while services write. */
+/** Snapshot of the documents, independent of concurrent writes. */
 export interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'list'> {
   close(): Promise<void>;
 }
 
-/** @throws StartRefusal 75, 78 even while a restore or copy into it is incomplete, and the error of `pg` */
+/**
+ * Opens a snapshot, even while a restore or copy into the database is incomplete. @throws StartRefusal 75, 78, and the
+ * error of `pg`
+ */
 export async function openSnapshot(url: string, schema: string = SCHEMA): Promise<DocumentSnapshot> {
   const client = await connect(url, { idle_in_transaction_session_timeout: 0 });
-  /** Serialises reads, because a connection runs one statement at a time. */
+  /** Queue of reads, because a connection runs one statement at a time. */
   const statements = createLine();
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   const database: Pick<Database, 'query'> = {

@@ -9,19 +9,19 @@ import { openRow, type DocumentKey, type DocumentRow, type RowRead, type Rows } 
 export interface TransactionParts {
   readonly rows: Pick<Rows, 'row' | 'several' | 'version' | 'ids'>;
   readonly draft: TransactionDraft;
-  /** Time of its writes, ms since 1970. */
+  /** Time of the writes, ms since 1970. */
   readonly time: number;
   /** Receives the published events. */
   readonly events: CommitEvent[];
-  /** Receives the changes of the rows of jobs. */
+  /** Receives the changes of job rows. */
   readonly jobs: JobRow[];
 }
 
-/** A transaction that may change rows of jobs in addition to documents. */
+/** Transaction that may change job rows in addition to documents. */
 export interface JobTransaction extends DocumentTransaction {
-  /** Writes the row of a job whose document it writes. */
+  /** Writes the row of a job with a document that the transaction also writes. */
   putJob(row: JobRow): void;
-  /** Depends on a document that was read before: the writes of the body count only if it is unchanged at the commit. */
+  /** Makes the transaction depend on a document that was read before: it commits only if the document is unchanged. */
   buildOn(document: DocumentKey, version: string): void;
   /** Deletes a document, if it exists, without reading it. */
   drop(document: DocumentKey): void;
@@ -29,7 +29,7 @@ export interface JobTransaction extends DocumentTransaction {
 
 export type JobTransactionBody<T> = (tx: JobTransaction) => Promise<T>;
 
-/** Runs the body of a transaction on a draft; unawaited operations change nothing after its end. */
+/** Runs the body of a transaction on a draft; operations that were not awaited change nothing after its end. */
 export async function runBody<T>(change: JobTransactionBody<T>, parts: TransactionParts): Promise<T> {
   let isOver = false;
   const assertOpen = (): void => {
@@ -124,17 +124,15 @@ function transactionOver(
 
 type RowReader = (read: RowRead) => Promise<DocumentRow | undefined>;
 
-/**
- * Maximum number of reads in one statement: there is a statement for each sequence of reads of a document or a number.
- */
+/** Maximum number of reads in one statement: there is a prepared statement for each sequence of read types. */
 const JOINED_MAX = 4;
 
-/** Reads rows; those that are requested before any is awaited go together, because each statement is a round trip. */
+/** Creates a reader of rows. Reads requested in the same turn are combined, because each statement is a round trip. */
 function createJoinedReads(rows: Pick<Rows, 'row' | 'several'>): RowReader {
   let waiting: { readonly reads: RowRead[]; readonly found: Promise<readonly (DocumentRow | undefined)[]> } | undefined;
 
   async function readNext(reads: readonly RowRead[]): Promise<readonly (DocumentRow | undefined)[]> {
-    await undefined; // concurrent reads join here
+    await undefined; // concurrent reads are added here
     waiting = undefined;
     const [only] = reads;
     if (reads.length === 1 && 'id' in only!) return [await rows.row(only.kind, only.id)];

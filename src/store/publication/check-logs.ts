@@ -2,21 +2,21 @@ import { PublicationBatch, PublicationHead } from '#domain/documents/publication
 import { ownerOf } from '../document-id.js';
 import { createLogCheck, type LogCheck } from './log-check.js';
 
-/** A document as read from disk. */
+/** Document as read from disk. */
 interface Entry {
   readonly kind: string | undefined;
   readonly id: string;
   readonly body: unknown;
 }
 
-/** Checks all documents of a snapshot, by id, for logs with a broken chain. */
+/** Check of all documents of a snapshot, by id, for logs with a broken chain. */
 export interface LogsCheck {
   look(entry: Entry): void;
-  /** Returns the first fault of each log, by index, after all documents were read. */
+  /** Returns the first error of each log, by index, after all documents were read. */
   faults(): readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Checks only hash chains, because a writer of a home can replace its keys too. */
+/** Signatures are not checked, because a writer of a home can also replace the keys. */
 export function createLogsCheck(): LogsCheck {
   const logs = new Map<string, LogCheck>();
   const heads = new Map<string, PublicationHead>();

@@ -1,23 +1,23 @@
 import { NO_HASH, PublicationEntry } from '#domain/documents/publication-document.js';
 import { hashOf } from './statement-hash.js';
 
-/** The first fault of a log. */
+/** First error in a log. */
 export interface LogFault {
-  /** Number of the entry; for a missing one, the number that it should have. */
+  /** Number of the entry; for a missing entry, its expected number. */
   readonly seq: number;
-  /** One clause: `its hash does not match its content`. */
+  /** Reason as a clause, such as `its hash does not match its content`. */
   readonly reason: string;
 }
 
-/** Checks a log entry by entry. */
+/** Check of a log, entry by entry. */
 export interface LogCheck {
-  /** Error of the next entry; undefined if it is valid. */
+  /** Checks the next entry; returns its error, or undefined if it is valid. */
   next(entry: unknown): LogFault | undefined;
   /** Returns the last valid entry. */
   last(): { readonly seq: number; readonly hash: string };
 }
 
-/** @param faultOfSignature error of a signature; null if signatures are not checked */
+/** Creates the check. @param faultOfSignature returns the error of a signature; null if signatures are not checked */
 export function createLogCheck(faultOfSignature: ((entry: PublicationEntry) => string | undefined) | null): LogCheck {
   let seq = 0;
   let hash = NO_HASH;

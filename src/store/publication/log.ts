@@ -12,7 +12,7 @@ import { findLatestTime } from '../timestamp.js';
 import { parseStored } from '../read-stored.js';
 
 /**
- * Returns the end of the log of an index; undefined if nothing was published.
+ * Returns the head of the log of an index, with its last entry; undefined if nothing was published.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
 export async function logHead(
@@ -26,7 +26,7 @@ export async function logHead(
   return head;
 }
 
-/** Reads the entries of a log in batches, in order. @throws Refusal DOCUMENT_UNREADABLE */
+/** Yields the entries of a log in batches, in order. @throws Refusal DOCUMENT_UNREADABLE */
 export async function* logBatches(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
@@ -39,7 +39,10 @@ export async function* logBatches(
   }
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE for a log with a missing or damaged batch @cost a read of the log */
+/**
+ * Checks that all batches of a log are readable. @throws Refusal DOCUMENT_UNREADABLE for a log with a missing or
+ * damaged batch @cost a read of the log
+ */
 export async function assertReadable(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
@@ -47,7 +50,7 @@ export async function assertReadable(
 ): Promise<void> {
   for (let batch = 1; batch <= batches; batch++) {
     if ((await batchOf(reader, indexId, batch)) === undefined) throw refuseLog(indexId);
-    await setImmediate(); // lets other work run
+    await setImmediate(); // yields to other work
   }
 }
 
@@ -61,8 +64,8 @@ async function batchOf(
 }
 
 /**
- * Returns the latest of a time and of those of the last entries of all logs, so that no entry of a log is later.
- * Ignores an unreadable log.
+ * Returns the latest of the given time and the times of the last entries of all logs, so that no entry of a log is
+ * later. Ignores an unreadable log.
  * @cost two reads per log
  */
 export async function timeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>, now: string): Promise<string> {
@@ -76,7 +79,7 @@ export async function timeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>,
   return latest;
 }
 
-/** Appends entries, which follow the last one, to a log. */
+/** Appends entries to a log, after its last entry. */
 export async function appendEntries(
   tx: DocumentTransaction,
   indexId: string,

@@ -15,14 +15,14 @@ export function createSigningKey(at: string): SigningKey {
   };
 }
 
-/** Returns the id of a public key: the beginning of its SHA-256. */
+/** Returns the id of a public key, the first digits of its SHA-256. */
 export function keyIdOf(raw: Uint8Array): string {
   return createHash('sha256').update(raw).digest('hex').slice(0, KEY_ID_DIGITS);
 }
 
 const KEY_ID_DIGITS = 16;
 
-/** Signs the 32 bytes of a hash in another thread; the signature is base64. */
+/** Function that signs the 32 bytes of a hash in another thread; the signature is base64. */
 export type HashSigner = (hash: string) => Promise<string>;
 
 /** Creates a signer with a key that is parsed once. @cost 0.2 ms per hash */
@@ -43,7 +43,7 @@ export function signHash({ private_key }: SigningKey, hash: string): string {
   return sign(null, Buffer.from(hash, 'hex'), key).toString('base64');
 }
 
-/** Returns true if a key signed a hash, and the text of the signature is in canonical form. */
+/** Returns true if the key has signed the hash, and the text of the signature is in canonical form. */
 export function isSigned({ hash, signature }: Pick<PublicationEntry, 'hash' | 'signature'>, key: PublicKey): boolean {
   const raw = Buffer.from(key.public_key, 'base64');
   const bytes = Buffer.from(signature, 'base64');

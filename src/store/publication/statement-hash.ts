@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 
-/** An entry, a seal or a manifest, with its hash and signature. */
+/** Entry, signature statement or manifest, with its hash and signature. */
 type Signable = object & Partial<Pick<PublicationEntry, 'hash' | 'signature'>>;
 
 /** Returns the SHA-256 of the canonical JSON of a statement, without its hash and signature. */

@@ -4,9 +4,9 @@ import { isSigned } from './signing.js';
 
 /** Reference data for the verification of a log. */
 export interface LogTerms {
-  /** Keys by id; null if there are none, and signatures are not verified. */
+  /** Public keys by id; null if they are unavailable, in which case signatures are not verified. */
   readonly keys: ReadonlyMap<string, PublicKey> | null;
-  /** Expected hash of the last entry; null if it is unknown, so that missing last entries go unnoticed. */
+  /** Expected hash of the last entry; null if it is unknown, in which case missing last entries are not detected. */
   readonly head: string | null;
 }
 
@@ -37,7 +37,7 @@ export function verifyLog(entries: Iterable<unknown>, terms: LogTerms): SoundLog
 /** Signed hash, with its key and time. */
 export type Signed = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'>;
 
-/** Returns the fault of a signature; undefined if it is valid. */
+/** Returns the error of a signature; undefined if it is valid. */
 export function signatureFault(entry: Signed, keys: ReadonlyMap<string, PublicKey>): string | undefined {
   const key = keys.get(entry.key_id);
   if (key === undefined) return `its key ${entry.key_id} is unknown`;

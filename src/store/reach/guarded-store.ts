@@ -4,28 +4,28 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { BodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from '../port.js';
 import { findCurrentReach } from './reach-context.js';
 
-/** Rule that maps a document to the subject of an access check. */
+/** Rule that maps a document to the document that decides about access to it. */
 interface Guarded {
-  /** Kind of the document that it belongs to. */
+  /** Kind of the deciding document. */
   readonly of: DocumentKind;
-  /** Returns the id of that document from its key and its body; undefined if the body does not name it. */
+  /** Returns the id of the deciding document from key and body; undefined if the body does not contain it. */
   subject(id: string, body: unknown): string | undefined;
-  /** True if reads by id are unrestricted, because its routes check the id. */
+  /** True if reads by id are unrestricted, because the routes check the id. */
   readonly isReadById?: true;
-  /** True if clients other than the subject's may write it, because its id is random. */
+  /** True if any client may write the document, because its id is random. */
   readonly isNamedByChance?: true;
 }
 
 const byId = (of: DocumentKind): Guarded => ({ of, subject: (id) => id });
-const byOwner = (of: DocumentKind): Guarded => ({ of, subject: (id) => id.split('/')[0]! }); // a text has a first part
+const byOwner = (of: DocumentKind): Guarded => ({ of, subject: (id) => id.split('/')[0]! }); // split returns at least one element
 const member = (name: string) => (body: unknown) => {
   const value = (body as Readonly<Record<string, unknown>> | undefined)?.[name];
   return typeof value === 'string' ? value : undefined;
 };
 
 /**
- * Documents that access limits. The served store of prices is shared, so stores are read by id; only their owners list
- * and write them.
+ * Kinds of documents with restricted access. The served store of prices is shared, so stores can be read by id; only
+ * their owners list and write them.
  */
 const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
   index: byId('index'),
@@ -64,25 +64,28 @@ const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
   },
 };
 
-/** Space for the ordinal of an access below a revision. */
+/** Number of possible ordinals, which are the lower digits of a revision. */
 const ORDINALS = 2 ** 22;
-/** Accesses whose ordinals are remembered; a forgotten one gets another ordinal. */
+/** Maximum number of accesses with a remembered ordinal; a forgotten access gets a new ordinal. */
 const REACHES_MAX = 2 ** 16;
 
 /**
- * Wraps a document store so that each request sees only the documents that its client may access: others are absent
- * and cannot be written. The service's own work sees all.
+ * Wraps a document store so that each request sees only the documents that its client may access: other documents are
+ * absent and cannot be written. Work of the service outside requests sees all documents.
  */
 export function guardDocuments(documents: DocumentStore): DocumentStore {
   const ordinals = new Map<string, number>();
   let last = 0;
-  /** Returns the ordinal of an access, because cached results of one access are invalid for another. */
+  /**
+   * Returns the ordinal of an access. It is part of revisions, because results cached for one access are invalid for
+   * another.
+   */
   function ordinalOf({ prefixes, shared }: Reach): number {
     const name = JSON.stringify([prefixes, [...shared]]);
     const known = ordinals.get(name);
     if (known !== undefined) return known;
     if (ordinals.size >= REACHES_MAX) ordinals.clear();
-    last = (last % (ORDINALS - 1)) + 1; // Ordinals continue after a clear: caches may hold results of earlier ones.
+    last = (last % (ORDINALS - 1)) + 1; // Ordinals continue after the map was cleared, because caches may contain results for earlier ones.
     ordinals.set(name, last);
     return last;
   }
@@ -112,7 +115,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
   };
 }
 
-/** Marks an omitted document, which does not count as unreadable. */
+/** Represents an omitted document, which does not count as unreadable. */
 const HIDDEN = Symbol('hidden');
 
 function guardReader(reader: DocumentReader, reachNow: () => Reach | undefined): DocumentReader {
@@ -145,7 +148,8 @@ function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransa
     if (guarded === undefined || guarded.isNamedByChance === true) return;
     const owner = guarded.subject(id, undefined);
     if (owner !== undefined && isWithin(reach, owner)) return;
-    // Paths were checked before: the id is that of a new document, and is refused whether a document has it or not.
+    // Ids in paths were checked before, so this is the id of a new document; it is rejected whether or not a document
+    // has it.
     throw refuseOutside({ ...reach, isHidden: false }, guarded.of, owner ?? id);
   }
   return {
@@ -162,7 +166,7 @@ function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransa
   };
 }
 
-/** Creates the refusal of an id that a client may not name. */
+/** Creates the refusal of an id to which a client has no access. */
 export function refuseOutside({ isHidden, prefixes }: Reach, kind: string, id: string): Refusal {
   const missing = isHidden ? MISSING_CODES.get(kind) : undefined;
   if (missing !== undefined) return new Refusal(missing, `No ${kind.replaceAll('-', ' ')} is stored under ${id}.`);

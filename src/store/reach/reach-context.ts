@@ -1,16 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Reach } from '#domain/documents/reach.js';
 
-/** Access of a request while its handler runs. */
+/** Access limits of a request while its handler runs. */
 interface Context {
   readonly reach: Reach;
-  /** False once the handler has answered: later background work has no client. */
+  /** False after the handler has answered: later background work has no client. */
   isOpen: boolean;
 }
 
 const contexts = new AsyncLocalStorage<Context | undefined>();
 
-/** Runs the handler of a request whose client has limited access: other documents are absent for it. */
+/** Runs the handler of a request with limited access: other documents are absent for it. */
 export async function runWithinReach<T>(reach: Reach, handle: () => T | Promise<T>): Promise<T> {
   const context: Context = { reach, isOpen: true };
   try {
@@ -20,11 +20,11 @@ export async function runWithinReach<T>(reach: Reach, handle: () => T | Promise<
   }
 }
 
-/** Returns the access of the current request; undefined if it is unlimited. */
+/** Returns the access limits of the current request; undefined if it has none. */
 export function findCurrentReach(): Reach | undefined {
   const context = contexts.getStore();
   return context?.isOpen === true ? context.reach : undefined;
 }
 
-/** Runs work of the service itself, without the limits of the request. */
+/** Runs work of the service without the access limits of the request. */
 export const runUnrestricted = <T>(work: () => T): T => contexts.run(undefined, work);

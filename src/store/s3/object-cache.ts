@@ -9,30 +9,33 @@ import { sourceIn } from './file-source.js';
 import type { ObjectSource, OpenObject } from './s3-client.js';
 
 /**
- * Cache of objects as files of a local folder, which processes of the machine share. A file appears under its name
- * only when it is complete; next to it is its SHA-256, which is checked when a process first uses it.
+ * Cache of objects as files of a local folder, which processes of the machine share. A file gets its final name only
+ * when it is complete. A second file contains its SHA-256, which is verified when a process first uses the file.
  */
 export interface ObjectCache {
-  /** Returns the path for a name, even if the file is absent. */
+  /** Returns the path of a cached object, even if the file is absent. */
   path(name: string): string;
-  /** Returns true if the file exists with its content. @cost of other threads, once per process and file */
+  /**
+   * Returns true if the file exists and matches its hash. @cost one hash of the file on other threads, once per process
+   */
   has(name: string): Promise<boolean>;
-  /** Stores an object. @throws Refusal DOCUMENT_UNREADABLE if its content does not match its writer's hash */
+  /** Stores an object. @throws Refusal DOCUMENT_UNREADABLE if the content does not match the hash of its writer */
   fill(name: string, object: OpenObject): Promise<void>;
   /** Stores bytes that this process wrote. */
   put(name: string, bytes: Uint8Array, sha256: string): Promise<void>;
   /**
-   * Stores bytes that are produced piece by piece, once `send` has sent them from the file: the whole is never in memory.
-   * @returns their SHA-256, hex
+   * Writes content that is produced piece by piece to a file, sends it from the file with `send`, and stores it; the
+   * content is never in memory as a whole.
+   * @returns its SHA-256, hex
    */
   make(name: string, content: MadeBytes, send: SendObject): Promise<string>;
-  /** Stores a file under another name too; ignores an absent one. */
+  /** Links a file under another name as well; ignores an absent file. */
   link(from: string, to: string): Promise<void>;
-  /** Removes a file; ignores an absent one. */
+  /** Removes a file; ignores an absent file. */
   remove(name: string): Promise<void>;
 }
 
-/** Sends an object with its SHA-256. */
+/** Function that sends an object with its SHA-256. */
 export type SendObject = (source: ObjectSource, sha256: string) => Promise<void>;
 
 export interface ObjectCacheOptions {
@@ -42,18 +45,18 @@ export interface ObjectCacheOptions {
   readonly now?: () => number;
 }
 
-/** Time since its last use during which a file is kept: a thread may be about to open it. */
+/** Time since its last use during which a file is kept, because a thread may be about to open it. */
 const IN_USE_MS = 600_000;
-/** Resolution of recorded uses. */
+/** Resolution of the recorded time of use. */
 const NOTED_MS = 60_000;
-/** Share of the maximum size that may be stored between two checks of the folder. */
+/** Share of the maximum size that may be stored between two checks of the total size. */
 const LOOK_SHARE = 0.05;
 const SUM = '.sha256';
 
 export async function openObjectCache({ folder, bytesMax, now = Date.now }: ObjectCacheOptions): Promise<ObjectCache> {
   await makeFolder(folder);
   const path = (name: string): string => join(folder, name);
-  /** Metadata of files at their last hash check. */
+  /** Metadata of files at their last verification, by name. */
   const known = new Map<string, string>();
   const notedAt = new Map<string, number>();
   let takenIn = 0;
@@ -75,7 +78,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       const sum = await readFile(path(`${name}${SUM}`), 'utf8');
       return (await sha256OfFile(path(name))) === sum;
     } catch {
-      return false; // An unreadable file is fetched again, whatever the reason.
+      return false; // an unreadable file is fetched again, whatever the reason
     }
   }
 
@@ -104,9 +107,9 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   }
 
   /**
-   * Runs work on the path of a new draft, which is removed if it still exists afterwards; a draft that a process left
-   * behind is removed like any file. Recreates a missing folder: it contains only copies, and an operator may have
-   * deleted it.
+   * Runs a function with the path of a new draft, which is removed if it still exists afterwards; a draft of an ended
+   * process is evicted like any file. Recreates a missing folder, because it contains only copies, and an operator may
+   * have deleted it.
    */
   async function withDraft<T>(work: (draft: string) => Promise<T>): Promise<T> {
     await makeFolder(folder);
@@ -127,7 +130,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
         if (!(await isIntact(name))) return false;
         known.set(name, mark);
       }
-      await note(name).catch(() => {}); // another process may just have removed it, or the folder may be read-only
+      await note(name).catch(() => {}); // another process may have removed the file, or the folder may be read-only
       return (await markOf(name)) !== undefined;
     },
     async fill(name, object) {
@@ -154,7 +157,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
         await link(path(`${from}${SUM}`), path(`${to}${SUM}`));
         await link(path(from), path(to));
       } catch {
-        return remove(to); // it is fetched when it is read
+        return remove(to); // the object is fetched when it is read
       }
       const mark = known.get(from);
       if (mark !== undefined) known.set(to, mark);
@@ -164,7 +167,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   };
 }
 
-/** Returns the least recently used files beyond the maximum size, except those used after a time. */
+/** Returns the least recently used files in excess of the maximum size, except recently used ones. */
 async function excessFiles(folder: string, bytesMax: number, keptFrom: number): Promise<readonly string[]> {
   const files: { readonly name: string; readonly bytes: number; readonly usedAt: number }[] = [];
   for (const name of await readdir(folder)) {
@@ -181,7 +184,7 @@ async function excessFiles(folder: string, bytesMax: number, keptFrom: number): 
   return names;
 }
 
-/** Writes a received body to a new file. */
+/** Writes the body of a response to a new file. */
 async function writeBody(draft: string, body: OpenObject['body']): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash('sha256');
   let bytes = 0;

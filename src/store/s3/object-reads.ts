@@ -6,38 +6,41 @@ import type { ArtifactRef } from '../port.js';
 import type { ObjectCache } from './object-cache.js';
 import type { OpenObject, S3Client } from './s3-client.js';
 
-/** Maximum number of remembered objects that were there, and the time for which they are. */
+/** Maximum number of objects that are remembered as existing, and the time for which they are remembered. */
 const LOOKED_MAX = 32_768;
 const LOOKED_MS = 60_000;
 
-/** Returns true if an object matches the data of its writer. */
+/** Returns true if an object has the size and hash recorded by its writer. */
 export const isObjectOf = (
   { bytes, sha256 }: DatedArtifact['ref'],
   object: Omit<OpenObject, 'body'> | undefined,
 ): boolean => object?.bytes === bytes && object.sha256 === sha256;
 
-/** Access to objects through their local copies. */
+/** Reads of objects through the local cache. */
 export interface ObjectReads {
-  /** Fetches an object; concurrent callers share one fetch. */
+  /** Fetches an object unless it is cached; concurrent callers share one fetch. */
   ensure(name: string): Promise<void>;
-  /** Checks for a local copy, then for the object. Objects never change, so the answer is cached for a while. */
+  /**
+   * Checks for a cached copy, then for the object. Objects never change, so a positive answer is remembered for a
+   * while.
+   */
   isThere(ref: DatedArtifact['ref']): Promise<boolean>;
-  /** Runs work on files; a damaged one is fetched again. */
+  /** Runs work on a cached file; if the file is damaged, it is fetched again. */
   withRefetch<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T>;
 }
 
 interface ObjectReadsOptions {
-  /** Reads with the patience of its caller. */
+  /** Client with the retry limits of the caller. */
   readonly reader: Pick<S3Client, 'get' | 'look'>;
   readonly cached: ObjectCache;
   readonly freeSpace: FreeSpace;
-  /** Local files of threads of this process that no other process needs. */
+  /** Local files that threads of this process write and no other process needs. */
   readonly claimed: ReadonlySet<string>;
 }
 
 export function createObjectReads({ reader, cached, freeSpace, claimed }: ObjectReadsOptions): ObjectReads {
   const coming = new Map<string, Promise<void>>();
-  /** Time of the last check of existing objects, the oldest first. */
+  /** Time of the last check of existing objects, oldest first. */
   const lookedAt = new Map<string, number>();
 
   async function fetch(name: string): Promise<void> {

@@ -17,15 +17,15 @@ import { createS3Client, type S3Client } from './s3-client.js';
 export interface ObjectArtifactsOptions {
   readonly access: S3Access;
   readonly cache: ObjectCacheOptions;
-  /** Free space of the cache's volume. */
+  /** Free space of the volume of the cache. */
   readonly freeSpace: FreeSpace;
   readonly hashApart?: HashApart | undefined;
 }
 
-/** Maximum wait of a request for an object without data; jobs wait as long as the client's default. */
+/** Maximum wait of a request for an object without data; jobs wait for the default time of the client. */
 const REQUEST_PATIENCE = { patienceMs: 1000, answerMs: 3000 };
 
-/** Opens artifacts as objects of a bucket. They are read as files of a cache, so that threads can open them by path. */
+/** Opens an artifact store in a bucket. Objects are read as files of a cache, so that threads can open them by path. */
 export async function openObjectArtifacts(options: ObjectArtifactsOptions): Promise<ArtifactStore> {
   const { access, cache, freeSpace, hashApart } = options;
   const client = createS3Client(access);
@@ -40,7 +40,7 @@ export async function openObjectArtifacts(options: ObjectArtifactsOptions): Prom
   return { ...objectArtifacts(opened, client), forRequests };
 }
 
-/** Number of concurrent removals: a job in parts has thousands, and so has a study. */
+/** Number of concurrent removals: a job in parts or a study has thousands of objects. */
 const REMOVED_AT_ONCE = 64;
 /** Number of concurrent checks of objects. */
 const LOOKS_AT_ONCE = 16;
@@ -48,13 +48,13 @@ const LOOKS_AT_ONCE = 16;
 interface OpenedObjects extends ObjectArtifactsOptions {
   readonly client: S3Client;
   readonly cached: ObjectCache;
-  /** The folder of the cache. */
+  /** Artifact store on the folder of the cache. */
   readonly files: ArtifactStore;
-  /** Local files of threads of this process that no other process needs. */
+  /** Local files that threads of this process write and no other process needs. */
   readonly claimed: Set<string>;
 }
 
-/** @param reader reads with the patience of its caller */
+/** Creates the artifact store. @param reader client with the retry limits of the caller */
 function objectArtifacts(
   { access, cache, freeSpace, client, cached, files, claimed }: OpenedObjects,
   reader: Pick<S3Client, 'get' | 'look'>,
@@ -78,7 +78,7 @@ function objectArtifacts(
 
   async function discardOne(name: string): Promise<void> {
     await cached.remove(name);
-    // An object that could not be copied stays for a later sweep.
+    // an object that could not be copied is left to a later sweep
     if (await client.copy(name, inTrash(name))) await client.remove(name);
   }
 
@@ -161,7 +161,9 @@ function objectArtifacts(
   };
 }
 
-/** Discards objects without an owner, page by page, and removes old discarded ones. @returns the number of discarded objects */
+/**
+ * Discards orphaned objects, page by page, and removes old discarded objects. @returns the number of discarded objects
+ */
 async function sweepObjects(
   { client, discard }: { readonly client: S3Client; readonly discard: (name: string) => Promise<void> },
   referenced: Parameters<ArtifactStore['sweep']>[0],

@@ -4,11 +4,12 @@ import { joinBytes } from '#base/memory/made-bytes.js';
 import { openObjectCache } from './object-cache.js';
 import { createS3Client } from './s3-client.js';
 
-/** Maximum size of produced bytes that are joined in memory: more are sent from a file. */
+/** Maximum size of produced content that is joined in memory; larger content is sent from a file. */
 const JOINED_BYTES_MAX = 16 << 20;
 
 /**
- * Opens a writer of artifacts as objects. It also stores them in the cache of this machine, where they are read next.
+ * Opens a writer of artifacts as objects. It also stores the objects in the cache of this machine, where they are read
+ * next.
  */
 export async function openObjectWriter(
   destination: Extract<ArtifactDestination, { readonly kind: 's3' }>,
@@ -23,7 +24,7 @@ export async function openObjectWriter(
             const sha256 = await cache.make(name, content, (source, hash) => client.put(name, source, hash));
             return { name, bytes: content.length, sha256 };
           }
-          const bytes = content instanceof Uint8Array ? content : joinBytes(content); // the signature before the request covers its hash
+          const bytes = content instanceof Uint8Array ? content : joinBytes(content); // the signature of a request includes its hash, so the hash must be known before
           const sha256 = createHash('sha256').update(bytes).digest('hex');
           await client.put(name, bytes, sha256);
           await cache.put(name, bytes, sha256);
@@ -32,7 +33,7 @@ export async function openObjectWriter(
       );
       const failure = outcomes.find((outcome) => outcome.status === 'rejected');
       if (failure !== undefined) {
-        // Objects that cannot be removed now are orphaned, and are removed a day later.
+        // Objects that cannot be removed now are orphaned, and removed a day later.
         await Promise.allSettled(contents.map(({ name }) => client.remove(name)));
         throw failure.reason;
       }

@@ -1,4 +1,7 @@
-/** Returns the reason why a certificate is not trusted, which waiting cannot fix; undefined for another failure. */
+/**
+ * Returns the reason why a certificate is not trusted, in which case retries are useless; undefined for another
+ * failure.
+ */
 export function distrustOf(cause: unknown): string | undefined {
   const code = codeOf(cause);
   return code !== undefined && /CERT|UNABLE_TO_/.test(code) ? code : undefined;
@@ -19,7 +22,7 @@ const codeOf = (cause: unknown): string | undefined =>
 export function reasonOf(said: string, cause: unknown): string {
   if (said !== '') return `: it answers ${said}`;
   const { code, name, message } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
-  if (name === 'TimeoutError') return ': it does not answer'; // its code is a legacy number
+  if (name === 'TimeoutError') return ': it does not answer'; // the code of this error is a legacy number
   // A server that accepts a connection and closes it without a response may expect TLS.
   if (code === 'UND_ERR_SOCKET') return ': it closes the connection without an answer, like an https:// port';
   const why = code ?? message;

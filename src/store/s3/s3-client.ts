@@ -11,14 +11,14 @@ import { distrustOf, isClosed, isWithoutTls, reasonOf } from './request-failure.
 import type { S3Access } from '../access/s3-access.js';
 import { EXPIRED, explainRefusal, mayPass } from './service-refusals.js';
 
-/** An object in a listing. */
+/** Object in a listing. */
 export interface ListedObject {
   readonly name: string;
   /** Time of its last write, ms since 1970. */
   readonly writtenAt: number;
 }
 
-/** Bytes to send, fetched piece by piece. */
+/** Content to send, read piece by piece. */
 export interface ObjectSource {
   readonly length: number;
   slice(start: number, end: number): Promise<Uint8Array<ArrayBuffer>>;
@@ -28,13 +28,13 @@ export interface ObjectSource {
 export interface OpenObject {
   readonly body: AsyncIterable<Uint8Array>;
   readonly bytes: number;
-  /** SHA-256 from its writer, hex; undefined for an object of another program. */
+  /** SHA-256 recorded by the writer, hex; undefined for an object of another program. */
   readonly sha256: string | undefined;
 }
 
 /**
- * Objects of a bucket under one prefix. Temporary failures are retried. Each call: @throws Refusal STORE_UNAVAILABLE;
- * a PlaceFault for a failure that needs other settings
+ * Client of the objects in a bucket under one prefix. Temporary failures are retried. Every method throws Refusal
+ * STORE_UNAVAILABLE, or a PlaceFault for a failure that requires other settings.
  */
 export interface S3Client {
   /** Writes an object; the service verifies its SHA-256. @param sha256 of the bytes, hex */
@@ -51,26 +51,26 @@ export interface S3Client {
   /** Removes an object; ignores an absent one. */
   remove(name: string): Promise<void>;
   list(): AsyncIterable<ListedObject>;
-  /** Returns the reason why keys that are still valid could not be renewed; undefined if there is none. */
+  /** Returns the reason why the renewal of valid keys has failed; undefined if it has not. */
   renewalFault(): string | undefined;
 }
 
-/** Size of the parts of larger objects: the minimum that makes a request worthwhile. */
+/** Size of the parts in which larger objects are uploaded. */
 const PART_BYTES = 16 << 20;
 /** Maximum number of concurrent parts. */
 const PARTS_MAX = 4;
-/** Time for which a temporary failure is retried: a restart of the service, a switch of the network. */
+/** Time for which temporary failures are retried, enough for a restart of the service or a network failover. */
 const PATIENCE_MS = 45_000;
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 2000;
-/** Number of immediate retries after the service closed a connection, as it does with one that was idle. */
+/** Number of immediate retries after the service closed a connection, as it does with idle connections. */
 const CLOSED_RETRIES = 2;
 /** Time without a response, or without another byte of an object, after which a request is aborted. */
 const ANSWER_MS = 60_000;
 const SHA256 = 'x-amz-meta-sha256';
 const NO_BUCKET = 'NoSuchBucket';
 
-/** Retries of a temporary failure: the end of the patience, and the pause before the next try. */
+/** Retry limits of one call: the end of the retries, and the pause before the next attempt. */
 interface Patience {
   isOver(): boolean;
   pause(): Promise<void>;
@@ -93,11 +93,11 @@ class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** Aborts a request without data for some time. */
+/** Timer that aborts a request without data for some time. */
 interface Silence {
   readonly signal: AbortSignal;
   broken(): void;
-  /** Aborts the rest of the request. */
+  /** Stops the timer and aborts the rest of the request. */
   end(): void;
 }
 
@@ -125,7 +125,7 @@ async function* arriving(body: ReadableStream<Uint8Array>, silence: Silence): As
   }
 }
 
-/** Time for which failures are retried. */
+/** Retry limits: the total time of retries, and the maximum wait for an answer. */
 export interface S3Patience {
   readonly patienceMs?: number;
   readonly answerMs?: number;
@@ -141,7 +141,7 @@ export function createS3Client(
   const root = `${endpoint}/${bucket}`;
   const urlOf = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;
 
-  /** Sends one request, and retries temporary failures. @param known statuses that the caller handles */
+  /** Sends a request, and retries temporary failures. @param known statuses that the caller handles */
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
     for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
       const { answer, cause, used } = await attemptOpen(url, init);
@@ -152,7 +152,7 @@ export function createS3Client(
         if (answer.ok) return answer;
         const code = (await answer.text()).match(/<Code>(\w{1,64})<\/Code>/)?.[1] ?? '';
         message = `${answer.status} ${code}`.trim();
-        // A missing bucket is no statement about an object.
+        // A missing bucket does not prove that an object is missing.
         if (code === NO_BUCKET) throw new PlaceFault(`The object store ${endpoint} has no bucket ${bucket}.`);
         if (known.includes(answer.status)) return answer;
         const isOld = used !== undefined && EXPIRED.test(code) && keys.expired(used);
@@ -168,7 +168,10 @@ export function createS3Client(
     }
   }
 
-  /** Sends a request on an open connection: a closed one says nothing about the service, however late it is noticed. */
+  /**
+   * Sends a request on an open connection. A closed connection is not a failure of the service, however late it is
+   * noticed, so the request is repeated.
+   */
   async function attemptOpen(url: string, init: RequestInit): Promise<Attempt> {
     for (let retries = 0; ; retries++) {
       const attempted = await attempt(url, init);
@@ -230,7 +233,7 @@ export function createS3Client(
   };
 }
 
-/** Requests of one client: with retries, or once. */
+/** Requests of a client, with or without retries. */
 interface Requests {
   ask(url: string, init: RequestInit, known?: readonly number[]): Promise<Response>;
   attempt(url: string, init: RequestInit): Promise<Attempt>;
@@ -261,10 +264,10 @@ async function putParts(
     const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
     const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
     const ended = await ask(`${url}?${upload}`, { method: 'POST', body });
-    // The status is sent before the parts are joined.
+    // the status is sent before the parts have been joined, so the body is checked
     if ((await ended.text()).includes('<Error>')) throw unavailable('The object store could not join parts.');
   } catch (thrown) {
-    await attempt(`${url}?${upload}`, { method: 'DELETE' }); // the service expires the rest
+    await attempt(`${url}?${upload}`, { method: 'DELETE' }); // the service removes an unfinished upload later if this fails
     throw thrown;
   }
 }
@@ -284,7 +287,7 @@ async function* listObjects(ask: Requests['ask'], root: string, prefix: string):
   }
 }
 
-/** A response, or the reason why there is none. */
+/** Response, or the cause of the failure. */
 interface Attempt {
   readonly answer?: Response;
   readonly cause?: unknown;
@@ -308,12 +311,12 @@ const sourceOf = (bytes: Uint8Array): ObjectSource => ({
   slice: async (start, end) => unshared(bytes.subarray(start, end)),
 });
 
-/** Copies a body for `fetch`, which does not accept shared memory, where the body of a run is. */
+/** Copies a body if it is in shared memory, as for run columns, which `fetch` does not accept. */
 function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes.buffer instanceof SharedArrayBuffer ? new Uint8Array(bytes) : (bytes as Uint8Array<ArrayBuffer>); // not shared
 }
 
-/** Returns the header with which a service refuses a corrupted body. */
+/** Returns the header by which the service detects and rejects a corrupted body. */
 async function checksumHeader(bytes: Uint8Array<ArrayBuffer>): Promise<Record<string, string>> {
   const digest = await webcrypto.subtle.digest('SHA-256', bytes);
   return { 'x-amz-content-sha256': Buffer.from(digest).toString('hex') };

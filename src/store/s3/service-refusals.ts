@@ -1,9 +1,9 @@
 import type { S3Access } from '../access/s3-access.js';
 
-/** Error codes of expired keys. */
+/** Matches error codes of expired keys. */
 export const EXPIRED = /^(ExpiredToken|InvalidToken)$/;
 
-/** Setting to check by the error code of a service; only the code is repeated. */
+/** Settings to check, by the error code of a service; messages repeat only the code. */
 const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
   [
     /^(InvalidAccessKeyId|SignatureDoesNotMatch)$/,
@@ -21,7 +21,7 @@ const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
   ],
 ];
 
-/** Returns the sentence for a refusal that needs other settings. */
+/** Returns the sentence for a refusal that requires other settings. */
 export function explainRefusal({ endpoint, region, bucket }: S3Access, status: number, code: string): string {
   const setting = SETTINGS.find(([pattern]) => pattern.test(code))?.[1];
   const refusal = `The object store ${endpoint} refused the bucket ${bucket} (region ${region}) with ${`${status} ${code}`.trim()}`;
@@ -30,9 +30,12 @@ export function explainRefusal({ endpoint, region, bucket }: S3Access, status: n
   return setting === undefined ? `${refusal}.` : `${refusal}: ${setting}.`;
 }
 
-/** Error codes of a corrupted or slow body, which all have the status 400. */
+/** Matches error codes of a corrupted or slow request body, all with status 400. */
 const SENT_BADLY = /^(XAmzContentSHA256Mismatch|BadDigest|RequestTimeout)$/;
 
-/** Returns true for responses of a service that is overloaded, starts or stops, and for a body to send again. */
+/**
+ * Returns true for responses of a service that is overloaded, starting or stopping, and for a request body that must be
+ * sent again.
+ */
 export const mayPass = (status: number, code: string): boolean =>
   status >= 500 || status === 429 || status === 408 || SENT_BADLY.test(code);

@@ -1,15 +1,18 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Encrypts texts with a key. */
+/** Encryption of texts with a key. */
 export interface SecretBox {
   /** False without a key, when texts are stored unencrypted. */
   readonly hasKey: boolean;
   /** Encrypts a text; equal texts have equal results, so that they can be compared. */
   seal(text: string): string;
-  /** Decrypts a text. @throws Refusal DOCUMENT_UNREADABLE if it was encrypted with another key, or there is none */
+  /**
+   * Decrypts a text. @throws Refusal DOCUMENT_UNREADABLE if the key is missing or the text was encrypted with another
+   * key
+   */
   open(stored: string): string;
-  /** Encrypts a text of an earlier key with the current key; a text that no key decrypts stays unchanged. */
+  /** Re-encrypts a text of an earlier key with the current key; a text that no key decrypts is returned unchanged. */
   renew(stored: string): string;
   isSealed(stored: string): boolean;
   /** Derives a key for another purpose; undefined without a key. */
@@ -29,19 +32,19 @@ function secretKeyIn(text: string): Buffer | undefined {
   return key.length === KEY_BYTES && trimmed.length <= 64 ? key : undefined;
 }
 
-/** Keys of stored secrets: one that encrypts, and earlier ones that only decrypt. */
+/** Keys of stored secrets: the current key, and earlier keys that only decrypt. */
 export interface SecretKeys {
   /** Undefined if texts are stored unencrypted. */
   readonly key: Buffer | undefined;
   readonly earlier: readonly Buffer[];
 }
 
-/** Word in place of the first key that ends encryption: texts of earlier keys are decrypted and stored unencrypted. */
+/** Replaces the first key to end encryption: texts of earlier keys are decrypted and stored unencrypted. */
 const NO_KEY = 'none';
 
 /**
- * Parses keys that spaces, commas or line breaks separate. The first key encrypts, or is `none`. Returns undefined if a
- * word is not a key or the text contains no key.
+ * Parses keys separated by spaces, commas or line breaks. The first is the encryption key, or `none`. Returns undefined
+ * if a word is not a key or the text contains no key.
  */
 export function secretKeysIn(text: string): SecretKeys | undefined {
   const words = text.split(/[\s,]+/).filter((word) => word !== '');
@@ -90,7 +93,7 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
       try {
         return box.seal(box.open(stored));
       } catch {
-        return stored; // Reading the text reports the reason.
+        return stored; // the reason is reported when the text is read
       }
     },
   };
@@ -100,7 +103,7 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
 const deriveKey = (key: Buffer, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', key, '', `divisor ${label}`, KEY_BYTES));
 
-/** Decrypts bytes; returns undefined if another key encrypted them or they were altered. */
+/** Decrypts bytes; undefined if they were encrypted with another key or altered. */
 function openedWith(key: Buffer, bytes: Buffer): string | undefined {
   try {
     const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });

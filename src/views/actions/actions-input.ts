@@ -7,13 +7,16 @@ import type { Day } from '#domain/time/days.js';
 
 export interface ActionsInput {
   readonly sm: SessionMarket;
-  /** Into the currency of the index. */
+  /** Exchange rates into the currency of the index. */
   readonly rates: ExchangeRates;
-  /** Mergers by which securities leave the index; undefined if the index converts them into the acquirer. */
+  /**
+   * Mergers after which the security leaves the index; undefined if the index converts such securities into the
+   * acquirer.
+   */
   readonly outside?:
     | { readonly mergers: OutsideMergers; readonly isComing: (action: CorporateAction) => boolean }
     | undefined;
-  /** First and last day wanted, null if they are open. */
+  /** First and last requested day; null if open. */
   readonly from: Day | null;
   readonly to: Day | null;
 }

@@ -37,7 +37,10 @@ import { findTakenOutcome } from './taken-outcome.js';
 /** Maximum number of listed actions, the latest ones. */
 const LISTED_MAX = 10_000;
 
-/** Returns past and future effects of actions on held securities. @cost reads [H] weights for each action */
+/**
+ * Returns the effects of past and future corporate actions on held securities.
+ * @cost reads [H] weights for each action
+ */
 export function actionsView(columns: RunColumns, input: ActionsInput): ActionsView {
   const { sm, from, to } = input;
   const days = columns.i32('days');
@@ -65,7 +68,7 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
 }
 
 interface RowInput extends ActionsInput {
-  /** Offers by each of their two actions. */
+  /** Offers, keyed by each of their two actions. */
   readonly offers: ReadonlyMap<CorporateAction, Offer>;
 }
 
@@ -87,7 +90,9 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
       day,
     );
   const terms = { sm, rates, treatment: toDatedRunTreatment(columns.header), growth, outside: outside?.mergers };
-  /** Returns the value of a share of one security in shares of another, on the share basis of the ex-date. */
+  /**
+   * Returns a function that converts a share of one security into shares of another, on the share basis of the ex-date.
+   */
   const worthIn =
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>
     (identifier) => {
@@ -119,7 +124,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
       withheld: withheldOf(action.identifier, action.exDay),
       isTotal,
     };
-    // A security that leaves by a merger has its last price.
+    // A security that leaves by a merger keeps its last price.
     const worth: WorthOf = outside?.isComing(action) === true ? () => null : worthIn(action, before);
     const after = isComing
       ? pending(computeProForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null, isFixed })
@@ -164,7 +169,7 @@ function listOwnChoices(action: CorporateAction, held: BeforeAction): AfterChoic
   return action.type === 'RIGHTS_ISSUE' ? computeRightsChoices(action, held) : computeScripChoices(action, held);
 }
 
-/** Writes the figures of all actions as CSV, one row per action. Effects of decisions are omitted. */
+/** Formats the figures of all actions as CSV, one row per action. Effects of pending elections are omitted. */
 export function actionsCsv({ actions }: ActionsView): string {
   return csvTable(
     FIGURES,
@@ -192,11 +197,11 @@ const FIGURES = [
   'cash',
 ] as const satisfies readonly (keyof ActionRow)[];
 
-/** A holding before an action. */
+/** A holding before a corporate action. */
 interface Held {
   /** Index shares. */
   readonly shares: number;
-  /** Number of shares that one of them has become by then. */
+  /** Number of shares that one held share has become by the ex-date. */
   readonly split: number;
 }
 
@@ -209,7 +214,7 @@ function choiceRow(
 }
 
 interface HeldByIndex extends Held {
-  /** Null for a strategy. */
+  /** Divisor of the index; null for a strategy. */
   readonly divisor: number | null;
   readonly isFixed: boolean;
 }
@@ -225,7 +230,7 @@ function pending(after: ProForma, { shares, split, divisor, isFixed }: HeldByInd
   };
 }
 
-/** Returns a security that left has no price. */
+/** Returns a finite value, or null. A security that left has no price. */
 function toFinite(value: number | null): number | null {
   return value !== null && Number.isFinite(value) ? value : null;
 }

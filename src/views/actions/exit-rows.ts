@@ -8,12 +8,12 @@ import type { ActionRow, ActionsInput } from './actions-input.js';
 import { readHeldOn, marketValues } from './held-on.js';
 import { findTakenOutcome } from './taken-outcome.js';
 
-/** Actions that end a security. */
+/** Types of actions after which a security is no longer traded. */
 const ENDINGS: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
 
 /**
- * Returns securities that left without an action, because they had no price for longer than the treatment allows.
- * @cost reads [2 x H] weights for each security that left
+ * Returns the exits without a corporate action: securities without a price for longer than the treatment allows.
+ * @cost reads [2 x H] weights for each exit
  */
 export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, to }: ActionsInput): ActionRow[] {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
@@ -30,7 +30,7 @@ export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, 
     if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
     const session = sm.sessionAt(day);
     const weight = weightAt(at - 1, name);
-    // A sale that closes a long position, or a purchase that closes a short one.
+    // An exit is a sale of a whole long position or a purchase of a whole short position.
     if (weight * notional >= 0 || weightAt(at, name) !== 0 || ended.has(`${session} ${column}`)) return [];
     return [
       {
@@ -54,8 +54,8 @@ export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, 
 }
 
 /**
- * Returns spun-off securities that left at their first close.
- * @cost reads [2 x H] weights for each
+ * Returns the exits of spun-off securities at their first close.
+ * @cost reads [2 x H] weights for each exit
  */
 export function spinOffExits(columns: RunColumns, days: Int32Array, input: ActionsInput): ActionRow[] {
   const { sm, rates, from, to } = input;
@@ -104,7 +104,7 @@ export function spinOffExits(columns: RunColumns, days: Int32Array, input: Actio
   });
 }
 
-/** Members of a row of an event that is no action of the store. */
+/** Members of a row without a corporate action of the store. */
 const NO_ELECTION = {
   cash: null,
   announced: null,

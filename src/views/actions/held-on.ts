@@ -4,7 +4,10 @@ import { divisors } from '../exports/tables/events.js';
 import type { ActionsInput } from './actions-input.js';
 import type { HeldIndex, HeldName } from './pro-forma-rows.js';
 
-/** Returns the holdings of the index of a run at its last close. @cost reads [H] weights */
+/**
+ * Returns the holdings of the index at the last close of a run.
+ * @cost reads [H] weights
+ */
 export function readHeldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
   const { names } = columns.header;
   const days = columns.i32('days');
@@ -18,7 +21,7 @@ export function readHeldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsIn
   return { held, sharesStay: columns.has('dividendPoints') };
 }
 
-/** Weights and index shares of a run by session. */
+/** Returns readers of the weights and index shares of a run by session. */
 export function readHeldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
   const { names, has_index_weights: hasOwn } = columns.header;
   const block = hasOwn ? 'indexWeights' : 'weights';
@@ -34,7 +37,10 @@ export function readHeldOn(columns: RunColumns, days: Int32Array, { sm, rates }:
   };
 }
 
-/** Market value that index shares are of: the level, times the divisor where all variants share both. */
+/**
+ * Returns the market value that index shares refer to: the level, multiplied by the divisor if all return variants
+ * share both index shares and divisor.
+ */
 export function marketValues(columns: RunColumns, days: Int32Array): Float64Array {
   const level = levelsOf(columns);
   if (!columns.has('dividendPoints')) return level;

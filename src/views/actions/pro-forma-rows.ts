@@ -1,7 +1,7 @@
 import type { ActionsView } from '#contract/analytics/actions.js';
 import { csvTable } from '../csv-table.js';
 
-/** A name of the index at the last close. */
+/** A constituent of the index at the last close. */
 export interface HeldName {
   readonly identifier: string;
   readonly weight: number;
@@ -12,12 +12,12 @@ export interface HeldName {
 type Action = ActionsView['actions'][number];
 type Choice = Action['choices'][number];
 
-/** Security of the index after one future action and one choice. Numbers are null if they are not known yet. */
+/** A constituent after one future action and one choice. Unknown numbers are null. */
 export interface ProFormaRow {
   readonly ex_date: string;
   readonly identifier: string;
   readonly type: string;
-  /** Null for the choice that the index itself makes. */
+  /** Choice of an election; null for the choice that the index makes. */
   readonly choice: string | null;
   readonly constituent: string;
   readonly weight_before: number;
@@ -26,20 +26,20 @@ export interface ProFormaRow {
   readonly shares_after: number | null;
 }
 
-/** Maximum number of rows of a file, because actions times securities is unbounded. */
+/** Maximum number of rows in a file; the number of actions times constituents is otherwise unbounded. */
 const ROWS_MAX = 500_000;
 
 /** The holdings of an index at the last close. */
 export interface HeldIndex {
   readonly held: readonly HeldName[];
   /**
-   * True if the shares of the others are unchanged after an exit and the divisor changes; otherwise the proceeds buy
-   * more of them.
+   * True if an exit changes the divisor and leaves the other shares unchanged. False if the proceeds buy more shares of
+   * the other constituents.
    */
   readonly sharesStay: boolean;
 }
 
-/** Returns the whole index after each future action by itself, once for each choice. */
+/** Returns the whole index after each future action on its own, once per choice. */
 export function proFormaRows(actions: readonly Action[], { held, sharesStay }: HeldIndex): ProFormaRow[] {
   const rows: ProFormaRow[] = [];
   for (const action of actions) {
@@ -52,7 +52,7 @@ export function proFormaRows(actions: readonly Action[], { held, sharesStay }: H
   return rows;
 }
 
-/** Returns true for the action in shares of an offer of cash or shares, because the other action has both choices. */
+/** Returns true for the share side of an offer of cash or shares. The cash side already lists both choices. */
 function isSharesOfOffer({ type, identifier, ex_date, choices }: Action, actions: readonly Action[]): boolean {
   const isCash = (other: Action): boolean =>
     other.type === 'ACQUISITION' && other.identifier === identifier && other.ex_date === ex_date;
@@ -65,7 +65,7 @@ function rowsBehind(action: Action, choice: Choice | null, { held, sharesStay }:
   const { received } = after;
   const left = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
   const others = left === null || weight === 1 ? null : left / (1 - weight);
-  // Proceeds of a security that ends buy the others. Cash of a choice comes from outside, or leaves.
+  // The proceeds of an exit buy the other securities. Cash of an election comes from outside the index, or leaves it.
   const bought = choice === null && action.proceeds !== null && !sharesStay ? boughtOf(action, weight) : 1;
   const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
   const known = new Set(held.map((name) => name.identifier));
@@ -88,8 +88,8 @@ function rowsBehind(action: Action, choice: Choice | null, { held, sharesStay }:
 }
 
 /**
- * Returns the shares of every other security, including received ones, after over before, if the proceeds of one buy
- * them; null if nothing else is held.
+ * Returns the ratio of the shares of all other securities (including received shares) after and before an exit with
+ * proceeds that buy them; null if nothing else is held.
  */
 function boughtOf({ proceeds, price_before: price, received }: Action, weight: number): number | null {
   if (weight === 1 || proceeds === null || price === null) return null;

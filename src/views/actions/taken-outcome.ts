@@ -5,20 +5,20 @@ import type { Received } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { findEffect, createEffectTable } from '#domain/index-mathematics/session-effects.js';
 
-/** A holding before a session on which something happened to it. */
+/** A holding before a session with an event. */
 export interface HeldBefore {
   readonly session: number;
   readonly column: number;
-  /** Index shares at the close before. */
+  /** Index shares at the previous close. */
   readonly shares: number;
   /** Level at the close of the session. */
   readonly level: number;
 }
 
-/** The proceeds of a security that ended. */
+/** Proceeds of a security that left the index. */
 export interface ExitProceeds {
   /**
-   * Cash per share held before, in the currency of the security; null if there was none because the security stays or
+   * Cash per share held before the event, in the currency of the security; null if the security stayed or was
    * converted.
    */
   readonly proceeds: number | null;
@@ -27,7 +27,9 @@ export interface ExitProceeds {
 
 const NOTHING: ExitProceeds = { proceeds: null, received: null };
 
-/** Returns the outcome that a run used for a security ended by an action: of an offer only the chosen side is shown. */
+/**
+ * Returns the outcome that a run applied to a security with an action. For an offer, only the chosen side is returned.
+ */
 export function findTakenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): ExitProceeds {
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;
@@ -48,7 +50,7 @@ export function findTakenOutcome(terms: EventTerms, action: CorporateAction, hel
   };
 }
 
-/** Returns the shares of a spun-off security, which have a value if it has a price by the close of the day. */
+/** Returns the received shares of a spun-off security. Their weight is zero without a price by the close of the day. */
 function childTaken(
   { sm, rates, treatment, growth }: EventTerms,
   { related }: CorporateAction,
@@ -60,7 +62,7 @@ function childTaken(
   const ratio = units * (findEffect(createEffectTable(sm, growth), session, column)?.ratio ?? 1);
   const isPriced = sm.isPriceable(session, child, readPriceSessions(treatment));
   const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);
-  // A spun-off security that leaves at its first close is not held after it.
+  // A spun-off security that leaves at its first close has no weight after it.
   const isDropped = findTreatment(treatment, sm.sessions[session]!).spin_offs === 'drop_after_first_session';
   const weight = isPriced && !isDropped ? (shares * ratio * sm.carriedClose(session, child) * rate) / level : 0;
   return { identifier: sm.identifiers[child]!, ratio, weight };

@@ -3,16 +3,19 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 
-/** SHA-256 of all inputs by security and by date, which together locate a changed input. */
+/** SHA-256 digests of all inputs by security and by date, which together locate a changed input. */
 export interface InputDigests {
   readonly securities: Readonly<Record<string, string>>;
   readonly dates: Readonly<Record<string, string>>;
 }
 
-/** Inputs without a date. */
+/** Key for inputs without a date. */
 export const ALWAYS = 'always';
 
-/** @cost two passes of SHA-256 over the panels */
+/**
+ * Computes the digests of all inputs.
+ * @cost two passes of SHA-256 over the panels
+ */
 export function inputDigests(market: MarketData): InputDigests {
   const { identifiers, dates } = market;
   const names = new Map<string, Hash>(identifiers.map((identifier) => [identifier, createHash('sha256')]));
@@ -67,7 +70,7 @@ const hexOf = (hashes: ReadonlyMap<string, Hash>): Record<string, string> =>
     [...hashes].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, hash]) => [key, hash.digest('hex')]),
   );
 
-/** Returns keys whose digests differ, ascending, including keys that only one side has. */
+/** Returns the keys with different digests in ascending order, including keys that occur on one side only. */
 export function findDifferingKeys(
   stated: Readonly<Record<string, string>>,
   found: Readonly<Record<string, string>>,

@@ -18,13 +18,13 @@ import {
 import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 
-/** Market as two files: prices as Arrow, one row per security and date, and everything else as JSON. */
+/** A market in two files: prices as Arrow with one row per security and date, and all other tables as JSON. */
 export interface MarketFiles {
   readonly 'market.arrow': Uint8Array;
   readonly 'tables.json': Uint8Array;
 }
 
-/** The tables of a market as JSON. */
+/** Tables of a market as JSON. */
 interface SliceTables extends Pick<MarketData, 'identifiers' | 'adjustment' | 'actions' | 'universes' | 'contentHash'> {
   readonly currency: string | null;
   /** Days since 1970-01-01. */
@@ -39,7 +39,10 @@ interface SliceTables extends Pick<MarketData, 'identifiers' | 'adjustment' | 'a
   })[];
 }
 
-/** @cost one pass over the panels */
+/**
+ * Encodes a market as two files.
+ * @cost one pass over the panels
+ */
 export function encodeSlice(market: MarketData): MarketFiles {
   const { identifiers, dates, adjustment, currency = null, actions, universes, contentHash } = market;
   const tables: SliceTables = {
@@ -103,9 +106,12 @@ function doubles(data: Float64Array): Data<Float64> {
   return makeData({ type: new Float64(), length: data.length, nullCount, nullBitmap, data });
 }
 
-/** @throws Error where the files are no slice of a market */
+/**
+ * Decodes the two files of a market.
+ * @throws Error if the files are not a market slice
+ */
 export function decodeSlice(files: MarketFiles): MarketData {
-  const tables = JSON.parse(new TextDecoder().decode(files['tables.json'])) as SliceTables; // Its hash is checked before.
+  const tables = JSON.parse(new TextDecoder().decode(files['tables.json'])) as SliceTables; // the caller has verified the hash
   const { identifiers, reference, series, dates: days, ...rest } = tables;
   const dates = Int32Array.from(days);
   return {

@@ -17,17 +17,20 @@ export interface Recomputation {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly plan: BacktestPlan;
-  /** Stored risk models of the plan. */
+  /** Stored risk models used by the plan. */
   readonly models?: StoredModels;
-  /** Earlier contents, for a plan whose decisions use the data known at the time. */
+  /** Earlier versions of the data, for a plan with decisions on the data known at the time. */
   readonly known?: KnownMarkets | undefined;
-  /** Engine whose bits are the same everywhere. */
+  /** Engine with bit-identical results on all platforms. */
   readonly engine: Engine;
-  /** Receives every composer of the run. */
+  /** Called with every composer of the run. */
   readonly onComposer?: (composer: Composer) => void;
 }
 
-/** Returns the closes of a plan, and the run that they are of. @throws Refusal as a backtest does */
+/**
+ * Recomputes a run, and returns the run and its closes.
+ * @throws Refusal as a backtest does
+ */
 export function recomputeCloses({ engine, onComposer, ...input }: Recomputation): {
   readonly closes: ClosesView;
   readonly run: Run;
@@ -46,17 +49,18 @@ export function recomputeCloses({ engine, onComposer, ...input }: Recomputation)
 
 const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
 
-/** A published close that is not the recomputed one. */
+/** A published close that differs from the recomputed close. */
 export interface DifferingClose {
   readonly date: string;
   readonly member: (typeof COMPARED)[number] | 'date';
   readonly published: string | number | null;
-  /** Null if the run lacks the session. */
+  /** Recomputed value; null if the run does not contain the session. */
   readonly recomputed: string | number | null;
 }
 
 /**
- * Returns published closes that differ from those of a run in any bit, by date. @param entries of a log, in its order
+ * Returns the published closes that are not bit-identical to those of a run, by date.
+ * @param entries log entries, in the order of the log
  */
 export function findDifferingCloses(
   entries: Iterable<PublicationEntry>,

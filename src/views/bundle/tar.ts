@@ -1,10 +1,13 @@
-/** Size of a record of the format. */
+/** Size of a tar record in bytes. */
 const RECORD = 512;
 
-/** Offsets of the members of a header. @source POSIX.1-1988, ustar */
+/**
+ * Offsets of the header fields in bytes.
+ * @source POSIX.1-1988, ustar
+ */
 const FIELDS = { name: 0, mode: 100, size: 124, mtime: 136, checksum: 148, type: 156, magic: 257 } as const;
 
-/** Permissions and time of every member: equal bundles are equal bytes. */
+/** Permissions of every member. They and the modification time are constant, so that equal bundles have equal bytes. */
 const MODE = '0000644';
 
 export interface TarMember {
@@ -12,7 +15,10 @@ export interface TarMember {
   readonly bytes: Uint8Array;
 }
 
-/** Files as the parts of an archive that `tar x` unpacks. @param members with names of at most 100 ASCII characters */
+/**
+ * Yields the bytes of a tar archive in parts.
+ * @param members files, with names of at most 100 ASCII characters
+ */
 export function* tarParts(members: readonly TarMember[]): Generator<Uint8Array> {
   for (const { name, bytes } of members) {
     yield headerOf(name, bytes.length);
@@ -23,7 +29,7 @@ export function* tarParts(members: readonly TarMember[]): Generator<Uint8Array> 
   yield new Uint8Array(2 * RECORD);
 }
 
-/** Bytes of the archive. */
+/** Returns the size of the archive in bytes. */
 export function tarLength(members: readonly TarMember[]): number {
   return members.reduce((sum, { bytes }) => sum + RECORD + RECORD * Math.ceil(bytes.length / RECORD), 2 * RECORD);
 }
@@ -45,12 +51,15 @@ function headerOf(name: string, size: number): Uint8Array {
 const octal = (value: number, digits: number): string => value.toString(8).padStart(digits, '0');
 const sumOf = (header: Uint8Array): number => header.reduce((sum, byte) => sum + byte, 0);
 
-/** Returns the plain files of an archive by name. @throws Error if the bytes are not a complete archive */
+/**
+ * Reads the regular files of an archive by name.
+ * @throws Error if the bytes are not a complete archive
+ */
 export function readTar(archive: Uint8Array): ReadonlyMap<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
   for (let at = 0; ;) {
     if (at + RECORD > archive.length) throw new Error('it is no whole tar archive');
-    const header = Uint8Array.from(archive.subarray(at, at + RECORD)); // A copy: `slice` of a Buffer is not.
+    const header = Uint8Array.from(archive.subarray(at, at + RECORD)); // a copy, because `slice` of a Buffer shares its memory
     if (header.every((byte) => byte === 0)) return files;
     const text = (from: number, length: number): string =>
       new TextDecoder().decode(header.subarray(from, from + length)).split('\0')[0]!;

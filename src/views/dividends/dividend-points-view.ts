@@ -12,19 +12,19 @@ import { datesWithin, type AskedWindow } from '../run-window.js';
 
 export interface DividendPointsInput {
   readonly window: AskedWindow;
-  /** Fractions by session. */
+  /** Dividends as fractions of the price, by session. */
   readonly paid: readonly DividendFraction[];
-  /** Dividends with an ex-date after the last date of the run, as known on it. */
+  /** Dividends with an ex-date after the last date of the run, as known on that date. */
   readonly toCome: readonly DividendFraction[];
 }
 
-/** Maximum number of listed future dividends. */
+/** Maximum number of future dividends in a response. */
 const LISTED_MAX = 10_000;
 
 /**
- * Returns ordinary dividends of the holdings of a run in points of its level, both past and future.
+ * Returns past and future ordinary dividends of the holdings of a run, in points of its level.
  * @throws Refusal NO_DATA_IN_RANGE
- * @cost reads [n x H] weights of the dates before dividends
+ * @cost reads [n x H] weights on the dates before dividends
  */
 export function dividendPointsView(columns: RunColumns, input: DividendPointsInput): DividendPointsView {
   const days = columns.i32('days');
@@ -64,7 +64,7 @@ export function dividendPointsView(columns: RunColumns, input: DividendPointsInp
   };
 }
 
-/** Dividends in index points, before and after the withholding tax of a net return. */
+/** Dividends in index points, before and after the withholding tax of a net return index. */
 type Points = Pick<DividendPointsView['trailing'], 'points' | 'net_points'>;
 const NONE: Points = { points: 0, net_points: 0 };
 
@@ -84,8 +84,8 @@ function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholdin
 }
 
 /**
- * Returns the level that weights are of, on the dates of the run: of an index in points, its price return where all
- * variants share their index shares, of a strategy rebased to 100.
+ * Returns the level that the weights refer to, on the dates of the run. For an index, the level in points; the price
+ * return level if all variants share their index shares. For a strategy, the level rebased to 100.
  */
 export function levelsOf(columns: RunColumns): Float64Array {
   if (!isOfIndex(columns)) return columns.f64('level');
@@ -93,19 +93,19 @@ export function levelsOf(columns: RunColumns): Float64Array {
   return ofIndex(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
 }
 
-/** Returns true if weights and levels belong to an index. */
+/** Returns true if the weights and levels of the run are those of an index. */
 function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_id: indexId } }: RunColumns): boolean {
   return hasOwn || runId === indexId;
 }
 
-/** Returns a series of the index on the dates of the run. */
+/** Returns an index series on the dates of the run. */
 function ofIndex(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): Float64Array {
   const days = columns.i32('days');
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(block, first, first + days.length);
 }
 
-/** Points as the index reinvested them. */
+/** Returns the dividend points stored with the run, by position of the date. */
 function listStoredPoints(columns: RunColumns): Map<number, Points> {
   const points = ofIndex(columns, 'dividendPoints');
   const net = ofIndex(columns, 'netDividendPoints');
@@ -113,7 +113,7 @@ function listStoredPoints(columns: RunColumns): Map<number, Points> {
   return new Map(dated.map((at) => [at, { points: points[at]!, net_points: net[at]! }]));
 }
 
-/** Points by position of the date, ascending. */
+/** Computes the dividend points by position of the date, in ascending order. */
 function pointsOn(columns: RunColumns, level: Float64Array, paid: readonly DividendFraction[]): Map<number, Points> {
   const { names, has_index_weights: hasOwn } = columns.header;
   const days = columns.i32('days');

@@ -1,12 +1,12 @@
 import type { ExampleRequest } from './operation.js';
 import { jsonText } from './json-text.js';
 
-/** Width of a sample. */
+/** Width of a sample in characters. */
 export const COLUMNS = 64;
 
 /**
- * Formats a request as a curl command, in which `$DIVISOR` is the address of the service.
- * @param file  name of the file for a response that is not text
+ * Formats a request as a curl command. `$DIVISOR` stands for the address of the service.
+ * @param file file name for a response that is not text
  */
 export function curlOf({ method, path, body }: ExampleRequest, file?: string): string {
   const natural = body === undefined ? 'GET' : 'POST';
@@ -19,5 +19,5 @@ export function curlOf({ method, path, body }: ExampleRequest, file?: string): s
   ].join(' ');
 }
 
-/** Quotes a path, because the shell and curl interpret `?`, `&` and brackets. */
+/** Quotes a path with characters that the shell or curl would interpret, such as `?`, `&` and brackets. */
 const quote = (path: string) => (/[?&[\]{}]/.test(path) ? `"$DIVISOR${path}"` : `$DIVISOR${path}`);

@@ -1,18 +1,18 @@
 import { pageOf, type Group, type Page } from './page.js';
 import { markup, verbatim } from './markup.js';
 
-/** Page of the guide, already converted to HTML. */
+/** A page of the guide, already converted to HTML. */
 export interface GuidePage {
-  /** Last segment of its address; empty for the first page. */
+  /** Last segment of the page's address; empty for the first page. */
   readonly name: string;
   readonly title: string;
-  /** Its content, generated from `data/guide` when the package was built. */
+  /** Content as HTML, generated from `data/guide` when the package was built. */
   readonly html: string;
 }
 
 const addressOf = ({ name }: GuidePage) => (name === '' ? '/docs/guide' : `/docs/guide/${name}`);
 
-/** Returns a page of the guide with a list of all pages. */
+/** Returns a page of the guide with a navigation over all pages. */
 export function guidePage(page: GuidePage, guide: readonly GuidePage[]): Page {
   return pageOf({
     title: `Divisor: ${page.title}`,

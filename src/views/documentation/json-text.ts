@@ -1,4 +1,4 @@
-/** Formatted JSON: a value that fits in `columns` is on one line. */
+/** Formats a value as JSON. A value that fits into `columns` characters is written on one line. */
 export function jsonText(value: unknown, columns = 100, indent = ''): string {
   const flat = flatText(value);
   if (flat.length + indent.length <= columns || typeof value !== 'object' || value === null) return flat;

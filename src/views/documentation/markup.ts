@@ -1,16 +1,16 @@
-/** Escaped HTML text: plain strings are escaped when they are inserted, markup is not. */
+/** Escaped HTML text. Plain strings are escaped when they are inserted; markup is inserted as is. */
 export interface Markup {
   readonly html: string;
 }
 
 type Part = string | number | Markup | readonly Markup[];
 
-/** Builds markup from a template. Values are escaped unless they are markup themselves. */
+/** Builds markup from a template. Values that are not markup are escaped. */
 export function markup(texts: TemplateStringsArray, ...parts: readonly Part[]): Markup {
   return { html: texts.map((text, i) => (i < parts.length ? text + htmlOf(parts[i]!) : text)).join('') };
 }
 
-/** Text that is markup already. */
+/** Marks a text as markup without escaping it. */
 export const verbatim = (html: string): Markup => ({ html });
 
 export const NOTHING: Markup = verbatim('');
@@ -37,7 +37,7 @@ function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character]!);
 }
 
-/** Converts a description to markup: paragraphs separated by empty lines, words in backticks as code. */
+/** Converts a description to markup. Empty lines separate paragraphs; words in backticks become code. */
 export function prose(text: string): Markup {
   return joinParts(
     text
@@ -47,7 +47,7 @@ export function prose(text: string): Markup {
   );
 }
 
-/** Renders one paragraph of prose without its element. */
+/** Converts one paragraph to markup without the surrounding element. */
 export function phrase(text: string): Markup {
   return joinParts(
     text

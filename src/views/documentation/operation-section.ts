@@ -5,8 +5,8 @@ import { exampleRequest, successesOf, type JsonSchema, type Media, type Operatio
 import { componentLink, fieldRow, schemaFields, typeOf } from './schema-fields.js';
 
 /**
- * Returns the section of one operation: its purpose on the left, request and response on the right.
- * @param shared  error codes that every operation can return and that are not repeated
+ * Returns the section of an operation, with its purpose on the left and its request and response on the right.
+ * @param shared error codes that every operation can return and that are not repeated
  */
 export function operationSection(operation: Operation, shared: ReadonlySet<string>): Markup {
   const { operationId, method, path, summary, description } = operation;
@@ -45,7 +45,7 @@ function bodyOf({ requestBody }: Operation): Markup {
   return markup`<h4>Body${requestBody.required ? '' : ', optional'}</h4>${requestBody.description === undefined ? NOTHING : prose(requestBody.description)}${shapeOf(media.schema)}`;
 }
 
-/** Refers to a component by its name, and lists the fields of other schemas. */
+/** Renders a link to a component, or the fields of a schema that is not a component. */
 function shapeOf(schema: JsonSchema): Markup {
   const ref = typeof schema['$ref'] === 'string' ? schema['$ref'] : undefined;
   if (ref !== undefined) return markup`<p>${componentLink(ref)}</p>`;
@@ -89,7 +89,7 @@ function samplesOf(operation: Operation): Markup {
 const sample = (title: string, text: string) =>
   markup`<figure><figcaption>${title}</figcaption><pre><code>${text}</code></pre></figure>`;
 
-/** File extensions of responses, by media type. */
+/** File names for responses, by media type. */
 const FILE_NAMES: Readonly<Record<string, string>> = {
   'application/pdf': 'report.pdf',
   'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'template.xlsx',

@@ -21,7 +21,7 @@ export interface DocumentedAnswer {
   readonly content?: Readonly<Record<string, Media>>;
 }
 
-/** Operation of an OpenAPI document with its position, as the documentation needs it. */
+/** An operation of an OpenAPI document with its method and path, as the documentation uses it. */
 export interface Operation {
   readonly operationId: string;
   readonly method: string;
@@ -39,7 +39,7 @@ export interface Operation {
   readonly responses: Readonly<Record<string, DocumentedAnswer>>;
 }
 
-/** Returns the operations of a document in order, with references of their responses resolved. */
+/** Returns the operations of a document in order, with the references of their responses resolved. */
 export function operationsOf({ paths, components }: OpenApiDocument): Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, declared]) => {
@@ -50,15 +50,15 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
           answer.$ref === undefined ? answer : components.responses[answer.$ref.split('/').at(-1)!],
         ]),
       );
-      // `openApiDocument` generates the document with exactly these members.
+      // `openApiDocument` creates these members.
       return { ...declared, responses, path, method: method.toUpperCase() } as unknown as Operation;
     }),
   );
 }
 
 /**
- * Returns success statuses with their responses, in order. The last is the usual one; an earlier one means that no work
- * was needed. A success without a body is omitted if another has a body.
+ * Returns the success statuses with their responses, in order. The last status is the usual one; an earlier one means
+ * that no work was needed. A response without a body is omitted if another response has one.
  */
 export function successesOf({
   responses,
@@ -76,9 +76,9 @@ export interface ExampleRequest {
 }
 
 /**
- * Returns the request that an operation's examples make: path and required query parameters filled in, the body's
- * example.
- * @param known  values that replace examples, by parameter name
+ * Returns the example request of an operation: the path with parameters filled in, the required query parameters and
+ * the example body.
+ * @param known values that replace examples, by parameter name
  */
 export function exampleRequest(operation: Operation, known: Readonly<Record<string, string>> = {}): ExampleRequest {
   const examples = new Map(operation.parameters.map(({ name, example }) => [name, known[name] ?? example]));

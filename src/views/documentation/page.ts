@@ -3,7 +3,7 @@ import { joinParts, markup, NOTHING, verbatim, type Markup } from './markup.js';
 import { SCRIPT } from './script.js';
 import { STYLE } from './style.js';
 
-/** A self-contained page: it includes style and script, and makes no requests. */
+/** A self-contained page, which includes its style and script and sends no requests. */
 export interface Page {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly etag: string;
@@ -21,17 +21,20 @@ export interface Group {
 
 export interface PageInput {
   readonly title: string;
-  /** Class of the main part. */
+  /** Class of the main element. */
   readonly kind: 'reference' | 'guide';
   readonly groups: readonly Group[];
   readonly content: Markup;
-  /** Address of this page in the navigation. */
+  /** Address of the page in the navigation. */
   readonly current: string;
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
 
-/** Policy that allows only scripts and styles of the page itself; nothing is fetched, framed or sent. */
+/**
+ * Content security policy that permits only the scripts and styles of the page; nothing is fetched, framed or
+ * submitted.
+ */
 export const PAGE_POLICY = [
   "default-src 'self'",
   `style-src 'sha256-${sha256(STYLE)}'`,
@@ -41,7 +44,7 @@ export const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Builds a page around its content: head, navigation, content. */
+/** Builds a page with head, navigation and content. */
 export function pageOf({ title, kind, groups, content, current }: PageInput): Page {
   const html = markup`<!doctype html>
 <html lang="en-GB">

@@ -10,8 +10,8 @@ import { codesIn, operationSection } from './operation-section.js';
 import { componentLink, schemaFields, typeOf } from './schema-fields.js';
 
 /**
- * Builds the reference of a service as one page from its document: operations by family with request, responses and
- * errors; then schemas, error codes and limits.
+ * Builds the API reference as one page: operations by family with requests, responses and errors, followed by schemas,
+ * error codes and limits.
  * @cost about 20 ms; build it once
  */
 export function referencePage(document: OpenApiDocument, guide: readonly GuidePage[]): Page {
@@ -86,7 +86,7 @@ ${typeof description === 'string' ? prose(description) : NOTHING}${fields === NO
 `;
 }
 
-/** Describes a schema without fields: the alternatives of a union, otherwise its type. */
+/** Describes a schema without fields: its alternatives if it is a union, otherwise its type. */
 function oneOf(schema: JsonSchema): Markup {
   const branches = (schema['oneOf'] ?? schema['anyOf']) as readonly JsonSchema[] | undefined;
   if (branches === undefined) return typeOf(schema);

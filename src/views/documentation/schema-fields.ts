@@ -1,10 +1,13 @@
 import { joinParts, markup, NOTHING, phrase, verbatim, type Markup } from './markup.js';
 import type { JsonSchema } from './operation.js';
 
-/** Depth to which inline objects are expanded; deeper ones are shown as `object`. */
+/** Maximum depth to which inline objects are expanded. Deeper objects are shown as `object`. */
 const DEPTH_MAX = 3;
 
-/** Returns a table of the fields of a schema: name, type, meaning; objects written in place follow their field. */
+/**
+ * Returns a table of the fields of a schema with name, type and meaning. The fields of inline objects follow their
+ * parent field.
+ */
 export function schemaFields(schema: JsonSchema): Markup {
   const rows = rowsOf(schema, '', 0);
   return rows.length === 0 ? NOTHING : markup`<table class="fields"><tbody>${rows}</tbody></table>`;
@@ -22,7 +25,9 @@ function rowsOf(schema: JsonSchema, prefix: string, depth: number): Markup[] {
   });
 }
 
-/** Returns an unnamed object inside a field, directly or as the element of a list. */
+/**
+ * Returns the inline object of a field, either the field itself or the items of its list; undefined if there is none.
+ */
 function innerObject(field: JsonSchema): { readonly schema: JsonSchema; readonly mark: string } | undefined {
   const [one = field, ...others] = alternatives(field).filter(({ type }) => type !== 'null');
   if (others.length > 0) return undefined;
@@ -31,7 +36,7 @@ function innerObject(field: JsonSchema): { readonly schema: JsonSchema; readonly
   return items?.['properties'] === undefined ? undefined : { schema: items, mark: '[]' };
 }
 
-/** Renders one row of a table of fields or parameters. */
+/** Renders a row of a table of fields or parameters. */
 export function fieldRow(
   name: string,
   schema: JsonSchema,
@@ -46,7 +51,7 @@ function alternatives(schema: JsonSchema): readonly JsonSchema[] {
   return ((schema['anyOf'] ?? schema['oneOf']) as readonly JsonSchema[] | undefined) ?? [schema];
 }
 
-/** Returns the type in the notation of the guide: `T | null`, `[T]`, `map<string, T>`; components as links. */
+/** Returns a type in the notation of the guide, such as `T | null`, `[T]` or `map<string, T>`. Components are links. */
 export function typeOf(schema: JsonSchema): Markup {
   const branches = alternatives(schema);
   if (branches.length > 1 || branches[0] !== schema) return joinParts(branches.map(typeOf), ' | ');
@@ -66,13 +71,13 @@ export function typeOf(schema: JsonSchema): Markup {
   return markup`${typeof type === 'string' ? type : 'any'}`;
 }
 
-/** Returns a link to a component of the document. */
+/** Renders a link to a component of the document. */
 export function componentLink(ref: string): Markup {
   const name = ref.split('/').at(-1)!;
   return markup`<a href="#schema-${name}">${name}</a>`;
 }
 
-/** Returns the values a field accepts, in words. */
+/** Describes the values that a field accepts. */
 function bounds(schema: JsonSchema): Markup[] {
   const shown = alternatives(schema).find(({ type }) => type !== 'null') ?? schema;
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems, maxItems } = shown;
@@ -92,7 +97,7 @@ const low = (least: unknown, above: unknown) =>
 const high = (most: unknown, below: unknown) =>
   below !== undefined ? `< ${figure(below)}` : most !== undefined ? `<= ${figure(most)}` : undefined;
 
-/** Large round numbers as powers of ten. */
+/** Formats a large round number as a power of ten. */
 function figure(value: unknown): string {
   return typeof value === 'number' && value >= 1e9 ? value.toExponential().replace('+', '') : String(value);
 }

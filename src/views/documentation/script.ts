@@ -1,6 +1,6 @@
 /**
- * Additions of scripts to a page: a search over its sections, and buttons that copy a sample with the address filled
- * in.
+ * Script of a documentation page: a search over its sections, and buttons that copy a sample with the service address
+ * filled in.
  */
 export const SCRIPT = `
 document.documentElement.classList.add('scripted');

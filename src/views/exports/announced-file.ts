@@ -10,16 +10,16 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { addCash, cashBeside, roundToWholeShares, type IndexFile } from './index-file.js';
 
-/** The announced composition of an index at a close, in index shares scaled to the market value of the index. */
+/** The announced composition of an index at a close, with index shares scaled to the market value of the index. */
 export interface AnnouncedFile extends IndexFile {
   readonly effective: Day;
 }
 
 /**
  * Returns the pro forma file of an index on a session.
- * @param composer has no data after the session
+ * @param composer composer without data after the session
  * @throws Refusal NO_DATA_AT_DATE if nothing is announced
- * @cost of deciding and simulating the index up to the session
+ * @cost decides and simulates the index up to the session
  */
 export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexOnDay): AnnouncedFile {
   const document = composer.document(indexId);
@@ -45,7 +45,7 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
     effective,
     divisor: book.divisor[session - book.from]!,
     names: order.map(nameOf),
-    shares: of((k) => roundToWholeShares(shares![k]!, decimals)), // An index that is no overlay has index shares.
+    shares: of((k) => roundToWholeShares(shares![k]!, decimals)), // only an overlay has no index shares
     price: of((k) => sm.carriedClose(session, columns[k]!)),
     fx: of((k) => (rates.isNative(columns[k]!) ? 1 : rates.rateAt(session, columns[k]!))),
   };
@@ -57,7 +57,7 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
 
 interface IndexOnDay {
   readonly indexId: string;
-  /** A session of the index. */
+  /** Session of the index. */
   readonly day: Day;
 }
 

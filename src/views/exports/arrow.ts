@@ -16,7 +16,7 @@ import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
 import { NONE, type NamedColumn, type TextValues } from './batch.js';
 import type { PartInput, PartWriter } from './part.js';
 
-/** The end of an Arrow IPC stream: a continuation mark and a length of zero. */
+/** Size of the end of an Arrow IPC stream in bytes: a continuation marker and a length of zero. */
 const END_BYTES = 8;
 
 const TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as const satisfies Record<
@@ -25,8 +25,9 @@ const TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as co
 >;
 
 /**
- * Writes an Arrow IPC stream: date32, utf8, float64 and int32 with nulls, unit and meaning of each column in its
- * metadata. The schema is only in the first part, and the end of the stream only in the last.
+ * Creates a writer of an Arrow IPC stream with nullable date32, utf8, float64 and int32 columns. The unit and meaning
+ * of each column are in its metadata. Only the first part contains the schema, and only the last part the end of the
+ * stream.
  */
 export function createArrowWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const schema = schemaOf({ runId, table }, columns);
@@ -81,7 +82,7 @@ function recordBatch(schema: Schema, { columns, count }: BatchInput): RecordBatc
 }
 
 function dataOf({ type, values }: NamedColumn, length: number): Data {
-  // The values of a column match its type.
+  // The type of a column determines the type of its values.
   switch (type) {
     case 'text':
       return texts(values as TextValues, length);
@@ -108,7 +109,7 @@ interface Validity {
   readonly nullCount: number;
 }
 
-/** Returns all values but NaN and one; no bitmap where all are. */
+/** Returns the validity bitmap of values that are neither NaN nor `none`; an empty bitmap if all values are valid. */
 function validity(data: Int32Array | Float64Array, length: number, none: number): Validity {
   let row = 0;
   while (row < length && isValue(data[row]!, none)) row++;
@@ -128,18 +129,21 @@ const ALL_VALID = new Uint8Array(0);
 
 const isValue = (value: number, none: number): boolean => value !== none && value === value;
 
-/** Texts of a list as UTF-8, each starting at a word of four bytes. */
+/** Texts of a list as UTF-8. Each text starts at a multiple of four bytes. */
 interface EncodedTexts {
-  /** Bytes of each. */
+  /** Length of each text in bytes. */
   readonly lengths: Int32Array;
-  /** First word of each text, and the words, little endian; the last word of a text is padded with zeros. */
+  /**
+   * First word of each text. The next field contains the words in little-endian order; the last word of a text is
+   * padded with zeros.
+   */
   readonly starts: Int32Array;
   readonly words: Uint32Array;
-  /** Most recently written rows, because holdings are often the same on many dates. */
+  /** Most recently written rows, which are reused because consecutive dates often have the same holdings. */
   last: { readonly codes: Int32Array; readonly data: Data<Utf8> } | undefined;
 }
 
-/** Encoded lists, which several parts of an export share. */
+/** Encoded lists, shared by the parts of an export. */
 const known = new WeakMap<readonly string[], EncodedTexts>();
 
 const ENCODER = new TextEncoder();
@@ -188,7 +192,8 @@ function textsOf({ lengths, starts, words }: EncodedTexts, codes: Int32Array, le
     if (code >= 0) end += lengths[code]!;
     valueOffsets[row + 1] = end;
   }
-  // Words are written over the end of each text, and the next text over that.
+  // Whole words are written, so each text may overwrite up to three bytes after its end, which the next text then
+  // overwrites.
   const room = new DataView(new ArrayBuffer(end + WORD));
   for (let row = 0; row < length; row++) {
     const code = codes[row]!;

@@ -6,13 +6,13 @@ import type { KeepFigures } from '../exposures/dated-figures.js';
 import type { AnnouncedFile } from './announced-file.js';
 import type { AskedWindow } from '../run-window.js';
 
-/** Texts as positions in a list, which is the same in every batch of a table; -1 for a missing text. */
+/** Texts as positions in a list that all batches of a table share; -1 for a missing text. */
 export interface TextValues {
   readonly codes: Int32Array;
   readonly texts: readonly string[];
 }
 
-/** Marks a missing day or count. NaN marks a missing number. */
+/** Value that marks a missing day or count. A missing number is NaN. */
 export const NONE = -0x8000_0000;
 
 interface ValuesOf {
@@ -26,17 +26,17 @@ export type ColumnValues<T extends ColumnType = ColumnType> = ValuesOf[T];
 
 type TypeOf<C> = C extends ExportColumn<infer T> ? T : never;
 
-/** Rows of a table by column, valid until the next batch is requested. */
+/** Rows of a table by column. A batch is valid until the next batch is requested. */
 export interface Batch<T extends ExportTableName> {
   readonly count: number;
   readonly columns: {
     readonly [C in keyof (typeof EXPORTS)[T]['columns']]: ColumnValues<TypeOf<(typeof EXPORTS)[T]['columns'][C]>>;
   };
-  /** Position of the rows behind these. */
+  /** Position of the first row after the batch. */
   readonly end: number;
 }
 
-/** Columns of a table with the values of a batch. */
+/** A column of a table with the values of a batch. */
 export interface NamedColumn {
   readonly name: string;
   readonly type: ColumnType;
@@ -46,20 +46,23 @@ export interface NamedColumn {
 export interface ExportSource {
   readonly columns: RunColumns;
   readonly window: AskedWindow;
-  /** Served market, if it is that of the run and the table reads it. */
+  /** Served market, if the run was computed on it and the table needs it; null otherwise. */
   readonly market: MarketData | null;
-  /** Announced composition of the index on the session, of a table that is decided again. */
+  /** Announced composition of the index on the session, for a table of pro forma holdings. */
   readonly announced?: AnnouncedFile | undefined;
-  /** Reference column of a table of groups, or IDENTIFIER. Default: the table's own column. */
+  /** Reference column by which the table groups securities, or IDENTIFIER. Default: the column of the table. */
   readonly by?: string | undefined;
-  /** Caches figures of the run if there is memory, with or without data of the market. */
+  /**
+   * Returns a cache for figures of the run, if there is memory. Figures that depend on the market have a separate
+   * cache.
+   */
   readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
 }
 
-/** Yields the rows of a table from a position, 0 at first. Positions are defined by the table. */
+/** Yields the rows of a table from a position, which starts at 0. Each table defines its positions. */
 export type Producer<T extends ExportTableName> = (source: ExportSource, from: number) => Iterable<Batch<T>>;
 
-/** Rows of a batch, about: text of them fits into a processor's second cache. */
+/** Approximate number of rows of a batch. The text of a batch fits into a second-level processor cache. */
 export const BATCH_ROWS = 8192;
 
 /** Yields the rows of a complete table in batches. */
@@ -73,7 +76,7 @@ export function* yieldBatches<T extends ExportTableName>(
       name,
       partOf(values, at, end),
     ]);
-    yield { count: end - at, columns: Object.fromEntries(parts) as Batch<T>['columns'], end }; // All members of the batch type.
+    yield { count: end - at, columns: Object.fromEntries(parts) as Batch<T>['columns'], end }; // the object has all members of the type
   }
 }
 
@@ -83,7 +86,7 @@ function partOf(values: ColumnValues, from: number, to: number): ColumnValues {
     : values.subarray(from, to);
 }
 
-/** Texts of rows, each once in the list. */
+/** Converts the texts of rows to positions in a list without duplicates. */
 export function textValues(texts: readonly (string | null)[]): TextValues {
   const codeOf = new Map<string, number>();
   const codes = Int32Array.from(texts, (text) => {

@@ -2,8 +2,8 @@ import type { PartInput, PartWriter } from './part.js';
 import { createRowWriter } from './row-text.js';
 
 /**
- * Writes CSV (RFC 4180): a header, CRLF, empty cells for null. Text that a spreadsheet would read as a formula begins
- * with an apostrophe.
+ * Creates a writer of CSV (RFC 4180) with a header, CRLF line ends and empty cells for null. Text that a spreadsheet
+ * would interpret as a formula starts with an apostrophe.
  */
 export function createCsvWriter({ columns, from, sink }: PartInput): PartWriter {
   const writer = createRowWriter(
@@ -21,12 +21,12 @@ export function createCsvWriter({ columns, from, sink }: PartInput): PartWriter 
   return { rows: writer.rows, length: writer.length, end: writer.end };
 }
 
-/** Beginnings of a formula in some spreadsheet. */
+/** First characters of a formula in common spreadsheets. */
 const FORMULA = /^[=+\-@\t\r]/;
-/** Characters that require quotes. */
+/** Characters because of which a text is quoted. */
 const SPECIAL = /[",\r\n]/;
 
-/** Quotes an empty text, because an empty cell means null. */
+/** Formats a text cell. An empty text is quoted, because an empty cell means null. */
 export function csvText(text: string): string {
   if (FORMULA.test(text)) return quote(`'${text}`);
   return text === '' || SPECIAL.test(text) ? quote(text) : text;

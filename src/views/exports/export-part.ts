@@ -10,25 +10,25 @@ export interface ExportPartInput extends ExportSource {
   readonly format: RowFormat;
   readonly from: ExportPosition;
   readonly sink: ByteSink;
-  /** Bytes after which a part ends. Default: the size that a thread writes in some ten milliseconds. */
+  /** Number of bytes after which a part ends. Default: the amount that a thread writes in some ten milliseconds. */
   readonly bytes?: number;
-  /** Called between batches; stops the part by throwing. */
+  /** Called between batches; throws to stop the part. */
   readonly tick: () => void;
 }
 
-/** Others have their turn between two parts. */
+/** Target size of a part in bytes. Other work of the thread runs between two parts. */
 const PART_BYTES = 1 << 20;
 
 /**
- * Target size of a part. In Parquet, rows of a part are a row group, which has a cost for readers. With the batch that
- * exceeds it, a part fits the buffer.
+ * Target size of a Parquet part in bytes. A part is a row group, and many row groups slow down readers. A part with the
+ * batch that exceeds the target still fits into the buffer.
  */
 const GROUP_BYTES = 3 << 19;
 
 /**
- * Writes rows of a table from a position, as many as fit in a part.
- * @returns the position of the next part; null after the last
- * @throws Refusal as the table's rows do, NUMERIC_FAILURE
+ * Writes the rows of a table from a position until the part is full.
+ * @returns the position of the next part; null after the last part
+ * @throws Refusal as for the rows of the table, NUMERIC_FAILURE
  */
 export function exportPart(input: ExportPartInput): ExportPosition | null {
   const { table, format, from, sink, bytes = format === 'parquet' ? GROUP_BYTES : PART_BYTES, tick, ...source } = input;

@@ -12,28 +12,31 @@ import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { countChanges, type CountChange } from '../count-changes.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 
-/** An index in index shares on one session: market value over divisor is its level. Cash is the last of its names. */
+/**
+ * Index shares and prices of an index on a session. The market value divided by the divisor is the level. Cash, if any,
+ * is the last entry.
+ */
 export interface IndexFile {
   readonly day: Day;
-  /** Securities of the file, [H]. */
+  /** Identifiers of the securities, [H]. */
   readonly names: readonly string[];
   readonly divisor: number;
   /** Index shares, [H]; 0 for a security that is not held. */
   readonly shares: Float64Array;
-  /** Prices in the currency of each security, [H]. */
+  /** Prices in the currencies of the securities, [H]. */
   readonly price: Float64Array;
   /** Exchange rates into the currency of the index, [H]. */
   readonly fx: Float64Array;
 }
 
-/** A file of a session, with the return variant of its level. */
+/** The index on a session, with the return variant of its level. */
 export interface SessionFile extends IndexFile {
   readonly variant: ReturnVariant;
 }
 
 /**
- * Returns an index at the close of a session: index shares and divisor at its closes, before events of the close.
- * @param asOf YYYY-MM-DD; uses the last session on or before it; null for the last session
+ * Returns an index at the close of a session, with index shares, prices and divisor before the events of the close.
+ * @param asOf date YYYY-MM-DD, of which the last session on or before it is used; null for the last session
  * @param market source of spun-off securities; null if it is not served
  * @throws Refusal NO_DATA_AT_DATE
  */
@@ -45,13 +48,13 @@ export function createClosingFile(columns: RunColumns, asOf: string | null, mark
     const after = { ...close, divisor: run.divisor[at]!, shares: sharesAfter(run, at) };
     return withCash(after, cashAfter(run, at), columns);
   }
-  const { shares, divisor, cash } = openedAt(run, at, market); // Cash of an index without an overlay earns nothing.
+  const { shares, divisor, cash } = openedAt(run, at, market); // Cash of an index without an overlay earns no interest.
   const file = { ...close, shares, divisor, cash };
   return withCash({ ...file, price: valuedAt(run, at, file) }, cash, columns);
 }
 
 /**
- * Returns the day of a file: the last session at or before a date; for null, the last session.
+ * Returns the day of a file: the last session on or before a date. For null: the last session.
  * @throws Refusal NO_DATA_AT_DATE
  */
 export function fileDay(columns: RunColumns, asOf: string | null): Day {
@@ -60,9 +63,9 @@ export function fileDay(columns: RunColumns, asOf: string | null): Day {
 }
 
 /**
- * Returns an index before a session opens: the closing file of the previous session after its trades, with the
- * session's changes of share counts and corporate actions applied.
- * @throws Refusal NO_DATA_AT_DATE for the first session, which has no previous one
+ * Returns an index before the open of a session: the composition after the trades of the previous close, with the
+ * changes of share counts and the corporate actions of the session applied.
+ * @throws Refusal NO_DATA_AT_DATE for the first session, which has no previous close
  */
 export function openingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
@@ -78,14 +81,16 @@ export function openingFile(columns: RunColumns, asOf: string | null, market: Ma
 interface ReadRun {
   readonly columns: RunColumns;
   readonly days: Int32Array;
-  /** Level, divisor, and divisor before its rounding divided by that after it, for each session, [T]. */
+  /**
+   * Level of each session, [T]. The next fields are the divisor, and the exact divisor divided by the rounded divisor.
+   */
   readonly level: Float64Array;
   readonly divisor: Float64Array;
   readonly exact: Float64Array | null;
   readonly effects: readonly RunEffect[];
-  /** Changes of share counts that the index adopted between its reviews. */
+  /** Changes of share counts that the index applied between its reviews. */
   readonly counts: readonly CountChange[];
-  /** True if dividends do not change index shares. */
+  /** True if dividends leave index shares unchanged. */
   readonly sharesAreKept: boolean;
   readonly variant: ReturnVariant;
 }
@@ -124,32 +129,32 @@ function positionOf({ days }: ReadRun, asOf: string | null): number {
   throw new Refusal('NO_DATA_AT_DATE', message);
 }
 
-/** Weights after a close with its trades, [H]. */
+/** Returns the weights after a close and its trades, [H]. */
 function weightsAfter({ columns }: ReadRun, at: number): Float64Array {
   const { names, has_index_weights: isSeparate } = columns.header;
   const H = names.length;
   return columns.f64(isSeparate ? 'indexWeights' : 'weights', at * H, (at + 1) * H);
 }
 
-/** Market value of an index after a close, cash included. */
+/** Returns the market value of an index after a close, including cash. */
 const moneyAt = ({ level, divisor, exact }: ReadRun, at: number): number =>
   level[at]! * divisor[at]! * (exact?.[at] ?? 1);
 
-/** Rounding error of a sum of weights. */
+/** Maximum rounding error of a sum of weights. */
 const WEIGHT_NOISE = 1e-9;
 
-/** Cash after a close with its trades, negative if money is borrowed. */
+/** Returns the cash after a close and its trades; negative if money is borrowed. */
 function cashAfter(run: ReadRun, at: number): number {
   return cashBeside(weightsAfter(run, at), moneyAt(run, at));
 }
 
-/** Returns the part of an amount that weights do not invest. */
+/** Returns the part of a market value that is not invested. */
 export function cashBeside(weights: Float64Array, money: number): number {
   const left = 1 - weights.reduce((sum, weight) => sum + weight, 0);
   return Math.abs(left) < WEIGHT_NOISE ? 0 : left * money;
 }
 
-/** Adds cash to a file, as a security with the price 1 in the currency of the index. */
+/** Adds cash to a file as an entry with the price 1 in the currency of the index. */
 export function addCash<F extends IndexFile>(file: F, cash: number, currency: string): F {
   if (cash === 0) return file;
   const add = (values: Float64Array, value: number): Float64Array => Float64Array.of(...values, value);
@@ -166,7 +171,7 @@ export function addCash<F extends IndexFile>(file: F, cash: number, currency: st
 const withCash = <F extends IndexFile>(file: F, cash: number, { header }: RunColumns): F =>
   addCash(file, cash, header.currency);
 
-/** Index shares after a close with its trades. */
+/** Returns the index shares after a close and its trades. */
 function sharesAfter(run: ReadRun, at: number): Float64Array {
   const { header } = run.columns;
   const money = moneyAt(run, at);
@@ -178,24 +183,24 @@ function sharesAfter(run: ReadRun, at: number): Float64Array {
   });
 }
 
-/** Relative rounding error of index shares that are computed from weights. */
+/** Maximum relative rounding error of index shares computed from weights. */
 const SHARE_NOISE = 1e-9;
 
-/** Returns true if index shares were rounded. Those of a price-weighted index are not. */
+/** Returns true if index shares equal their rounded value. Index shares of a price-weighted index are not rounded. */
 function areWhole(shares: number, decimals: number | undefined): boolean {
   return decimals !== undefined && shares === roundHalfAwayFromZero(shares, decimals);
 }
 
-/** Returns index shares without the rounding error of weights, if the index rounds them. */
+/** Removes the rounding error of weights from index shares, if the index rounds index shares. */
 export function roundToWholeShares(shares: number, decimals: number | undefined): number {
   if (decimals === undefined || shares === 0) return shares;
   const whole = roundHalfAwayFromZero(shares, decimals);
-  return Math.abs(whole / shares - 1) < SHARE_NOISE ? whole : shares; // See `areWhole`.
+  return Math.abs(whole / shares - 1) < SHARE_NOISE ? whole : shares; // price-weighted index shares, which are not rounded, stay unchanged
 }
 
 /**
- * Creates the index after a close, and after the changes of share counts and the corporate actions of the session
- * behind it.
+ * Returns the index after the previous close, with the changes of share counts and the corporate actions of the session
+ * applied.
  */
 function openedAt(run: ReadRun, at: number, market: MarketData | null): CashFile {
   const { header } = run.columns;
@@ -238,18 +243,18 @@ function worth(shares: Float64Array, price: Float64Array, fx: Float64Array): num
   return shares.reduce((sum, held, i) => (held === 0 ? sum : sum + held * price[i]! * fx[i]!), 0);
 }
 
-/** A file before its cash is one of its names. */
+/** A file with its cash as a separate field. */
 interface CashFile extends SessionFile {
   readonly cash: number;
 }
 
 interface Opening {
   readonly at: number;
-  /** Values after the previous close, [H]. */
+  /** Index shares after the previous close, [H]. */
   readonly shares: Float64Array;
 }
 
-/** Returns the shares of securities that are spun off on a session and will be held, by position of the security. */
+/** Returns the index shares of securities that are spun off on a session and then held, by position of the security. */
 function childrenOf(
   { columns, days }: ReadRun,
   { at, shares }: Opening,
@@ -269,7 +274,9 @@ function childrenOf(
   return children;
 }
 
-/** Prices at which a session values the holdings: for leaving securities, their proceeds. */
+/**
+ * Returns the prices at which the holdings are valued on a session. Securities that leave are valued at their proceeds.
+ */
 function valuedAt(run: ReadRun, at: number, file: CashFile): Float64Array {
   const { columns } = run;
   const { header } = columns;
@@ -288,8 +295,8 @@ function valuedAt(run: ReadRun, at: number, file: CashFile): Float64Array {
 }
 
 /**
- * Returns prices for a run in which only weights before trades are stored: the value missing at the closes belongs to
- * the securities that leave. If several leave on one session, it is divided in proportion to their last closes.
+ * Returns the valuation prices of a run that stores only weights before trades. The part of the market value that
+ * closes do not explain is attributed to the securities that leave, in proportion to their last closes.
  */
 function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx, cash }: CashFile): Float64Array {
   const money = run.level[at]! * divisor;
@@ -299,7 +306,7 @@ function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx, cash 
   const after = sharesAfter(run, at);
   const isLeft = shares.map((held, i) => (held !== 0 && after[i] === 0 ? 1 : 0));
   const isEnded = isLeft.map((left, i) => (Number.isNaN(closes[i]!) ? left : 0));
-  const isPaid = isEnded.includes(1) ? isEnded : isLeft; // A review can sell others at the same close.
+  const isPaid = isEnded.includes(1) ? isEnded : isLeft; // only securities without a close, because a review may sell other securities at the same close
   const value = worth(
     shares.map((held, i) => held * isPaid[i]!),
     price,
@@ -308,10 +315,10 @@ function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx, cash 
   return value === 0 ? price : price.map((close, i) => (isPaid[i] === 1 ? close * (1 + lacking / value) : close));
 }
 
-/** Relative difference from a close above which a security is valued at another price. */
+/** Relative difference of the market value above which leaving securities are not valued at their closes. */
 const OTHER_PRICE = 1e-9;
 
-/** Last closes at or before a session on its share basis, NaN if the run has seen none. */
+/** Returns the last closes on or before a session, on the share basis of the session; NaN if the run contains none. */
 function pricesAt({ columns, effects }: ReadRun, at: number): Float64Array {
   const H = columns.header.names.length;
   const price = new Float64Array(H).fill(Number.NaN);

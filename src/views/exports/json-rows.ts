@@ -1,7 +1,7 @@
 import type { PartInput, PartWriter } from './part.js';
 import { createRowWriter, JSON_ROWS } from './row-text.js';
 
-/** Creates an ExportView as JSON, without the state of its run. */
+/** Creates a writer of an ExportView as JSON, without the state of the run. */
 export function createJsonRowsWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const writer = createRowWriter({ ...JSON_ROWS, firstStart: from.rows === 0 ? '[' : JSON_ROWS.rowStart }, sink);
   const names = JSON.stringify(Object.keys(columns));

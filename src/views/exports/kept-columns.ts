@@ -3,7 +3,7 @@ import { unkept, type DatedFigures } from '../exposures/dated-figures.js';
 import type { ExportSource } from './batch.js';
 
 /**
- * Returns numeric columns of a table from a cached export of the same window in another format.
+ * Returns the numeric columns of a table, cached by an export of the same window in another format.
  * @param width number of columns
  */
 export function findKeptColumns(
@@ -29,7 +29,10 @@ export function findKeptColumns(
   return outcome;
 }
 
-/** Rows are cached by date, at least one, so that their presence is recorded. */
+/**
+ * Returns the size of the cache entry. Each row takes the place of a date; an empty table takes one, so that it is
+ * recorded as cached.
+ */
 const sizeOf = (count: number, width: number) => ({ width, dates: Math.max(1, count) });
 
 const columnsOf = ({ values }: DatedFigures, count: number, width: number) =>

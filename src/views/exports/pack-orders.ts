@@ -6,7 +6,7 @@ import { tableFile } from './table-file.js';
 
 const NAME = 'orders';
 
-/** Returns the orders of a pack as a complete file, which has a few thousand rows. */
+/** Returns the orders of a rebalance pack as a complete file, which has at most a few thousand rows. */
 export function packOrders(
   indexId: string,
   accounts: readonly PackAccount[],
@@ -20,7 +20,7 @@ type Order = PackTrade & { readonly account: string };
 function orderRows(accounts: readonly PackAccount[]): { readonly columns: NamedColumn[]; readonly count: number } {
   const orders = accounts.flatMap(({ name, trades }) => trades.map((trade): Order => ({ ...trade, account: name })));
   const columns = Object.entries(ORDERS.columns).map(([name, { type }]): NamedColumn => {
-    const cells = orders.map((order) => order[name as keyof Order]); // The table has the members of an order.
+    const cells = orders.map((order) => order[name as keyof Order]); // the table contains only members of an order
     return { name, type, values: valuesOf(cells) };
   });
   return { columns, count: orders.length };

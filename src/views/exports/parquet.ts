@@ -8,7 +8,7 @@ import type { PartInput, PartWriter } from './part.js';
 
 const NOTHING: WrittenGroups = { fileBytes: 0, count: 0, bytes: new Uint8Array(0) };
 
-/** Bytes of a value as it is written, about: dates and texts are positions in a list. */
+/** Approximate size of a written value in bytes. Dates and texts are written as positions in a list. */
 const WIDTHS: Readonly<Record<ColumnType, number>> = { date: 1, text: 2, count: 4, number: 8 };
 
 const KINDS = { date: 'coded-day', text: 'coded-text', count: 'integer', number: 'double' } as const satisfies Record<
@@ -22,9 +22,9 @@ interface KeptBatch {
 }
 
 /**
- * Writes a Parquet file: dates, UTF-8, doubles and 32-bit integers, all of them optional; unit and meaning of each
- * column in the metadata of the file. A part is a row group. The position of the next part contains its location for
- * the footer.
+ * Creates a writer of a Parquet file with optional dates, UTF-8 texts, doubles and 32-bit integers. The unit and
+ * meaning of each column are in the file metadata. Each part is a row group; the position of the next part contains the
+ * locations of the row groups for the footer.
  */
 export function createParquetWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const before = from.groups ?? NOTHING;
@@ -89,16 +89,16 @@ function metadataOf(
   return [['index_id', runId], ['table', table], ...ofColumns];
 }
 
-/** Values that outlive their batch. */
+/** Copies values that must outlive their batch. */
 function copyOf(values: ColumnValues): ColumnValues {
   return 'codes' in values ? { codes: values.codes.slice(), texts: values.texts } : values.slice();
 }
 
-/** Returns the columns of all batches together. */
+/** Concatenates the columns of all batches. */
 function join(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
   return batches[0]!.columns.map(({ name, type }, c): ParquetColumn => {
     const values = batches.map(({ columns, count }) => [columns[c]!.values, count] as const);
-    // The values of a column match its type.
+    // The type of a column determines the type of its values.
     switch (type) {
       case 'number':
         return { name, kind: 'double', values: put(new Float64Array(rows), values as Counted<Float64Array>[]) };
@@ -128,7 +128,7 @@ function put<A extends Float64Array | Int32Array>(into: A, parts: readonly Count
   return into;
 }
 
-/** Encodes days as positions in a list. Rows are ordered by date, so only a change of day needs a look-up. */
+/** Encodes days as positions in a list. Rows are sorted by date, so only a change of the day needs a look-up. */
 function encodeDays(name: string, values: Int32Array): ParquetColumn {
   const positions = new Map<number, number>();
   const codes = new Int32Array(values.length);
@@ -146,7 +146,7 @@ function encodeDays(name: string, values: Int32Array): ParquetColumn {
   return { name, kind: 'coded-day', codes, days: Int32Array.from(positions.keys()), isOptional: true };
 }
 
-/** Texts that the rows have, as positions in a list of them. */
+/** Encodes texts as positions in a list of the texts that occur in the rows. */
 function encodeTexts(name: string, rows: number, parts: readonly Counted<TextValues>[]): ParquetColumn {
   const texts: string[] = [];
   const codes = new Int32Array(rows);

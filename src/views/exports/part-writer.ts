@@ -5,7 +5,7 @@ import { createJsonRowsWriter } from './json-rows.js';
 import { createParquetWriter } from './parquet.js';
 import type { PartInput, PartWriter } from './part.js';
 
-/** Writer of each format; a format without a writer does not compile. */
+/** Writers by format. A format without a writer does not compile. */
 export const PART_WRITERS: Readonly<Record<RowFormat, (input: PartInput) => PartWriter>> = {
   csv: createCsvWriter,
   arrow: createArrowWriter,

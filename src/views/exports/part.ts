@@ -2,7 +2,7 @@ import type { ExportColumn } from '#domain/exports/export-table.js';
 import type { ExportPosition, WrittenGroups } from '#domain/exports/formats.js';
 import type { NamedColumn } from './batch.js';
 
-/** Input of a writer of an export's part. */
+/** Input of the writer of a part of an export. */
 export interface PartInput {
   readonly runId: string;
   readonly table: string;
@@ -11,18 +11,19 @@ export interface PartInput {
   readonly sink: ByteSink;
 }
 
-/** Sink of the bytes of a part; each piece is valid until the call returns. */
+/** Receives the bytes of a part. Each piece is valid until the call returns. */
 export interface ByteSink {
   append(piece: Uint8Array): void;
 }
 
-/** Writes one part of an export in a format. */
+/** Writer of one part of an export in a format. */
 export interface PartWriter {
   rows(columns: readonly NamedColumn[], count: number): void;
   /** Returns the approximate number of bytes written so far. */
   length(): number;
   /**
-   * Writes the rest, and the end of the export after its last part. @returns the row groups, for formats that have them
+   * Writes the remaining bytes, and after the last part the end of the export.
+   * @returns the row groups, for formats with row groups
    */
   end(isLast: boolean): WrittenGroups | void;
 }

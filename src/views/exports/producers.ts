@@ -12,7 +12,7 @@ import { risk } from './tables/risk.js';
 import { trades } from './tables/trades.js';
 import { weights } from './tables/weights.js';
 
-/** Producer of the rows of each table. Compilation fails for a table without a producer, or with a missing column. */
+/** Row producers by table. A table without a producer, or a producer without a column, does not compile. */
 export const PRODUCERS: { readonly [T in ExportTableName]: Producer<T> } = {
   attribution,
   breaches,

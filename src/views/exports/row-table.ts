@@ -4,11 +4,11 @@ import type { ExportFormat } from '#domain/exports/formats.js';
 import { NONE, textValues, type NamedColumn, type ColumnValues } from './batch.js';
 import { tableFile } from './table-file.js';
 
-/** Cells of a row by column; an absent cell is null. */
+/** Cells of a row by column. A missing cell is null. */
 export type TableCells = Readonly<Record<string, string | number | null>>;
 
 interface RowTable {
-  /** Index or run that it is about. */
+  /** Id of the index or run of the table. */
   readonly runId: string;
   readonly name: string;
   readonly columns: Readonly<Record<string, ExportColumn>>;

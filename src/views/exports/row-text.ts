@@ -5,10 +5,10 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { NONE, type NamedColumn, type TextValues } from './batch.js';
 import type { ByteSink } from './part.js';
 
-/** Syntax of a format for cells that are not numbers. */
+/** Syntax of a text format. */
 export interface RowSyntax {
   readonly rowStart: string;
-  /** Start of the first row. Default: the start of every row. */
+  /** Start of the first row. Default: the start of all rows. */
   readonly firstStart?: string;
   readonly separator: string;
   readonly rowEnd: string;
@@ -17,7 +17,7 @@ export interface RowSyntax {
   text(value: string): string;
 }
 
-/** Rows as arrays of JSON, with a comma before each. */
+/** Syntax of rows as JSON arrays with a leading comma. */
 export const JSON_ROWS: RowSyntax = {
   rowStart: ',[',
   separator: ',',
@@ -27,20 +27,23 @@ export const JSON_ROWS: RowSyntax = {
   text: JSON.stringify,
 };
 
-/** Writes rows as text, one after the other. */
+/** Writes rows of text. */
 export interface RowWriter {
   raw(text: string): void;
   rows(columns: readonly NamedColumn[], count: number): void;
   /** Returns the approximate number of bytes written so far. */
   length(): number;
-  /** Passes the rest to the sink. The writer must not be used afterwards. */
+  /** Passes the remaining bytes to the sink. The writer must not be used afterwards. */
   end(): void;
 }
 
-/** A writer's window of memory, for the next writer of the thread. */
+/** Memory of the last writer, which the next writer of the thread reuses. */
 let spare: NumberText | undefined;
 
-/** @cost some 30 ns a number, 5 a text */
+/**
+ * Creates a writer of rows as text.
+ * @cost some 30 ns per number and 5 ns per text
+ */
 export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
   let drained = 0;
   const text = spare ?? createNumberText();
@@ -57,7 +60,7 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
     length: () => drained + text.pending(),
     rows(columns, count) {
       for (let from = 0; from < count;) {
-        // The first row begins differently.
+        // The first row starts with other text.
         const to = written === 0 ? 1 : Math.min(count, from + CHUNK_ROWS);
         if (written === 0 || !chunks.write(columns, from, to)) writeCells(text, tokens, { columns, from, to, written });
         written += to - from;
@@ -72,21 +75,24 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
 }
 
 interface Chunks {
-  /** Writes several rows. @returns false, with the output unchanged, if that is not possible */
+  /**
+   * Writes several rows.
+   * @returns false, with the output unchanged, if the rows cannot be written together
+   */
   write(columns: readonly NamedColumn[], from: number, to: number): boolean;
 }
 
-/** Rows by their columns: numbers as they are, texts by their places. */
+/** Creates a writer of several rows at a time, with numbers as values and texts as token positions. */
 function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   let marks: RowMarks | undefined;
-  /** Positions of the texts of lists, by code; 0 for a text without a position. */
+  /** Token positions of the texts of a list, by code; 0 for a text without a token. */
   const places = new Map<readonly string[], Int32Array>();
   let drops = -1;
 
   function begin(): void {
     table.dropTokens();
     drops = table.drops;
-    table.token(NOTHING); // place 0 is no text of a table
+    table.token(NOTHING); // token 0 is reserved: no text of a table has it
     const { start, separator, end, none } = tokens.marks;
     marks = {
       start: table.token(start),
@@ -97,7 +103,10 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
     places.clear();
   }
 
-  /** Fills a slot with positions of texts. @returns false if there is no space for one */
+  /**
+   * Fills a column with token positions.
+   * @returns false if there is no space for another token
+   */
   function fillTexts(slot: Int32Array, { codes, texts }: TextValues, { from, to }: Span): boolean {
     const known = places.get(texts) ?? new Int32Array(texts.length);
     places.set(texts, known);
@@ -125,7 +134,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   }
 
   function fill({ type, values }: NamedColumn, slot: number, span: Span): boolean {
-    // The values of a column match its type.
+    // The type of a column determines the type of its values.
     if (type === 'text') return fillTexts(table.integers(slot), values as TextValues, span);
     if (type === 'date') return fillDates(table.integers(slot), values as Int32Array, span);
     const numbers = (values as Float64Array | Int32Array).subarray(span.from, span.to);
@@ -138,32 +147,35 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
     write(columns, from, to) {
       if (columns.length > TABLE_COLUMNS_MAX) return false;
       const isFilled = () => columns.every((column, slot) => fill(column, slot, { from, to }));
-      // Preparing earlier rows may leave no space for these.
+      // Tokens of earlier rows may have used up the space, so the table is cleared once.
       const fits = (drops === table.drops && isFilled()) || (begin(), isFilled());
-      return fits && table.write(columns.map(kindOf), marks!, to - from); // It is set while the drops are current.
+      return fits && table.write(columns.map(kindOf), marks!, to - from); // `begin` has set the marks
     },
   };
 }
 
-/** A text that occurs in no cell. */
+/** Text for the reserved token, which occurs in no cell. */
 const NOTHING = ' ';
 
 const kindOf = ({ type, values }: NamedColumn): ColumnKind =>
   type === 'text' || type === 'date' ? 'text' : values instanceof Int32Array ? 'count' : 'number';
 
 interface Span {
-  /** Rows, `to` exclusive. */
+  /** Range of rows; `to` is exclusive. */
   readonly from: number;
   readonly to: number;
 }
 
 interface Cells extends Span {
   readonly columns: readonly NamedColumn[];
-  /** Rows before. */
+  /** Number of rows written before. */
   readonly written: number;
 }
 
-/** Writes rows cell by cell: the first row, texts that exceed the memory of a table, and infinite numbers. */
+/**
+ * Writes rows cell by cell: the first row, rows with texts that exceed the memory of a table, and rows with infinite
+ * numbers.
+ */
 function writeCells(text: NumberText, tokens: Tokens, { columns, from, to, written }: Cells): void {
   const { first, start, separator, end } = tokens.marks;
   const cells = columns.map((column) => cellOf(column, text, tokens));
@@ -177,10 +189,13 @@ function writeCells(text: NumberText, tokens: Tokens, { columns, from, to, writt
   }
 }
 
-/** @throws Refusal NUMERIC_FAILURE */
+/**
+ * Returns a function that writes the cell of a row.
+ * @throws Refusal NUMERIC_FAILURE
+ */
 function cellOf({ type, values }: NamedColumn, text: NumberText, tokens: Tokens): (row: number) => void {
   const { none } = tokens.marks;
-  // The values of a column match its type.
+  // The type of a column determines the type of its values.
   if (type === 'text') {
     const { codes, texts } = values as TextValues;
     return (row) => writeText(text, codes[row]! < 0 ? none : tokens.text(texts, codes[row]!));
@@ -204,7 +219,7 @@ function writeText(text: NumberText, words: string): void {
   if (!text.ascii(words)) text.bytes(ENCODER.encode(words));
 }
 
-/** Texts as a format writes them. */
+/** Tokens of a format, and functions that encode its dates and texts. */
 interface Tokens {
   readonly marks: Readonly<Record<'first' | 'start' | 'separator' | 'end' | 'none', string>>;
   date(day: number): string;

@@ -4,16 +4,16 @@ import type { NamedColumn } from './batch.js';
 import { PART_WRITERS } from './part-writer.js';
 import { workbookOf } from './workbook.js';
 
-/** Table that is written as a whole. */
+/** A table that is written as a whole. */
 export interface WholeTable {
-  /** Index or run that it is about. */
+  /** Id of the index or run of the table. */
   readonly runId: string;
   readonly name: string;
   readonly columns: Readonly<Record<string, ExportColumn>>;
   readonly rows: { readonly columns: readonly NamedColumn[]; readonly count: number };
 }
 
-/** Returns a table as a file, in the bytes of an export. */
+/** Writes a table as a file with the same bytes as an export. */
 export async function tableFile(
   { runId, name, columns, rows }: WholeTable,
   format: Exclude<ExportFormat, 'json'>,

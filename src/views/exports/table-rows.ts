@@ -3,7 +3,7 @@ import type { ExportColumn } from '#domain/exports/export-table.js';
 import type { Batch, ExportSource, NamedColumn, Producer, ColumnValues } from './batch.js';
 import { PRODUCERS } from './producers.js';
 
-/** Columns of a table of a run. */
+/** Returns the columns of a table of a run. */
 export function tableColumns(
   table: ExportTableName,
   { market }: Pick<ExportSource, 'market'>,
@@ -11,20 +11,20 @@ export function tableColumns(
   return exportColumns(table, market?.reference.columns ?? []);
 }
 
-/** Rows of any table, with the name and type of each column. */
+/** Rows of a table, with the name and type of each column. */
 export interface TableRows {
   readonly columns: readonly NamedColumn[];
   readonly count: number;
-  /** Position of the rows behind these. */
+  /** Position of the first row after these rows. */
   readonly end: number;
 }
 
 /**
- * Yields the rows of a table from a position, valid until the next are requested.
- * @throws Refusal as the table's rows do
+ * Yields the rows of a table from a position. Rows are valid until the next rows are requested.
+ * @throws Refusal as for the rows of the table
  */
 export function* tableRows(table: ExportTableName, source: ExportSource, from: number): Iterable<TableRows> {
-  // The producer was looked up by the name of the table, so it matches.
+  // The name of the table determines its producer.
   const produce = PRODUCERS[table] as Producer<ExportTableName>;
   const columns = Object.entries(tableColumns(table, source));
   for (const batch of produce(source, from))
@@ -35,6 +35,6 @@ function listNamedColumns(
   columns: readonly (readonly [string, ExportColumn])[],
   batch: Batch<ExportTableName>,
 ): NamedColumn[] {
-  const values = batch.columns as Readonly<Record<string, ColumnValues>>; // A batch has every column of its table.
+  const values = batch.columns as Readonly<Record<string, ColumnValues>>; // a batch has every column of its table
   return columns.map(([name, { type }]) => ({ name, type, values: values[name]! }));
 }

@@ -4,21 +4,21 @@ import type { ExportColumn } from '#domain/exports/export-table.js';
 import { NONE, type ExportSource, type NamedColumn, type TextValues } from './batch.js';
 import { tableColumns, tableRows } from './table-rows.js';
 
-/** Rows of a sheet that Excel opens, its header included. */
+/** Maximum number of rows of an Excel sheet, including its header. */
 export const SHEET_ROWS_MAX = 1_048_576;
 
 export interface WorkbookInput extends ExportSource {
   readonly table: ExportTableName;
-  /** Rows of a sheet, including its header. Default: the limit of Excel. */
+  /** Maximum number of rows per sheet, including the header. Default: the limit of Excel. */
   readonly sheetRows?: number;
-  /** Called between batches; stops the workbook by throwing. */
+  /** Called between batches; throws to stop the workbook. */
   readonly tick: () => void;
 }
 
 /**
- * Writes a table as an Excel workbook with a frozen header and, for many rows, further sheets with the same header.
- * Texts are always text cells. Rows are read on demand; equal rows give equal bytes.
- * @cost about 8 us a row of four cells
+ * Writes a table as an Excel workbook with a frozen header; many rows are split over several sheets with the same
+ * header. Texts are always text cells. Rows are read on demand, and equal rows give equal bytes.
+ * @cost about 8 us per row of four cells
  */
 export function workbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
   const { table, sheetRows } = input;
@@ -32,7 +32,7 @@ function* batchesOf({ table, tick, ...source }: WorkbookInput): Iterable<NamedBa
   }
 }
 
-/** Rows with the name and type of each column. */
+/** Rows of a batch, with the name and type of each column. */
 export interface NamedBatch {
   readonly columns: readonly NamedColumn[];
   readonly count: number;
@@ -42,11 +42,11 @@ export interface SheetInput {
   readonly name: string;
   readonly columns: Readonly<Record<string, ExportColumn>>;
   readonly batches: Iterable<NamedBatch>;
-  /** Rows of a sheet, including its header. Default: the limit of Excel. */
+  /** Maximum number of rows per sheet, including the header. Default: the limit of Excel. */
   readonly sheetRows?: number | undefined;
 }
 
-/** Rows of any table as a workbook. */
+/** Writes the rows of a table as a workbook. */
 export function workbookOf({
   name,
   columns,
@@ -76,7 +76,7 @@ function* rowsOf(batches: Iterable<NamedBatch>): Iterable<Cell[]> {
 const DAY_MS = 86_400_000;
 
 function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
-  // The values of a column match its type.
+  // The type of a column determines the type of its values.
   switch (type) {
     case 'text': {
       const { codes, texts } = values as TextValues;
@@ -94,11 +94,12 @@ function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
   }
 }
 
-/** Characters of a cell that Excel opens. */
+/** Maximum number of characters of an Excel cell. */
 const CELL_CHARACTERS_MAX = 32_767;
 
 /**
- * Escapes `_x0041_`, which Excel reads as a character code. hucre 1.0.0 escapes only the codes that it writes itself.
+ * Escapes text such as `_x0041_`, which Excel interprets as a character code. hucre 1.0.0 escapes only the codes that
+ * it writes itself.
  */
 function cellText(text: string): string {
   return text.slice(0, CELL_CHARACTERS_MAX).replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_');

@@ -2,11 +2,14 @@ import { computeEffectiveAssets, computeGrossEffectiveAssets } from '#domain/ana
 import type { DatedFigures, FiguresMaker } from './dated-figures.js';
 import type { ExposureSide } from './sides.js';
 
-/** Figures of concentration: the sum of squared weights, largest weights, and effective numbers of assets. */
+/**
+ * Positions of the concentration figures: the sum of squared weights, the largest weight and the effective number of
+ * assets, and the latter two for gross weights.
+ */
 export const CONCENTRATION = { herfindahl: 0, largest: 1, effective: 2, grossLargest: 3, grossEffective: 4 } as const;
 export const CONCENTRATION_WIDTH = 5;
 
-/** Computes the concentration of the holdings of a run. */
+/** Creates the computation of the concentration of a run's holdings. */
 export function concentrationMaker(figures: DatedFigures): FiguresMaker {
   const { values, known } = figures;
   return {
@@ -33,7 +36,10 @@ export function concentrationMaker(figures: DatedFigures): FiguresMaker {
   };
 }
 
-/** Half the sum of the differences between the weights of two sides, over the names of both. */
+/**
+ * Creates the computation of the active share: half the sum of absolute weight differences over the securities of both
+ * sides.
+ */
 export function createActiveShareMaker(
   figures: DatedFigures,
   own: ExposureSide,
@@ -56,7 +62,7 @@ export function createActiveShareMaker(
   };
 }
 
-/** Computes `halfOfDifferences` if both sides have the same securities in the same order. */
+/** Computes the active share if both sides have the same securities in the same order. */
 function halfOfDistances(own: Float64Array, benchmark: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < own.length; i++) sum += Math.abs(own[i]! - benchmark[i]!);
@@ -64,8 +70,9 @@ function halfOfDistances(own: Float64Array, benchmark: Float64Array): number {
 }
 
 /**
- * @param active weights of one side, overwritten @param placeOf positions of the other side's securities among them, or
- *   -1
+ * Computes the active share.
+ * @param active weights of one side, which are overwritten
+ * @param placeOf positions of the other side's securities in `active`; -1 if absent
  */
 function halfOfDifferences(active: Float64Array, other: Float64Array, placeOf: Int32Array): number {
   let sum = 0;

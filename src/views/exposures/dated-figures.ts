@@ -2,13 +2,16 @@ import type { Day } from '#domain/time/days.js';
 import { cacheText, type FigureTexts } from './figure-texts.js';
 import type { ExposureSide } from './sides.js';
 
-/** Figures of the dates of a run, which depend on no window. Each date is computed when it is first requested. */
+/**
+ * Figures on the dates of a run, which do not depend on a window. The figures of a date are computed when they are
+ * first requested.
+ */
 export interface DatedFigures {
   /** Values figure by figure, [width x dates]. */
   readonly values: Float64Array;
-  /** 1 if the figures of a date are computed, [dates]. */
+  /** 1 if the figures of a date have been computed, [dates]. */
   readonly known: Uint8Array;
-  /** Texts of figures that were written; null if they are not cached. */
+  /** JSON text of figures that were already written; null if text is not cached. */
   readonly texts: FigureTexts | null;
 }
 
@@ -16,49 +19,51 @@ export interface FiguresSize {
   /** Number of figures per date. */
   readonly width: number;
   readonly dates: number;
-  /** True if their texts are cached too. */
+  /** True if the JSON text of the figures is also cached. */
   readonly areWritten?: boolean;
 }
 
-/** Caches figures of a run by the key of their inputs. Entries may be evicted between views, but not within one. */
+/**
+ * Returns the cached figures for a key of their inputs. Entries may be evicted between views, but not during a view.
+ */
 export type KeepFigures = (what: readonly unknown[], size: FiguresSize) => DatedFigures;
 
 export function createFigures({ width, dates, areWritten = false }: FiguresSize): DatedFigures {
   return { values: new Float64Array(width * dates), known: new Uint8Array(dates), texts: areWritten ? [] : null };
 }
 
-/** Keeps nothing. */
+/** Returns new figures without caching them. */
 export const unkept: KeepFigures = (_what, size) => createFigures(size);
 
-/** Date of a run with its holdings. */
+/** Holdings on a date of a run. */
 export interface HeldOn {
-  /** Position in the dates of the run. */
+  /** Position of the date in the run. */
   readonly at: number;
   readonly day: Day;
-  /** Weights of the run's names; valid until the next date. */
+  /** Weights of the run's securities, valid until the next date. */
   readonly own: Float64Array;
-  /** Weights of the benchmark's securities, empty if there is no benchmark. */
+  /** Weights of the benchmark's securities, empty without a benchmark. */
   readonly benchmark: Float64Array;
 }
 
-/** Computation of the figures of a date. */
+/** Computation of figures, one date at a time. */
 export interface FiguresMaker {
   readonly figures: DatedFigures;
-  /** Writes the figures of a date to their position. */
+  /** Computes the figures of a date and writes them to its position. */
   make(date: HeldOn): void;
 }
 
 export interface Shown {
-  /** Positions of the dates in the run, ascending. */
+  /** Positions of the shown dates in the run, in ascending order. */
   readonly positions: Int32Array;
-  /** Their days. */
+  /** Days of the shown dates. */
   readonly days: Int32Array;
 }
 
 /**
- * Computes missing figures.
- * @param onDate called before a date is computed; if it throws, earlier figures are kept
- * @cost one pass over the weights of the dates that lack a figure
+ * Computes the figures that are missing.
+ * @param onDate called before a date is computed; figures computed before an exception are kept
+ * @cost one pass over the weights of the dates with missing figures
  */
 export function completeFigures(
   makers: readonly FiguresMaker[],
@@ -83,7 +88,7 @@ export function completeFigures(
 const NOTHING = new Float64Array(0);
 const returnNothing = (): Float64Array => NOTHING;
 
-/** Returns a figure on the shown dates, in place if they are contiguous. */
+/** Returns a figure on the shown dates, without a copy if the dates are contiguous. */
 export function selectShownFigure(figures: DatedFigures, figure: number, { positions }: Shown): Float64Array {
   const { values, known } = figures;
   const offset = figure * known.length;
@@ -96,8 +101,8 @@ export function selectShownFigure(figures: DatedFigures, figure: number, { posit
 }
 
 /**
- * Returns values of a figure on dates, with its text if that is cached and the dates are contiguous.
- * @param positions of the dates in the run
+ * Attaches the cached text of a figure to its values if the dates are contiguous.
+ * @param positions positions of the dates in the run
  */
 export function addFigureText(
   values: Float64Array,

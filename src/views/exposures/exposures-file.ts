@@ -70,7 +70,7 @@ const FIGURES: Readonly<Record<string, (series: FieldSeries) => Float64Array>> =
   p90: ({ percentiles }) => percentiles.p90,
 };
 
-/** Rows of items on dates, the items of a date one after the other. */
+/** Returns builders of columns with one row per item and date, grouped by date. */
 function byDate<T>(days: Int32Array, items: readonly T[]) {
   const width = items.length;
   const count = days.length * width;
@@ -86,7 +86,10 @@ function byDate<T>(days: Int32Array, items: readonly T[]) {
     count,
     dates,
     labels: (texts: readonly string[]): ColumnValues => ({ codes, texts }),
-    /** @param seriesOf values of an item on the dates, null if it has none */
+    /**
+     * Returns a column of numbers.
+     * @param seriesOf returns the values of an item on the dates; null if the item has none
+     */
     numbers(seriesOf: (item: T) => Float64Array | null): Float64Array {
       const numbers = new Float64Array(count);
       items.forEach((item, k) => {

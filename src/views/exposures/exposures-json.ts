@@ -7,7 +7,7 @@ import { FIELD_WIDTH, type FieldSeries } from './field-series.js';
 import { writeFigure } from './figure-texts.js';
 import type { GroupWeights } from './weights-by-group.js';
 
-/** Numbers, null if one is missing. */
+/** Creates a member that is a list of numbers, with null for missing values. */
 function createKnownMember<V, S>(of: (source: S) => Float64Array): Member<V, S> {
   return createWrittenMember((json, source) => writeFigure(json, of(source)));
 }
@@ -87,21 +87,27 @@ const EXPOSURES = jsonObject<ExposuresView, Exposures>({
   turnover: createKnownMember(({ turnover }) => turnover),
 });
 
-/** Bytes of a number of seventeen digits with its comma, and of a date. */
+/** Maximum size in bytes of a number of seventeen digits with its comma, and of a date. */
 const NUMBER_BYTES = 21;
 const DATE_BYTES = 13;
 
-/** Estimates the size of an ExposuresView. A buffer that is too small would be moved while it is written. */
+/**
+ * Estimates the size of an ExposuresView in bytes. A buffer that is too small would have to be moved during writing.
+ */
 export function exposuresBytes({ days, groups, fields, benchmark }: Exposures): number {
   const sides = benchmark === null ? 1 : 2;
   const numbers = CONCENTRATION_AND_TURNOVER + sides * (groups.length + FIELD_WIDTH * fields.length);
   return ENVELOPE_BYTES + days.length * (DATE_BYTES + NUMBER_BYTES * numbers);
 }
 
-/** Number of further series: five figures of concentration, turnover, and the active share. */
+/** Number of series in addition to groups and fields: five concentration figures, turnover and active share. */
 const CONCENTRATION_AND_TURNOVER = 7;
-/** Names of members, groups and fields. */
+/** Size of the names of members, groups and fields in bytes. */
 const ENVELOPE_BYTES = 1 << 13;
 
-/** Writes an ExposuresView as JSON. @throws Refusal NUMERIC_FAILURE @cost 50 ns a number whose text is not cached */
+/**
+ * Writes an ExposuresView as JSON.
+ * @throws Refusal NUMERIC_FAILURE
+ * @cost 50 ns per number without cached text
+ */
 export const writeExposures = (json: JsonWriter, exposures: Exposures): void => EXPOSURES.write(json, exposures);

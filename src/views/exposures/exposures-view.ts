@@ -41,30 +41,30 @@ import {
 export interface ExposuresInput {
   readonly window: AskedWindow;
   readonly by: string;
-  /** Maximum number of listed groups. */
+  /** Maximum number of groups in the response. */
   readonly groups: number;
   readonly interval: (typeof EXPOSURE_INTERVALS)[number];
   readonly groupOf: GroupOfDay;
-  /** The benchmark, or null. */
+  /** Benchmark; null if there is none. */
   readonly benchmark: {
     readonly id: string;
-    /** Key of all inputs. */
+    /** Key of all inputs of the benchmark. */
     readonly key: string;
     readonly holdings: Holdings;
-    /** Cache of the benchmark's run, if its dates and terms match; otherwise null. */
+    /** Cache of the benchmark's run, if the run has the same dates and terms; null otherwise. */
     readonly keep: KeepFigures | null;
   } | null;
-  /** Averaged datapoints, for the securities of the run and of the benchmark. */
+  /** Reader of the averaged datapoints for the securities of the run and the benchmark. */
   readonly fields: FieldReader;
   /** Cache of figures. */
   readonly keep: KeepFigures;
-  /** Provides memory while figures are computed. */
+  /** Engine that provides the memory for computing figures. */
   readonly engine: Engine;
-  /** Called before the figures of a date are computed; an error ends the view. */
+  /** Called before the figures of a date are computed; throws to stop the view. */
   readonly onDate?: () => void;
 }
 
-/** Held weights by group, and datapoints weighted by them, on dates of a run. */
+/** Held weights by group and weighted averages of datapoints, on dates of a run. */
 export interface Exposures {
   readonly indexId: string;
   readonly by: string;
@@ -78,21 +78,26 @@ export interface Exposures {
   }[];
   /** Sum of squared weights. */
   readonly herfindahl: Float64Array;
-  /** Squared sum of the weights over it; 0 without a weight. */
+  /**
+   * Effective number of assets: the squared sum of the weights divided by the sum of squared weights; 0 if there is no
+   * weight.
+   */
   readonly effective: Float64Array;
   readonly grossEffective: Float64Array;
   readonly grossLargest: Float64Array;
-  /** Largest weight, by its magnitude. */
+  /** Largest weight by absolute value. */
   readonly largest: Float64Array;
-  /** Null without a benchmark. */
+  /** Active share; null without a benchmark. */
   readonly activeShare: Float64Array | null;
   readonly turnover: Float64Array;
 }
 
 /**
+ * Computes the exposures of a run.
  * @throws Refusal NO_DATA_IN_RANGE; NO_COMMON_DATES if the benchmark lacks a date
- * @cost one pass over the weights [n x H] of dates that lack a figure, none if all are cached; two more if securities
- *   are their own groups, for the averages that order them and for those that are reported
+ * @cost one pass over the weights [n x H] of the dates with missing figures, and none if all figures are cached. If
+ * each security is its own group, two more passes: one for the averages that sort the groups, one for the reported
+ * groups.
  */
 export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposures {
   const { header } = columns;
@@ -129,7 +134,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
 
 interface Asked {
   readonly input: ExposuresInput;
-  /** Days of the run. */
+  /** Days of the run, [T]. */
   readonly all: Int32Array;
   readonly shown: Shown;
   readonly sides: { readonly own: ExposureSide; readonly benchmark: ExposureSide | null };
@@ -137,12 +142,15 @@ interface Asked {
 
 const size = ({ all }: Asked, width: number) => ({ width, dates: all.length, areWritten: true });
 
-/** Maximum number of groups whose sums are cached: sectors, countries or industries, but not single securities. */
+/**
+ * Maximum number of groups with cached sums: enough for sectors, countries and industries, but not for single
+ * securities.
+ */
 const KEPT_GROUPS_MAX = 64;
 
 /**
- * Returns weights by group of a side; null without it. @param makers receives the computation of its figures, if they
- * are cached
+ * Returns the weights of a side by group; null if the side does not exist.
+ * @param makers receives the computation of the sums if they are cached
  */
 function groupsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupSums | null {
   const { input, all, shown, sides } = of;
@@ -159,11 +167,11 @@ function groupsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupSums 
 interface SideFigures {
   readonly what: readonly string[];
   readonly width: number;
-  /** True if they depend only on the holdings of this side. */
+  /** True if the figures depend only on the holdings of this side. */
   readonly standsAlone: boolean;
 }
 
-/** Returns the figures of a side. For a benchmark, uses the figures of its run if possible. */
+/** Returns the cached figures of a side. A benchmark shares the cache of its run if possible. */
 function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFigures): DatedFigures {
   const { keep, benchmark } = of.input;
   if (name === 'own') return keep([...what, null], size(of, width));
@@ -172,8 +180,9 @@ function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFig
 }
 
 /**
- * @param makers receives the computations of the datapoints @returns a function that returns them when they are
- *   computed
+ * Prepares the figures of the datapoints.
+ * @param makers receives the computations
+ * @returns a function that returns the series after the computations
  */
 function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] {
   const { input, sides, shown } = of;
@@ -198,7 +207,7 @@ function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] 
     }));
 }
 
-/** Reads each day once for all requested datapoints. */
+/** Returns a reader that reads each day only once for all datapoints. */
 function readOnceADay({ on }: FieldReader): FieldReader['on'] {
   let day: Day | undefined;
   let read: FieldsOfDay | undefined;
@@ -209,7 +218,7 @@ function readOnceADay({ on }: FieldReader): FieldReader['on'] {
   };
 }
 
-/** Positions of the dates that are reported. */
+/** Returns the positions of the reported dates. */
 function selectReportedDates(
   days: Int32Array,
   { from, to }: WindowSpan,
@@ -220,7 +229,7 @@ function selectReportedDates(
   return all.filter((at) => at === to || spanOf(days[at]!, interval) !== spanOf(days[at + 1]!, interval));
 }
 
-/** Returns a number that is equal for days of one week or month. */
+/** Returns a number that is equal for all days of a week or month. */
 function spanOf(day: Day, interval: 'weekly' | 'monthly'): number {
   // 1970-01-01, day 0, was a Thursday.
   if (interval === 'weekly') return Math.floor((day + 3) / 7);
@@ -229,7 +238,7 @@ function spanOf(day: Day, interval: 'weekly' | 'monthly'): number {
 }
 
 /**
- * Returns the one-way turnover of the portfolio's trades on each date, without its first purchase.
+ * Returns the one-way turnover of the portfolio's trades on each date, without the first purchase.
  * @cost reads the events once
  */
 function tradedOn(columns: RunColumns, figures: DatedFigures): DatedFigures {
@@ -247,7 +256,10 @@ function tradedOn(columns: RunColumns, figures: DatedFigures): DatedFigures {
   return figures;
 }
 
-/** Sums since the date before. @param from first date of the window */
+/**
+ * Sums the turnover since the previous reported date.
+ * @param from first date of the window
+ */
 function turnoverOf(traded: DatedFigures, shown: Shown, from: number): Float64Array {
   const { positions } = shown;
   if (positions.length === positions.at(-1)! - from + 1) return selectShownFigure(traded, 0, shown);

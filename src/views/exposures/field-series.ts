@@ -3,70 +3,78 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { AVERAGES } from '#kernels/sums/weighted-percentiles.js';
 import { selectShownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';
 
-/** Holdings by which a datapoint is weighted: those of the run, or those of the benchmark. */
+/** Side of a comparison: the holdings of the run or those of the benchmark. */
 export type SideName = 'own' | 'benchmark';
 
 /** Reads datapoints as known at the close of a day. */
 export interface FieldReader {
   readonly fields: readonly string[];
   /**
-   * Returns true if the value of a security depends only on itself. BETA is relative to the universe of the run's
-   * index.
+   * Returns true if the value of a security does not depend on other securities. BETA depends on the universe of the
+   * run's index.
    */
   standsAlone(field: number): boolean;
-  /** @param held Weights of the run on the day. */
+  /**
+   * Reads the data of a day.
+   * @param held weights of the run on the day
+   */
   on(day: Day, held: Float64Array): FieldsOfDay;
 }
 
-/** Data that is valid until the next day is read. */
+/** Data of a day, valid until the next day is read. */
 export interface FieldsOfDay {
-  /** Names of a side with a weight. */
+  /** Returns the securities of a side with a weight. */
   held(side: SideName, weights: Float64Array): HeldNames;
   /**
-   * Reads values of held securities.
-   * @param field Position in the fields.
-   * @param out   At least [n], its first n overwritten; NaN if missing.
+   * Reads the values of held securities.
+   * @param field position of the datapoint in `fields`
+   * @param out array of at least [n] values, of which the first n are overwritten; NaN if missing
    */
   values(field: number, held: HeldNames, out: Float64Array): void;
 }
 
 export interface HeldNames {
-  /** Same array while the securities are the same, including those of the other side. */
+  /**
+   * Columns of the securities. The array is identical as long as the securities are the same, also for the other side.
+   */
   readonly columns: Int32Array;
   /** Weights, at least [n]. */
   readonly weights: Float64Array;
-  /** n: number of columns, including securities at the end that the market lacks. */
+  /** Number n of columns, including securities at the end that are not in the market. */
   readonly count: number;
 }
 
 const PERCENTILES = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
 
-/** Mean, coverage and percentiles. */
+/** Number of figures of a datapoint: averages and percentiles. */
 export const FIELD_WIDTH = AVERAGES + PERCENTILES.length;
 
-/** A datapoint on dates, weighted by holdings; NaN if no holding has a value. */
+/** Weighted figures of a datapoint on dates; NaN if no holding has a value. */
 export interface FieldSeries {
   readonly mean: Float64Array;
-  /** Share of the weights, by their magnitude, that has a value. */
+  /** Fraction of the absolute weights with a value. */
   readonly coverage: Float64Array;
   readonly percentiles: Readonly<Record<'p10' | 'p25' | 'p50' | 'p75' | 'p90', Float64Array>>;
 }
 
-/** The data of a day, read once for all datapoints. */
+/** Returns the data of a day, which is read once for all datapoints. */
 type ReadOn = (day: Day, held: Float64Array) => FieldsOfDay;
 
-/** Datapoint weighted by the holdings of both sides, read once per date if both hold the same securities. */
+/** Weighted figures of a datapoint for both sides. A date is read once if both sides hold the same securities. */
 export interface WeightedField {
   maker(figures: DatedFigures, side: SideName): FiguresMaker;
 }
 
-/** Position of a datapoint in the fields of the reader, and the maximum number of securities of a side. */
+/** Position of a datapoint in the reader, and the maximum number of securities on a side. */
 interface FieldOfNames {
   readonly field: number;
   readonly names: number;
 }
 
-/** @param engine provides memory while figures are computed */
+/**
+ * Creates the computation of a datapoint's weighted figures.
+ * @param engine provides the memory
+ */
 export function computeWeightedField(engine: Engine, readOn: ReadOn, { field, names }: FieldOfNames): WeightedField {
   const shares = engine.room(PERCENTILES.length);
   shares.set(PERCENTILES);

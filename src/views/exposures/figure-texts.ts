@@ -1,23 +1,23 @@
 import type { JsonWriter } from '../json-writer.js';
 import { writeKnown, writeKnownWithin } from '../series-json.js';
 
-/** JSON of a figure on contiguous dates: its numbers, separated by commas. */
+/** JSON text of a figure on contiguous dates: numbers separated by commas. */
 export interface FigureText {
-  /** Position of the first date in the run, and one after the last. */
+  /** Position of the first date in the run; the next field is the position after the last date. */
   readonly first: number;
   readonly end: number;
   readonly bytes: Uint8Array;
-  /** Positions where the text of every `MARKED`th date begins. */
+  /** Offsets of the text of every `MARKED`th date. */
   readonly marks: Int32Array;
 }
 
-/** Texts of figures, by position. */
+/** Cached texts by position of the figure. */
 export type FigureTexts = (FigureText | undefined)[];
 
-/** Dates between marks: within them, commas are searched. */
+/** Number of dates between two marks. Between marks, the text is searched for commas. */
 const MARKED = 128;
 
-/** Location of the values of an array: a figure from a date on. */
+/** Figure and first date that the values of an array belong to. */
 interface Place {
   readonly texts: FigureTexts;
   readonly figure: number;
@@ -26,13 +26,19 @@ interface Place {
 
 const places = new WeakMap<Float64Array, Place>();
 
-/** @returns the values, whose text is cached when they are written */
+/**
+ * Marks values so that their text is cached when they are written.
+ * @returns the values
+ */
 export function cacheText(values: Float64Array, place: Place): Float64Array {
   places.set(values, place);
   return values;
 }
 
-/** Writes numbers in brackets, null for missing ones. Copies cached text. @throws Refusal NUMERIC_FAILURE */
+/**
+ * Writes numbers in brackets with null for missing values. Cached text is copied.
+ * @throws Refusal NUMERIC_FAILURE
+ */
 export function writeFigure(json: JsonWriter, values: Float64Array): void {
   const place = places.get(values);
   if (place === undefined) {

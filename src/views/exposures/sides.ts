@@ -5,22 +5,28 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from '../panel-rows.js';
 
-/** The holdings on the reported dates. */
+/** Holdings of one side on the reported dates. */
 export interface ExposureSide {
   readonly names: readonly string[];
-  /** Begins a pass over the dates. Their weights, [names], are requested in order, each valid until the next one. */
+  /**
+   * Starts a pass over the dates. Weights [names] must be requested in date order and are valid until the next request.
+   */
   pass(): (k: number) => Float64Array;
 }
 
-/** The holdings of a benchmark. */
+/** Holdings of a benchmark. */
 export interface Holdings {
   readonly names: readonly string[];
-  /** Returns the side on the reported days. @throws Refusal NO_COMMON_DATES if it has none of them */
+  /**
+   * Returns the holdings on the reported days.
+   * @throws Refusal NO_COMMON_DATES if the benchmark lacks one of them
+   */
   on(days: Int32Array): ExposureSide;
 }
 
 /**
- * Returns the index of a run, or the holdings of a strategy. @param shown positions of the dates in those of the run
+ * Returns the holdings of the index of a run, or of a strategy.
+ * @param shown positions of the reported dates in the run
  */
 export function runSide(columns: RunColumns, shown: ArrayLike<number>): ExposureSide {
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
@@ -35,7 +41,7 @@ export function runSide(columns: RunColumns, shown: ArrayLike<number>): Exposure
 }
 
 /**
- * Returns a benchmark from its stored run, over its whole history.
+ * Returns the holdings of a benchmark from its stored run, over its whole history.
  * @param order positions of the run's securities in the order of the benchmark
  */
 export function openStoredHoldings(columns: RunColumns, order: Int32Array): Holdings {
@@ -63,7 +69,7 @@ export function openStoredHoldings(columns: RunColumns, order: Int32Array): Hold
   };
 }
 
-/** Returns a benchmark that was simulated. */
+/** Returns the holdings of a simulated benchmark. */
 export function bookHoldings({ sm, from, length, columns, weights }: Book): Holdings {
   const H = columns.length;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
@@ -76,7 +82,10 @@ export function bookHoldings({ sm, from, length, columns, weights }: Book): Hold
   };
 }
 
-/** Positions of days in the sessions that a benchmark has. @throws Refusal NO_COMMON_DATES where it has none of them */
+/**
+ * Returns the positions of days in the sessions of a benchmark.
+ * @throws Refusal NO_COMMON_DATES if a day is missing
+ */
 function positionsOn(
   days: Int32Array,
   sessions: Int32Array,

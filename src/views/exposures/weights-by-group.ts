@@ -4,16 +4,20 @@ import { addFigureText, type DatedFigures, type FiguresMaker } from './dated-fig
 import type { SideName } from './field-series.js';
 import type { ExposureSide } from './sides.js';
 
-/** Groups of a side's names over the days of a run. */
+/** Groups of the securities of a side over the days of a run. */
 export interface SideGroups {
   readonly groups: readonly string[];
   /**
-   * Begins a pass at the first day: sums the weights by group into a row, NaN if none of its securities has a weight.
+   * Starts a pass at the first day. The returned function sums weights by group into a row; NaN if no security of the
+   * group has a weight.
    */
   summing(): (day: Day, weights: Float64Array, row: Float64Array) => void;
 }
 
-/** @param days all days by which groups are numbered, so that the numbers do not depend on the shown dates */
+/**
+ * Assigns the securities of a side to groups.
+ * @param days all days of the run, so that the numbering of groups does not depend on the shown dates
+ */
 export function sideGroups(names: readonly string[], days: Iterable<Day>, groupOf: GroupOfDay): SideGroups {
   const numbers = createGroupNumbers();
   const numbersOn = numbers.byDay(names, groupOf);
@@ -38,22 +42,26 @@ function sumInto(row: Float64Array, weights: Float64Array, groups: Int32Array): 
   }
 }
 
-/** Weights by group on dates. */
+/** Weights by group on the shown dates. */
 export interface GroupSums {
   readonly groups: readonly string[];
-  /** Totals over all dates, [groups]; NaN if none of its securities has a weight on any date. */
+  /** Returns the totals over all dates, [groups]; NaN if no security of the group has a weight on any date. */
   totals(): Float64Array;
-  /** Adds the sums of each date to their positions, [places][dates]. @param placeOf [groups] */
-  addTo(sums: readonly Float64Array[], placeOf: Int32Array): void;
   /**
-   * Returns the sums of a group in written form, whose text may be cached; 0 if none of its securities has a weight.
+   * Adds the sums of each date to the reported groups, [places][dates].
+   * @param placeOf reported group of each group, [groups]
    */
+  addTo(sums: readonly Float64Array[], placeOf: Int32Array): void;
+  /** Returns the sums of a group for output, whose text may be cached; 0 if no security of the group has a weight. */
   written(sums: Float64Array, group: number): Float64Array;
 }
 
-/** Returns sums that are computed each time. */
+/** Returns sums that are computed at each request. */
 export function sumGroups({ groups, summing }: SideGroups, side: ExposureSide, days: ArrayLike<Day>): GroupSums {
-  /** @param take gets the sums of a date, valid until the next one */
+  /**
+   * Passes the sums of each date.
+   * @param take receives the sums of a date, which are valid until the next call
+   */
   const pass = (take: (row: Float64Array, k: number) => void): void => {
     const row = new Float64Array(groups.length);
     const weightsAt = side.pass();
@@ -81,13 +89,13 @@ export function sumGroups({ groups, summing }: SideGroups, side: ExposureSide, d
   };
 }
 
-/** Returns a sum with another term, where each may be missing. */
+/** Adds a term to a sum. Either may be missing (NaN). */
 function withNext(sum: number, term: number): number {
   if (term !== term) return sum;
   return sum === sum ? sum + term : term;
 }
 
-/** Computes the sums as figures of the dates. */
+/** Creates the computation of the sums as figures of the dates. */
 export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGroups, name: SideName): FiguresMaker {
   const row = new Float64Array(groups.length);
   const sum = summing();
@@ -100,7 +108,10 @@ export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGrou
   };
 }
 
-/** Returns the sums as `sumGroups` does, from existing figures. @param positions of the dates in those of the run */
+/**
+ * Returns the sums from cached figures, with the same results as `sumGroups`.
+ * @param positions positions of the dates in the run
+ */
 export function findKeptGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
   const columnOf = (group: number): Float64Array =>
     figures.values.subarray(group * figures.known.length, (group + 1) * figures.known.length);
@@ -120,7 +131,10 @@ function totalAt(column: Float64Array, positions: Int32Array): number {
   return total;
 }
 
-/** @param sums undefined if the group has no weight at all */
+/**
+ * Adds the sums of a group.
+ * @param sums destination; undefined if the group is not reported because it has no weight
+ */
 function addAt(column: Float64Array, positions: Int32Array, sums: Float64Array | undefined): void {
   if (sums === undefined) return;
   for (let k = 0; k < positions.length; k++) {
@@ -131,18 +145,18 @@ function addAt(column: Float64Array, positions: Int32Array, sums: Float64Array |
 
 export interface GroupWeights {
   readonly group: string;
-  /** Sum of the weights on each date. */
+  /** Total weight of the group on each date. */
   readonly weights: Float64Array;
-  /** Weights of the benchmark, or null. */
+  /** Weights of the group in the benchmark; null without a benchmark. */
   readonly benchmark: Float64Array | null;
 }
 
-/** The groups that are not listed one by one. */
+/** Name of the group that combines all groups that are not listed. */
 const OTHERS = 'OTHERS';
 
 /**
- * Returns the weights of the groups with the largest average weights, and of the others together.
- * @cost reads the sums twice: for the averages that order the groups, and for the reported values
+ * Returns the weights of the groups with the largest average weights, and the combined weight of the other groups.
+ * @cost reads the sums twice: for the averages that sort the groups, and for the reported values
  */
 export function weightsByGroup(
   own: GroupSums,
@@ -160,7 +174,7 @@ export function weightsByGroup(
   return labels.map((group, place) => ({ group, weights: sums[place]!, benchmark: other && other[place]! }));
 }
 
-/** Returns the sums over the dates, for groups with a weight on any date. */
+/** Returns the sums over all dates, for groups with a weight on any date. */
 function totalsOf(of: GroupSums): Map<string, number> {
   const totals = of.totals();
   return new Map(of.groups.map((group, g) => [group, totals[g]!] as const).filter(([, sum]) => !Number.isNaN(sum)));
@@ -169,11 +183,11 @@ function totalsOf(of: GroupSums): Map<string, number> {
 interface Placed {
   readonly dates: number;
   readonly listed: readonly string[];
-  /** Number of reported groups, including the others if there are any. */
+  /** Number of reported groups, including the combined group if there is one. */
   readonly places: number;
 }
 
-/** Sums by place, [places][dates]. */
+/** Returns the sums by reported group, [places][dates]. */
 function sumsOf(of: GroupSums, { dates, listed, places }: Placed): Float64Array[] {
   const placeOfGroup = new Map(listed.map((group, place) => [group, place]));
   const groupAt = new Map(of.groups.map((group, g) => [placeOfGroup.get(group), g]));

@@ -11,27 +11,27 @@ import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
 export interface LimitsInput extends Pick<WatchedDates, 'issuersOn'> {
   readonly window: AskedWindow;
-  /** Published rule, null for that of the index; or rows of the client. */
+  /** Published rule (null for the rule of the index), or rows of the client. */
   readonly limits: { readonly rule: LimitRuleName | null } | Pick<WatchedDates, 'rowsOn'>;
-  /** Cache of the figures of a published rule, if there is memory. */
+  /** Cache for the figures of a published rule, if there is memory. */
   readonly keep?: KeepFigures | undefined;
-  /** Column whose values are issuers; IDENTIFIER if each security is its own issuer. */
+  /** Column that identifies issuers. IDENTIFIER: each security is its own issuer. */
   readonly by: string;
   readonly findings: readonly Finding[];
-  /** Called before the published rule is measured on a date. If it throws, earlier measurements are kept. */
+  /** Called before the published rule is measured on a date. Measurements before an exception are kept. */
   readonly onDate?: () => void;
 }
 
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
-/** Maximum number of rows, and of breaches, in a response. */
+/** Maximum number of rows and of breaches in a response. */
 const ROWS_MAX = 500;
 const BREACHES_MAX = 10_000;
 
 /**
- * Monitors limits over the dates of a stored run.
+ * Measures limits on the dates of a stored run.
  * @throws Refusal NO_DATA_IN_RANGE
- * @cost reads [n x H] weights, and those before events; computing the distances takes most of the time
+ * @cost reads [n x H] weights, and the weights before events; most of the time is spent on the distances to breaches
  */
 export function limitsView(columns: RunColumns, input: LimitsInput): Served<LimitsView> {
   const days = columns.i32('days');

@@ -7,23 +7,29 @@ import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 /** Figures of a rule on the dates of a run. */
 interface RuleFigures {
   readonly rule: LimitRuleName;
-  /** Value and cause of each row, [2 x rows x dates]; a cause only if the bound is exceeded. */
+  /** Value and cause of each row, [2 x rows x dates]. The cause is set only if the bound is exceeded. */
   readonly values: DatedFigures;
-  /** Security and move nearest to a breach, [2 x dates]; none if a bound is exceeded or no move reaches one. */
+  /**
+   * Security and price move nearest to a breach, [2 x dates]. Not set if a bound is exceeded or no move leads to a
+   * breach.
+   */
   readonly distances: DatedFigures;
 }
 
 export interface RuleSpan {
-  /** Returns issuers of the securities for days in ascending order, in one pass; null if each is its own issuer. */
+  /**
+   * Returns the issuers of the securities. Days must be passed in ascending order, once. Null if each security is its
+   * own issuer.
+   */
   readonly issuersOn: WatchedDates['issuersOn'];
-  /** Column of the issuers. */
+  /** Column that identifies issuers. */
   readonly by: string;
-  /** Position of the first date whose distance is requested, if any. */
+  /** Position of the first date for which a distance is requested, if any. */
   readonly from: number;
   /** Position of the last date. */
   readonly to: number;
   readonly withDistances: boolean;
-  /** Cache of figures, if there is memory. */
+  /** Cache for figures, if there is memory. */
   readonly keep?: KeepFigures | undefined;
   /** Called before a date is measured. */
   readonly onDate?: (() => void) | undefined;
@@ -33,8 +39,8 @@ const CAUSES = ['price', 'action', 'rebalance'] as const satisfies readonly Brea
 const NO_NAME = -1;
 
 /**
- * Measures published rules on the dates of a run. The figures of a date depend on no window.
- * @cost one pass over the weights for all rules, none if all figures are cached
+ * Measures published rules on the dates of a run. The figures of a date do not depend on the window.
+ * @cost one pass over the weights for all rules, and none if all figures are cached
  */
 export function measureRules(
   columns: RunColumns,
@@ -62,7 +68,7 @@ function isLacking({ values, distances }: RuleFigures, { from, to, withDistances
   );
 }
 
-/** Works out what is lacking. */
+/** Computes the figures that are missing. */
 function complete(columns: RunColumns, all: readonly RuleFigures[], span: RuleSpan): void {
   const { issuersOn, from, to, withDistances, onDate = () => {} } = span;
   for (const date of yieldWatchedDates(columns, to, { issuersOn, rowsOn: () => [] })) {
@@ -78,7 +84,10 @@ function complete(columns: RunColumns, all: readonly RuleFigures[], span: RuleSp
   }
 }
 
-/** @returns true if a row exceeds its bound */
+/**
+ * Stores the measured values of a date.
+ * @returns true if a row exceeds its bound
+ */
 function fillValues({ values, known }: DatedFigures, measured: MeasuredDate): boolean {
   const { at, rows } = measured;
   let isBreached = false;

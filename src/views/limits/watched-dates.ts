@@ -5,18 +5,21 @@ import type { WatchedDate } from '#domain/compliance/monitor.js';
 import type { Day } from '#domain/time/days.js';
 import { panelRows } from '../panel-rows.js';
 
-/** The weights that are watched on the closes of a run. */
+/** Issuers and limits for the measurement of weights at the closes of a run. */
 export interface WatchedDates {
-  /** Returns issuers of the securities, [H], for days in ascending order; null if each is its own issuer. */
+  /**
+   * Returns the issuers of the securities, [H]. Days must be passed in ascending order. Null if each security is its
+   * own issuer.
+   */
   readonly issuersOn: ((day: Day) => readonly string[]) | null;
   /**
    * Returns the limits in force at a close.
-   * @param held 1 for the securities held on any date up to it, [H]
+   * @param held 1 for securities held on any date up to the close, [H]
    */
   rowsOn(day: Day, held: Uint8Array): readonly LimitRow[];
 }
 
-/** Yields the closes of a run up to a position. The holdings of one are valid until the next is requested. */
+/** Yields the closes of a run up to a position. The holdings of a close are valid until the next close is requested. */
 export function* yieldWatchedDates(columns: RunColumns, to: number, input: WatchedDates): Iterable<WatchedDate> {
   const { header } = columns;
   const days = columns.i32('days');
@@ -38,7 +41,7 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
     const issuers = input.issuersOn?.(days[at]!) ?? null;
     const close = weights.at(at);
     for (let name = 0; name < held.length; name++) if (close[name] !== 0) held[name] = 1;
-    // Weights before trades are those of the portfolio, because those of an accompanying index are not stored.
+    // Weights before trades are stored for the portfolio, but not for an index that is stored next to it.
     let drifted = isEvent && !header.has_index_weights && at > 0 ? before.at(event) : null;
     if (drifted !== null && kind === 'action')
       drifted = removeExits(drifted, { previous, close, growth: level[at]! / level[at - 1]! });
@@ -56,15 +59,18 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
 }
 
 interface Around {
-  /** Weights at the close before, [H]. */
+  /** Weights at the previous close, [H]. */
   readonly previous: Float64Array;
   /** Weights at the close, [H]. */
   readonly close: Float64Array;
-  /** Growth of the portfolio between the two. */
+  /** Growth of the portfolio from the previous close to the close. */
   readonly growth: number;
 }
 
-/** Weights that only prices determine: the proceeds of a leaving security instead of its last price are excluded. */
+/**
+ * Returns the weights that result from price changes alone: a leaving security is valued at its last price instead of
+ * its proceeds.
+ */
 function removeExits(drifted: Float64Array, { previous, close, growth }: Around): Float64Array {
   const own = drifted.map((weight, name) => (weight !== 0 && close[name] === 0 ? previous[name]! / growth : weight));
   const total = own.reduce((sum, weight, name) => sum + weight - drifted[name]!, 1);

@@ -14,7 +14,7 @@ export interface WatchedRule extends LimitWatch {
   readonly rule: LimitRuleName;
 }
 
-/** Breaches of one rule over a whole run, with their dates. */
+/** Breaches of a rule over a whole run, with their dates. */
 export interface WatchedBreaches {
   readonly rule: LimitRuleName;
   readonly breaches: readonly {
@@ -26,7 +26,10 @@ export interface WatchedBreaches {
   }[];
 }
 
-/** Breaches of the rule that calls for rebalances of a run's index, like `watchRules`; null if none does. */
+/**
+ * Returns the breaches of the rule that triggers rebalances of the run's index, measured as by `watchRules`; null if
+ * there is no such rule.
+ */
 export function watchBreaches(columns: RunColumns, market: MarketData | null): WatchedBreaches | null {
   const { breach_rule: rule } = columns.header.treatment;
   if (rule === undefined) return null;
@@ -51,25 +54,31 @@ export function watchBreaches(columns: RunColumns, market: MarketData | null): W
 }
 
 export interface WatchedSpan {
-  /** Market with the issuers of securities. Without it, or without the column, each security is its own issuer. */
+  /**
+   * Market with the issuers of the securities. Each security is its own issuer if the market is null or lacks the
+   * column.
+   */
   readonly market: MarketData | null;
-  /** Column of issuers. Default: ISSUER. */
+  /** Column that identifies issuers. Default: ISSUER. */
   readonly by?: string | undefined;
-  /** Position of the first date that is reported. */
+  /** Position of the first reported date. */
   readonly from: number;
-  /** Position of the last date. */
+  /** Position of the last reported date. */
   readonly to: number;
   readonly withDistances?: boolean | undefined;
-  /** Returns a cache of figures, if there is memory, by whether issuers come from the market. */
+  /**
+   * Returns a cache for figures, if there is memory. The argument is the market if it provides the issuers, otherwise
+   * null.
+   */
   readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
 }
 
-/** Replaces the column of issuers if each security is its own issuer. */
+/** Column name that treats each security as its own issuer. */
 export const OWN_ISSUERS = 'IDENTIFIER';
 
 /**
- * Measures all published rules on the dates of a run, in order.
- * @cost reads [n x H] weights once, and not at all if the figures are cached
+ * Measures all published rules on the dates of a run, in the order of the rules.
+ * @cost reads [n x H] weights once, and none if the figures are cached
  */
 export function watchRules(
   columns: RunColumns,

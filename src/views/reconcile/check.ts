@@ -1,21 +1,21 @@
 import type { ReconciliationView } from '#contract/analytics/reconciliation.js';
 
-/** One identity of a stored run, with both sides. */
+/** An identity of a stored run with its two sides. */
 export type Check = ReconciliationView['checks'][number];
 
-/** Relative to the larger side, at least to 1. */
+/** Tolerance relative to the larger absolute side, and to at least 1. */
 const TOLERANCE = 1e-10;
 
 export interface Sides {
   readonly name: string;
   readonly meaning: string;
-  /** The side that was computed again. */
+  /** Recomputed side. */
   readonly left: number;
   readonly right: number;
   readonly tolerance?: number;
 }
 
-/** A side that is not a number, or is absent, fails every check. */
+/** Compares the two sides of an identity. A side that is missing or not a number fails the check. */
 export function check({ name, meaning, left, right, tolerance = TOLERANCE }: Sides): Check {
   const residual = left - right;
   const scale = Math.max(1, Math.abs(left), Math.abs(right));
@@ -28,10 +28,10 @@ function toFinite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** Two sides of the cell in which a panel is furthest from what it should be. */
+/** Records the cell with the largest difference between its two sides. */
 export interface Furthest {
   note(left: number, right: number): void;
-  /** Returns the largest distance of a cell from its expected value, below 0 before the first. */
+  /** Returns the largest difference so far; negative before the first cell. */
   distance(): number;
   sides(): { readonly left: number; readonly right: number };
 }
@@ -53,10 +53,10 @@ export function furthest(): Furthest {
   };
 }
 
-/** Checks of the weights panel that share one reading of it. */
+/** Checks of the weights panel that share one pass over the panel. */
 export interface RowPass {
-  /** Receives the weights of every date, the first one first. */
+  /** Receives the weights of a date. Dates must be passed in ascending order. */
   see(t: number, weights: Float64Array): void;
-  /** Returns the checks after every date was reported. */
+  /** Returns the checks after all dates have been passed. */
   checks(): Check[];
 }

@@ -7,14 +7,14 @@ import type { PanelRows } from '../panel-rows.js';
 import { readWindow, type WindowSpan } from '../run-window.js';
 import { check, type RowPass } from './check.js';
 
-/** Number of windows checked in addition to the whole run, the same ones for the same run. */
+/** Number of windows checked in addition to the whole run. The windows are determined by the length of the run. */
 const WINDOWS = 5;
-/** Longest of them, in sessions. */
+/** Maximum length of a window in sessions. */
 const WINDOW_SESSIONS_MAX = 504;
 
 /**
- * Checks linked contributions of all securities over the whole run and over some windows.
- * @param weights reported panel
+ * Checks the linked contributions of all securities over the whole run and several windows.
+ * @param weights reported panel of weights
  */
 export function contributionPass(columns: RunColumns, weights: PanelRows): RowPass {
   const level = columns.f64('level');
@@ -30,7 +30,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
       name: `contributions ${formatDay(days[span.from]!)} to ${formatDay(days[span.to]!)}`,
     })),
   ];
-  // A window with a total loss cannot be linked.
+  // Contributions in a window with a total loss cannot be linked.
   const linkable = spans.filter(({ from, to }) => returns.subarray(from, to).every((r) => r > -1));
   const links = linkable.map(({ from, to, name }) => ({
     from,

@@ -11,7 +11,7 @@ import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { check, furthest, type Check } from './check.js';
 
-/** Checks levels, returns and the metrics computed from them. */
+/** Checks the levels, the returns and the metrics computed from them. */
 export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[] {
   const level = columns.f64('level');
   const value = columns.f64('value');
@@ -68,7 +68,7 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
   ];
 }
 
-/** The other metrics, with the sentence that a failed check prints. */
+/** Meanings of the remaining metrics, printed by a failed check. */
 const METRIC_MEANINGS = {
   annualised_return: 'The reported annualised return is that of the level.',
   volatility: 'The reported volatility is that of the returns.',
@@ -78,7 +78,7 @@ const METRIC_MEANINGS = {
 } as const satisfies Partial<Record<keyof BacktestMetrics, string>>;
 
 function metricChecks(measured: BacktestMetrics, reported: BacktestMetrics): Check[] {
-  return (Object.keys(METRIC_MEANINGS) as (keyof typeof METRIC_MEANINGS)[]) // its own keys
+  return (Object.keys(METRIC_MEANINGS) as (keyof typeof METRIC_MEANINGS)[]) // the object has no other keys
     .map((name) =>
       check({
         name: `metrics: ${name.replaceAll('_', ' ')}`,
@@ -89,14 +89,14 @@ function metricChecks(measured: BacktestMetrics, reported: BacktestMetrics): Che
     );
 }
 
-/** Returns the tracked index on the dates of the run. */
+/** Returns the levels of the tracked index on the dates of the run. */
 function indexOn(columns: RunColumns): Float64Array {
   const days = columns.i32('days');
   const begin = findFirstAtLeast(columns.i32('indexDays'), days[0]!);
   return columns.f64('indexLevel', begin, begin + days.length);
 }
 
-/** Returns an index that can be followed without cost is followed exactly. A strategy may differ. */
+/** Checks that a portfolio without costs follows its index exactly. The check does not apply to strategies. */
 function trackingChecks(columns: RunColumns, tracked: Float64Array): Check[] {
   const { header } = columns;
   if (header.has_costs || header.has_index_weights || header.run_id !== header.index_id) return [];

@@ -2,7 +2,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { check, furthest, type Check } from './check.js';
 
-/** Money: positions, cash, trades and what they cost. */
+/** Checks the positions, cash, trades and costs of the portfolio. */
 export function portfolioChecks(columns: RunColumns, { portfolio }: RunRecord): Check[] {
   const { value, initialCapital } = portfolio;
   const costs = columns.f64('costs');
@@ -18,7 +18,10 @@ export function portfolioChecks(columns: RunColumns, { portfolio }: RunRecord): 
   ];
 }
 
-/** Checks the reported positions, which are the most recent ones; those of the first date may be incomplete. */
+/**
+ * Checks the reported positions. Only the most recent positions are reported, and those of the first reported date may
+ * be incomplete.
+ */
 function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Check[] {
   const { at, units, price, value: worth, weight, total } = positions;
   if (at.length === 0) return [];
@@ -59,7 +62,7 @@ function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Che
   ];
 }
 
-/** Only a complete table can be summed. */
+/** Checks the transaction costs. An incomplete table of transactions cannot be summed and is not checked. */
 function costChecks(costs: Float64Array, { transactions, costRate, initialCapital }: RunRecord['portfolio']): Check[] {
   const { notional, isFree, total } = transactions;
   if (total > notional.length) return [];

@@ -7,28 +7,26 @@ interface Applied {
   readonly date: string;
   readonly cap: number | null;
   readonly redistributed: number;
-  /** True if weights became index shares earlier: they were capped then, and have drifted since. */
+  /** True if the weights were converted to index shares and capped on an earlier date, and have drifted since then. */
   readonly hasDrifted: boolean;
-  /** Applied weights and weights before capping, [H]. */
+  /** Applied weights, [H]; the next field contains the weights before capping. */
   readonly applied: Float64Array;
   readonly uncapped: Float64Array;
-  /** 1 for the securities held at the cap, [H]. */
+  /** 1 for capped securities, [H]. */
   readonly isCapped: Uint8Array;
-  /** True if the run is that of the index itself. */
+  /** True for the run of an index, false for the run of a strategy. */
   readonly isOfIndex: boolean;
-  /** An overlay may hold more than its value. */
+  /** True for an overlay, whose weights may sum to more than 1. */
   readonly isOverlay: boolean;
-  /**
-   * Weights that the index holds at the close, [H]; null of a strategy, or where another rebalance follows on the date.
-   */
+  /** Index weights at the close, [H]; null for a strategy, or if another rebalance follows on the same date. */
   readonly held: Float64Array | null;
-  /** Prices of the session, NaN without a bar, [H]; null if targets do not wait for one. */
+  /** Prices of the session, [H], NaN without a bar; null if targets do not wait for a bar. */
   readonly prices: Float64Array | null;
-  /** Cash that the index holds at the close; null if it is not stored. */
+  /** Cash of the index at the close; null if it is not stored. */
   readonly cash: number | null;
 }
 
-/** Returns the applied weights of each rebalance, against its start weights and cap. */
+/** Checks the applied weights of each rebalance against the weights before capping and the cap. */
 export function rebalanceChecks(columns: RunColumns): Check[] {
   return columns.header.rebalances.flatMap((rebalance, r) => {
     const applied = readApplied(columns, rebalance, r);
@@ -52,7 +50,7 @@ function readApplied(
   const H = names.length;
   const isOfIndex = runId === indexId;
   const defers = treatment.stale_targets === 'defer';
-  // The holdings of a strategy depend on its tolerance and its costs.
+  // The holdings of a strategy also depend on its tolerance and costs, so they are not checked.
   const isHeld = isOfIndex && at >= 0 && rebalances[r + 1]?.at !== at;
   return {
     date,
@@ -66,14 +64,14 @@ function readApplied(
     isCapped: columns.u8('capped', r * H, (r + 1) * H),
     held: isHeld ? columns.f64(hasIndexWeights ? 'indexWeights' : 'weights', at * H, (at + 1) * H) : null,
     prices: isHeld && defers ? columns.f64('price', at * H, (at + 1) * H) : null,
-    // Weights of securities that wait for a bar are in cash as well.
+    // Cash also contains the weights of securities that wait for a bar, so it is not checked in that case.
     cash: isHeld && !hasIndexWeights && !defers ? columns.f64('cash', at, at + 1)[0]! : null,
   };
 }
 
 /**
- * Returns an index invests the sum of its weights before capping; a strategy a fraction of that, never more than is
- * available.
+ * Checks the sum of the applied weights. An index invests the sum of its weights before capping. A strategy invests a
+ * fraction of this sum, limited to the available value.
  */
 function sumChecks(rebalance: Applied): Check[] {
   const { date, applied, uncapped, redistributed, hasDrifted, isOfIndex, isOverlay, cash } = rebalance;
@@ -107,7 +105,7 @@ function sumChecks(rebalance: Applied): Check[] {
   ];
 }
 
-/** Fraction of the weights before capping that is invested: a strategy's exposure. */
+/** Returns the invested fraction of the weights before capping, which is the exposure of a strategy. */
 function exposureOf({ applied, uncapped, isOfIndex }: Pick<Applied, 'applied' | 'uncapped' | 'isOfIndex'>): number {
   const before = uncapped.reduce((sum, weight) => sum + Math.abs(weight), 0);
   return isOfIndex || before === 0 ? 1 : applied.reduce((sum, weight) => sum + Math.abs(weight), 0) / before;
@@ -134,8 +132,9 @@ interface HeldRow {
 }
 
 /**
- * Securities without a bar keep their weight. The weight left for the others is distributed in proportion to the
- * applied weights, or with short positions to the existing ones.
+ * Records the differences between held and expected weights. Securities without a bar keep their weight; the remaining
+ * weight is distributed over the other securities in proportion to their applied weights. Without a bar and with short
+ * positions, nothing is recorded.
  */
 function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
   const isWithoutPrice = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);

@@ -11,11 +11,11 @@ import { rebalanceChecks } from './rebalance-checks.js';
 import { riskChecks, type MeasuredRisk } from './risk-checks.js';
 import { weightPass } from './weight-checks.js';
 
-/** Recorded and present state of a stored file of a run. */
+/** Recorded hash and current state of a stored file of a run. */
 export interface StoredFile {
   readonly name: string;
   readonly recorded: string;
-  /** SHA-256 of the stored bytes, null if they are missing. */
+  /** SHA-256 of the stored bytes; null if the file is missing. */
   readonly found: string | null;
 }
 
@@ -28,8 +28,8 @@ export interface Measured {
 }
 
 /**
- * Recomputes the identities of a stored run and reports each with both sides.
- * @param filesOf called last: other threads may be hashing the files meanwhile.
+ * Recomputes the identities of a stored run, and reports each identity with both sides.
+ * @param filesOf called last, because other threads may still be hashing the files
  * @cost reads every weight and price of the run
  */
 export function reconcileView(
@@ -56,7 +56,7 @@ export function reconcileView(
   };
 }
 
-/** Checks that earlier versions' runs do not support. */
+/** Returns notes on the checks that runs of earlier versions do not support. */
 function notCompared(columns: RunColumns): string[] {
   return [
     ...(columns.has('record')
@@ -68,7 +68,7 @@ function notCompared(columns: RunColumns): string[] {
   ];
 }
 
-/** Returns the results of one pass over the weights. */
+/** Returns the checks of the weights and contributions, computed in one pass over the weights. */
 function panelChecks(
   columns: RunColumns,
   onDate: () => void,
@@ -108,7 +108,10 @@ const UNREADABLE: Check = {
   holds: false,
 };
 
-/** Returns the record of a run; null if the stored bytes are invalid, which a reconciliation must report. */
+/**
+ * Returns the record of a run. Returns null if the stored bytes are invalid, which the reconciliation reports as a
+ * failed check.
+ */
 function recordIn(columns: RunColumns): RunRecord | null {
   try {
     return readRecord(columns);

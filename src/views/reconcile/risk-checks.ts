@@ -1,17 +1,17 @@
 import type { ActiveRisk, HeldRisk } from '../weights-view.js';
 import { check, type Check } from './check.js';
 
-/** Tolerance of sums of risk contributions, which are more exact than other sums. */
+/** Tolerance for sums of risk contributions, which are more exact than other sums. */
 const RISK_TOLERANCE = 1e-12;
 
 export interface MeasuredRisk {
-  /** Held securities. */
+  /** Identifiers of the held securities. */
   readonly names: readonly string[];
   readonly risk: HeldRisk;
   readonly active: ActiveRisk | null;
 }
 
-/** Checks the risk figures of the weights view on the last date. */
+/** Checks the risk figures in the weights view of the last date. */
 export function riskChecks({ names, risk, active }: MeasuredRisk): Check[] {
   const sum = (contributionOf: (name: string) => number | null): number =>
     names.reduce((total, name) => total + (contributionOf(name) ?? 0), 0);

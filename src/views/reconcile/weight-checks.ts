@@ -9,7 +9,8 @@ import { readHeldWeights } from '../weights-view.js';
 import { check, furthest, type Check, type Furthest, type RowPass } from './check.js';
 
 /**
- * Returns the weights panel: its sums, and how each row follows from the one before. @cost reads every price of the run
+ * Checks the weights panel: the sum of each row, and the drift from each row to the next.
+ * @cost reads every price of the run
  */
 export function weightPass(columns: RunColumns): RowPass {
   const { dates } = columns.header;
@@ -17,12 +18,12 @@ export function weightPass(columns: RunColumns): RowPass {
   const drift = columns.f64(columns.has('drift') ? 'drift' : 'gross');
   const { rounding = {}, amended = [] } = columns.header;
   const roundings = [rounding, ...amended.map((one) => one.rounding)];
-  const isRounded = roundings.some(({ divisor, shares }) => divisor !== undefined || shares !== undefined); // Weights then follow whole shares and a short divisor.
-  const breaks = columns.has('breaks') && !isRounded ? columns.u8('breaks') : null; // Absent from runs of version 0.1.0.
+  const isRounded = roundings.some(({ divisor, shares }) => divisor !== undefined || shares !== undefined); // rounded shares and divisors cause deviations from the drift
+  const breaks = columns.has('breaks') && !isRounded ? columns.u8('breaks') : null; // not stored by version 0.1.0
   const prices = panelRows(columns, 'price', { from: 0, to: dates - 1 });
   const effects = effectsBySession(columns);
   const growth = growthRows(columns, effects);
-  const hasShortPayments = columns.has('shortCash') || columns.header.variant !== 'net'; // Absent from runs up to version 0.2.0.
+  const hasShortPayments = columns.has('shortCash') || columns.header.variant !== 'net'; // not stored up to version 0.2.0
   const sums = furthest();
   const drifts = furthest();
   const previous = new Float64Array(columns.header.names.length);
@@ -30,7 +31,7 @@ export function weightPass(columns: RunColumns): RowPass {
     see(t, row) {
       const { factors, opened } = growth(t, { prices: prices.at(t), held: previous });
       const withheld = hasShortPayments ? NONE : namesPaying(effects.get(t));
-      // The first session has no previous one, and events do not count as drift.
+      // The first session has no previous weights, and weights do not drift on a session with an event.
       const drifted = t > 0 && breaks?.[t] === 0 ? drifts : null;
       sums.note(follow({ previous, factors, withheld, gross: drift[t]! * opened, row, cash: cash[t]! }, drifted), 1);
     },
@@ -56,19 +57,20 @@ export function weightPass(columns: RunColumns): RowPass {
 }
 
 interface DriftedRow {
-  /** Weights of the previous session, overwritten by those of this one. */
+  /** Weights of the previous session, which are overwritten by the current weights. */
   readonly previous: Float64Array;
   readonly factors: Float64Array;
-  /** Securities that paid taxed dividends, where the gross dividend charged to a short position is not stored. */
+  /** Securities with taxed dividends, if the gross dividends charged to short positions are not stored. */
   readonly withheld: ReadonlySet<number>;
-  /** Price growth of the whole portfolio from the unadjusted previous closes. */
+  /** Price growth of the whole portfolio since the unadjusted previous closes. */
   readonly gross: number;
   readonly row: Float64Array;
   readonly cash: number;
 }
 
 /**
- * @param drifts receives weights that moved differently from the growth of their securities; null if that is permitted.
+ * Compares the drifted weights with the stored weights of a session.
+ * @param drifts receives the differences; null if differences are permitted
  * @returns the sum of cash and weights
  */
 function follow(drifted: DriftedRow, drifts: Furthest | null): number {
@@ -92,19 +94,19 @@ function follow(drifted: DriftedRow, drifts: Furthest | null): number {
 
 interface SessionRows {
   readonly prices: Float64Array;
-  /** Weights of the session before. */
+  /** Weights at the previous close. */
   readonly held: Float64Array;
 }
 
 interface GrownRow {
   readonly factors: Float64Array;
-  /** Market value after the closes before were adjusted, over that before. */
+  /** Market value after the adjustment of the previous closes, divided by the market value before it. */
   readonly opened: number;
 }
 
 /**
- * Computes the growth of every holding over each session from prices and actions, session by session; NaN before a
- * security's first bar.
+ * Returns a function that computes the growth of every security over a session from prices and corporate actions.
+ * Sessions must be passed in order. The growth is NaN before the first bar of a security.
  */
 function growthRows(
   columns: RunColumns,
@@ -120,7 +122,7 @@ function growthRows(
   const carried = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
   return (t, { prices, held }) => {
-    // Events of a security change its growth from the previous price.
+    // Events of a security affect its growth since the previous price.
     const touched = (effects.get(t) ?? []).map(({ name, effect, onShort }) => ({
       name,
       effect: held[name]! < 0 ? onShort : effect,
@@ -149,7 +151,9 @@ function growthRows(
   };
 }
 
-/** Computes growth from the previous prices to those of a session; 1 without a bar, NaN up to the first. */
+/**
+ * Computes the growth from the previous prices to the prices of a session: 1 without a bar, NaN up to the first bar.
+ */
 function grow(factors: Float64Array, carried: Float64Array, prices: Float64Array): void {
   for (let i = 0; i < factors.length; i++) {
     const before = carried[i]!;
@@ -165,7 +169,7 @@ function grow(factors: Float64Array, carried: Float64Array, prices: Float64Array
 
 const NO_CHANGES: ReadonlyMap<number, number> = new Map();
 
-/** Factors on the shares of a portfolio that follows share counts, by date and name. */
+/** Returns the changes of share counts of a portfolio that follows them, by date and security. */
 function countsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<number, number>> {
   const bySession = new Map<number, Map<number, number>>();
   for (const { at, name, factor } of columns.has('keptShares') ? countChanges(columns) : []) {
@@ -191,7 +195,10 @@ function effectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
   return bySession;
 }
 
-/** Checks of the weights view on the last date. A portfolio in cash may move into it: then the moves do not cancel. */
+/**
+ * Checks the drift figures in the weights view of the last date. If weight moved into cash, the moves do not sum to
+ * zero.
+ */
 function driftChecks(columns: RunColumns): Check[] {
   const { held, target } = readHeldWeights(columns, null);
   const moved = held.reduce((sum, weight, i) => sum + weight - target[i]!, 0);

@@ -33,7 +33,7 @@ import { readStoredLabels } from '../stored-labels.js';
 import { sectorWeights, yearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
 import { readHeldWeights, weightsView, type HeldRisk } from '../weights-view.js';
 
-/** Series on its own days. */
+/** A series with its own days. */
 export interface DatedLine {
   readonly days: Int32Array;
   readonly values: Float64Array;
@@ -48,10 +48,10 @@ export interface Constituent {
   readonly isCapped: boolean;
 }
 
-/** Risk of the holdings of a run, or the reason why it is unavailable. */
+/** Risk of a run's holdings, or the reason why it is unavailable. */
 export type RiskFound = { readonly measured: HeldRisk } | Missing;
 
-/** Risk of the held weights by security, largest contribution first. */
+/** Risk of the held securities, largest contribution first. */
 export interface RiskFigures {
   readonly names: readonly (Constituent & { readonly contribution: number })[];
   readonly volatility: number;
@@ -59,11 +59,11 @@ export interface RiskFigures {
 }
 
 /**
- * Figures of one stored run for reports. They are computed by the functions of the service's views, each when it is
- * first requested.
+ * Figures of a stored run for reports. The functions of the service's views compute each figure when it is first
+ * requested.
  */
 export interface RunFigures {
-  /** Reasons why the run is stale; null if it is not. */
+  /** State of a stale run with its reasons; null if the run is current. */
   readonly stale: StaleState | null;
   readonly terms: RunTerms;
   readonly overview: OverviewView;
@@ -72,47 +72,55 @@ export interface RunFigures {
   readonly currency: string;
   readonly variant: 'price' | 'total' | 'net';
   readonly hasCap: boolean;
-  /** Decimals of printed levels; 2 by default. */
+  /** Number of decimals of printed levels. Default: 2. */
   readonly levelDecimals: number;
-  /** Decimals of printed weights as fractions; null if they are not rounded. */
+  /** Number of decimals of printed weights as fractions; null if weights are not rounded. */
   readonly weightDecimals: number | null;
-  /** Portfolio rebased to 100. */
+  /** Level of the portfolio, rebased to 100. */
   readonly level: DatedLine;
   indexLevel(): DatedLine;
-  /** External benchmark rebased to 100, or null. */
+  /** Returns the external benchmark, rebased to 100; null if there is none. */
   benchmark(): (DatedLine & { readonly id: string }) | null;
   drawdown(): DatedLine;
-  /** Returns trailing volatility and its number of sessions; null if the run is too short. */
+  /** Returns the trailing volatility and its window in sessions; null if the run is too short. */
   volatility(): (DatedLine & { readonly window: number }) | null;
   annualReturns(): readonly (readonly [year: number, value: number])[];
   monthlyReturns(): readonly MonthReturn[];
-  /** Returns the concentration of the weights held on the last date, as for `constituents`. */
+  /** Returns the concentration of the weights on the last date, which `constituents` also returns. */
   concentration(): WeightsView['concentration'];
-  /** Returns the constituents held on the last date, largest first. */
+  /** Returns the constituents on the last date, largest weight first. */
   constituents(): readonly Constituent[];
-  /** Weight of each sector on the last date, largest first; null is the sector of securities that have none. */
+  /**
+   * Returns the weight of each sector on the last date, largest first. Securities without a sector have the sector
+   * null.
+   */
   sectors(): readonly { readonly sector: string | null; readonly weight: number }[];
-  /** Weight of each sector on every date, by average weight, the largest first. */
+  /** Returns the weight of each sector on every date, sorted by descending average weight. */
   sectorHistory(): YearEndSectors['sectors'];
-  /** Weights of the sectors at the ends of the latest years. */
+  /** Returns the weights of the sectors at the ends of the latest years. */
   yearEndSectors(years: number): YearEndSectors;
-  /** Returns all published concentration rules over the run, by issuer if the market has issuers. */
+  /**
+   * Returns the measurements of all published concentration rules over the run, by issuer if the market has issuers.
+   */
   limits(): readonly WatchedRule[];
-  /** Concentration rule that triggers rebalances, or null. */
+  /** Concentration rule that triggers rebalances; null if there is none. */
   readonly watchedRule: LimitRuleName | null;
   /** True if the market has issuers; otherwise each security is its own issuer. */
   readonly hasIssuers: boolean;
-  /** Breaches of the rule that triggers rebalances, or null. */
+  /** Returns the breaches of the rule that triggers rebalances; null if there is none. */
   breaches(): WatchedBreaches | null;
-  /** Dividends in index points. */
+  /** Returns the dividends in index points. */
   dividendPoints(): DividendPointsView | Missing;
-  /** Returns the latest rebalance as orders of a portfolio that held the index; null for an overlay. */
+  /** Returns the latest rebalance as orders for a portfolio that held the index; null for an overlay. */
   pack(aum: number): RebalanceOrders | Missing | null;
-  /** Holdings on the last date, under other circumstances. */
+  /** Returns the results of scenarios for the holdings on the last date. */
   scenarios(asked: readonly Scenario[]): readonly ScenarioFound[] | Missing;
   /** Returns the latest rebalances, newest first. */
   rebalances(limit: number): readonly RebalanceFigures[];
-  /** @throws Refusal TOTAL_LOSS */
+  /**
+   * Returns the attribution of the whole run.
+   * @throws Refusal TOTAL_LOSS
+   */
   attribution(): AttributionView;
   risk(): RiskFigures | Missing;
   nameOf(identifier: string): string | null;
@@ -120,18 +128,21 @@ export interface RunFigures {
 
 const NO_MARKET: Missing = { missing: 'This needs a served data store, and none is served.' };
 
-/** Trailing windows of volatility, each used from twice its length on: a year, a quarter, a month. */
+/**
+ * Windows of the trailing volatility in sessions: a year, a quarter and a month. A window is used if the run is at
+ * least twice as long.
+ */
 const WINDOWS = [252, 63, 21] as const;
 
 export interface StoredRun {
   readonly columns: RunColumns;
-  /** OverviewView as JSON, as it is stored with the run. */
+  /** OverviewView as JSON, stored with the run. */
   readonly overview: Uint8Array;
   readonly risk: RiskFound;
-  /** Market of the run on its calendar, or the reason why it is unavailable. */
+  /** Market of the run, aligned to its calendar, or the reason why it is unavailable. */
   readonly market?: SessionMarket | Missing;
   readonly terms: RunTerms;
-  /** Default: current. */
+  /** State of the run. Default: current. */
   readonly stale?: StaleState | null;
 }
 
@@ -144,7 +155,7 @@ export function createRunFigures({
   stale = null,
 }: StoredRun): RunFigures {
   const { header } = columns;
-  const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // written by this engine
+  const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // this engine wrote the JSON
   const days = columns.i32('days');
   const level: DatedLine = { days, values: columns.f64('level') };
   const labels = callOnce(() => readStoredLabels(columns));
@@ -152,7 +163,7 @@ export function createRunFigures({
     weightsView({
       runId: header.run_id,
       requestedAsOf: null,
-      weights: { ...readHeldWeights(columns, null), round: (weight) => weight }, // Tables and charts round when they print.
+      weights: { ...readHeldWeights(columns, null), round: (weight) => weight }, // tables and charts round the weights
       benchmark: null,
       sharesOf: () => null,
       risk: null,
@@ -205,7 +216,7 @@ export function createRunFigures({
   };
 }
 
-/** Returns the tracked index on the dates of the run, rebased to 100. */
+/** Returns the level of the tracked index on the dates of the run, rebased to 100. */
 function indexOver(columns: RunColumns, days: Int32Array): Float64Array {
   const all = columns.i32('indexDays');
   const from = findLastAtMost(all, days[0]!);
@@ -277,7 +288,7 @@ function latestRebalances(columns: RunColumns, limit: number): RebalanceFigures[
   return figures;
 }
 
-/** Applied weights of the latest rebalance, [H]. */
+/** Returns the applied weights of the latest rebalance, [H]. */
 function latestTargets(columns: RunColumns): Float64Array {
   const { names, rebalances } = columns.header;
   return columns.f64('targets', (rebalances.length - 1) * names.length, rebalances.length * names.length);

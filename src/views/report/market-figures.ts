@@ -18,14 +18,14 @@ import type { Scenario } from '#domain/scenarios/scenario-request.js';
 import { readHeldWeights } from '../weights-view.js';
 import type { Missing } from './missing.js';
 
-/** Ordinary dividends of a run in points of its level. */
+/** Returns the ordinary dividends of a run in points of its level. */
 export function runDividends(columns: RunColumns, sm: SessionMarket): DividendPointsView | Missing {
   if (sm.market.adjustment === 'total')
     return { missing: 'The prices of the store include dividends, so paid dividends cannot be derived from them.' };
   return dividendPointsView(columns, { window: { start: null, end: null }, ...runFractions(columns, sm) });
 }
 
-/** Dividends of the market of a run, on its terms. */
+/** Returns the dividends in the market of a run, on the terms of the run. */
 export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<DividendPointsInput, 'paid' | 'toCome'> {
   const { currency, treatment } = columns.header;
   const { withholding_tax: withholding } = runTreatment(treatment);
@@ -34,20 +34,20 @@ export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<Divid
   return { paid: listPaidDividends(sm, terms), toCome: listAnnouncedDividends(sm, last, terms) };
 }
 
-/** Rebalance as the orders of one portfolio. */
+/** Orders of a rebalance for one portfolio. */
 export interface RebalanceOrders extends Pick<Pack, 'capacity'> {
-  /** Share of the portfolio before the orders that can be sold within each number of days. */
+  /** Fraction of the portfolio before the orders that can be sold within each number of days. */
   readonly liquidation: Pack['liquidation'];
   readonly date: string;
-  /** Share of the daily volume that is traded. */
+  /** Fraction of the daily volume that may be traded. */
   readonly participation: number;
   readonly account: PackAccount;
   readonly days: Pack['days_to_trade'];
 }
 
 /**
- * Returns orders of the latest rebalance for a portfolio that held the index before it, in whole shares; null for an
- * overlay, and for a run whose only rebalance is its first purchase.
+ * Returns the orders of the latest rebalance in whole shares, for a portfolio that held the index before it. Returns
+ * null for an overlay and for a run whose only rebalance is the first purchase.
  */
 export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: number): RebalanceOrders | Missing | null {
   const { header } = columns;
@@ -83,16 +83,16 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
   };
 }
 
-/** Scenario of a report, or the reason why it has no result. */
+/** Result of a scenario in a report, or the reason why there is none. */
 export interface ScenarioFound {
   readonly name: string;
   readonly found: FoundScenario | Missing;
 }
 
-/** Reference column of the groups whose mean replaces the return of a security without prices. */
+/** Reference column with the groups whose mean return replaces a missing return of a security. */
 const PROXIES = 'SECTOR';
 
-/** Applies scenarios to the holdings of a run on its last date. */
+/** Applies scenarios to the holdings on the last date of a run. */
 export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: readonly Scenario[]): ScenarioFound[] {
   const { header } = columns;
   const market = createScenarioMarket(sm, { header, weights: readHeldWeights(columns, null), by: PROXIES });
@@ -107,8 +107,8 @@ export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: read
   });
 }
 
-/** Returns the findings of a refusal, or its message when it lists none. */
+/** Returns the messages of the findings of a refusal, or the message of the refusal if it has no findings. */
 function reasonOf({ message, detail }: Refusal): string {
-  const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // Detail of every refusal that has one.
+  const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // refusals have findings under this member
   return findings.length === 0 ? message : findings.map((finding) => finding.message).join(' ');
 }

@@ -1,4 +1,4 @@
-/** Reason why there is nothing to show. */
+/** Reason why content is not available. */
 export interface Missing {
   readonly missing: string;
 }

@@ -2,26 +2,26 @@ import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { raiseToPower } from '#kernels/power.js';
 
 /**
- * Formats the numbers of the service for reports: always two decimals, thousands with a comma, an ASCII hyphen as minus
- * sign, and no minus sign before zero.
+ * Number formats of reports: two decimals, commas between thousands, an ASCII hyphen as minus sign, and no minus sign
+ * before zero.
  */
 
-/** Printed for null. */
+/** Text of a missing value. */
 export const NOT_MEASURED = 'n/a';
 
-/** Returns a fraction as percent: 0.0523 is `5.23%`. */
+/** Formats a fraction as a percentage: 0.0523 becomes `5.23%`. */
 export function percentText(fraction: number | null): string {
   return fraction === null ? NOT_MEASURED : `${formatFixed(fraction * 100, 2)}%`;
 }
 
-/** Returns a weight as percent, with two decimals fewer than it has as a fraction. */
+/** Formats a weight as a percentage, with two decimals fewer than the fraction has. */
 export function weightText(weight: number, decimals: number | null): string {
   if (decimals === null) return percentText(weight);
   const ofPercent = Math.max(0, decimals - 2);
   return `${formatFixed(roundHalfAwayFromZero(roundHalfAwayFromZero(weight, decimals) * 100, ofPercent), ofPercent)}%`;
 }
 
-/** Returns a ratio or a level: `1,234.50`. */
+/** Formats a ratio or a level, for example `1,234.50`. */
 export function ratioText(value: number | null): string {
   return value === null ? NOT_MEASURED : formatFixed(value, 2);
 }
@@ -31,22 +31,22 @@ export function levelText(value: number, decimals: number): string {
   return formatFixed(roundHalfAwayFromZero(value, decimals), decimals);
 }
 
-/** Basis points: `5.00 bps`. */
+/** Formats basis points, for example `5.00 bps`. */
 export function basisPointsText(bps: number | null): string {
   return bps === null ? NOT_MEASURED : `${formatFixed(bps, 2)} bps`;
 }
 
-/** A count of things: `1,234`. */
+/** Formats a count, for example `1,234`. */
 export function countText(count: number | null): string {
   return count === null ? NOT_MEASURED : formatFixed(count, 0);
 }
 
-/** Formats numbers of unknown meaning from a template: integers as counts, others as ratios. */
+/** Formats numbers of unknown meaning in a template: as counts if all are integers, otherwise as ratios. */
 export function formatPlainTexts(values: readonly number[]): string[] {
   return values.map(values.every(Number.isInteger) ? countText : ratioText);
 }
 
-/** Returns a label of an axis: no more decimals than its step needs. */
+/** Formats the label of an axis tick, with no more decimals than the step needs. */
 export function tickText(
   value: number,
   { step, unit }: { readonly step: number; readonly unit: 'percent' | 'points' },

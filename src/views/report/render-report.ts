@@ -16,14 +16,14 @@ import { createTypesetter, type Typesetter } from './text/typesetter.js';
 
 export interface ReportInput {
   readonly template: ReportTemplateDocument;
-  /** Runs by the index that blocks are bound to. */
+  /** Figures of the runs by index id. */
   readonly figures: ReadonlyMap<string, RunFigures>;
-  /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
+  /** Time of rendering, ISO 8601 in UTC with offset. */
   readonly renderedAt: string;
-  /** Program and version, for the metadata of the file. */
+  /** Name and version of the program, for the metadata of the file. */
   readonly creator: string;
   readonly fonts: FontShelf;
-  /** Receives the progress of the drawing, 0 to 1; stops it by throwing. */
+  /** Receives the progress from 0 to 1; throws to stop the rendering. */
   readonly report: (fraction: number, message: string) => void;
 }
 
@@ -33,8 +33,8 @@ export interface RenderedReport {
 }
 
 /**
- * Draws a report. Equal templates, runs and times of rendering give equal bytes.
- * @throws Refusal RENDER_FAILED if it has too many pages or takes too long
+ * Renders a report. Equal templates, runs and rendering times give equal bytes.
+ * @throws Refusal RENDER_FAILED if the report has too many pages or takes too long
  */
 export function renderReport({ template, figures, renderedAt, creator, fonts, report }: ReportInput): RenderedReport {
   const started = performance.now();
@@ -69,7 +69,7 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
   return { bytes: endPdf(pdf), pages: pages.length };
 }
 
-/** Returns the title of a report. With a header bound to an index, it includes the name of the index. */
+/** Returns the title of a report, with the name of the index if a header shows an index. */
 function titleOf({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
   const heads = new Set(blocks.flatMap(({ kind, index_id }) => (kind === 'header' ? [index_id] : [])));
   const [first = null] = heads;
@@ -77,7 +77,7 @@ function titleOf({ name, blocks }: ReportTemplateDocument, figures: ReportInput[
   return cleanLine(run === undefined ? name : `${run.overview.name} - ${name}`);
 }
 
-/** Maximum number of runs that are listed individually. */
+/** Maximum number of runs listed in the footer. */
 const LISTED_MAX = 3;
 
 function stampOf(figures: ReportInput['figures'], renderedAt: string): string {
@@ -99,7 +99,7 @@ interface BandsInput {
   readonly tick: (fraction: number, message: string) => void;
 }
 
-/** Blocks in bands: two halves that follow each other share one. */
+/** Arranges blocks in bands. Two consecutive blocks of half width share a band. */
 function layBands(template: ReportTemplateDocument, { area, figures, typesetter, tick }: BandsInput): Band[] {
   const { blocks } = template;
   const half = (area.innerWidth - SPACE.gutter) / 2;
@@ -128,7 +128,7 @@ function layBands(template: ReportTemplateDocument, { area, figures, typesetter,
   }
 }
 
-/** Number of parts drawn between two checks of the time. */
+/** Number of parts drawn between two checks of the time limit. */
 const PARTS_PER_TICK = 64;
 
 interface DrawingTools {

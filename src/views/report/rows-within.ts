@@ -1,4 +1,7 @@
-/** Returns rows up to a maximum number. A single further row is shown itself instead of a row that summarises it. */
+/**
+ * Splits rows into shown rows and a rest that is summarised in one row. A rest of one row is shown instead of
+ * summarised.
+ */
 export function rowsWithin<T>(
   rows: readonly T[],
   limit: number,

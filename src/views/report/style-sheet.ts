@@ -1,6 +1,6 @@
 /**
- * One scale of sizes and one palette for every block. Lengths are points. The hues differ in lightness, so that a page
- * printed in grey still reads.
+ * Font sizes and colours of all blocks. Lengths are in points. Colours differ in lightness, so that a page remains
+ * readable when it is printed in grey.
  */
 export const INK = '#1b2430';
 export const MUTED = '#5a6472';
@@ -11,10 +11,10 @@ export const PAPER_TINT = '#f3f5f8';
 export const NAVY = '#123a63';
 /** Lightness 65. */
 export const AMBER = '#dd8f2a';
-/** Lightness 50; drawn dashed. */
+/** Lightness 50, drawn as a dashed line. */
 export const SLATE = '#6f7b8a';
 export const NAVY_TINT = '#d9e3ee';
-/** Lightness 82, against 90 of the tint above. */
+/** Lightness 82, compared with 90 of the tint above. */
 export const AMBER_TINT = '#f2c48b';
 
 export const SIZE = {
@@ -25,21 +25,21 @@ export const SIZE = {
   title: 9.5,
   body: 8.5,
   table: 8,
-  /** Heads of columns, legends, axes. */
+  /** Column headers, legends and axes. */
   label: 7,
   footer: 6.8,
   figure: 14,
 } as const;
 
-/** Smallest size at which a label is read at 100 %. */
+/** Smallest font size at which a label is readable at 100 %. */
 export const SIZE_MIN = 6;
 
 export const SPACE = {
-  /** Between blocks. */
+  /** Distance between blocks. */
   block: 16,
-  /** Space between two halves side by side. */
+  /** Distance between two blocks of half width. */
   gutter: 20,
-  /** Space between the columns of a table. */
+  /** Distance between the columns of a table. */
   column: 10,
   /** Height of the footer of a page. */
   foot: 26,
@@ -47,5 +47,5 @@ export const SPACE = {
 
 export const LINE = { hair: 0.35, rule: 0.6, head: 0.9 } as const;
 
-/** Height of a line of text relative to its size. */
+/** Line height relative to the font size. */
 export const LEADING = 1.38;

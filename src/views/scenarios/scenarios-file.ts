@@ -4,7 +4,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { ScenarioResult } from '#domain/scenarios/holdings.js';
 import { rowTableFile, type TableCells } from '../exports/row-table.js';
 
-/** Scenarios of a run, as they are answered. */
+/** Scenarios of a run as in the response. */
 export interface ScenariosShown {
   readonly index_id: string;
   readonly as_of: string;

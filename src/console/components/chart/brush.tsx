@@ -7,14 +7,14 @@ interface BrushProps {
   readonly dates: readonly string[];
   /** Line to draw. */
   readonly line: Line | undefined;
-  /** First and last position in sight. */
+  /** First and last visible position. */
   readonly first: number;
   readonly last: number;
   onRange(range: Range | null): void;
 }
 
 const HEIGHT = 36;
-/** Sessions that an arrow key moves an edge by, and with the control key. */
+/** Number of sessions by which an arrow key moves an edge, without and with the control key. */
 const STEP = 21;
 const LONG_STEP = 252;
 /** Minimum number of sessions of a range. */
@@ -33,7 +33,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
   if (line === undefined || end < LEAST) return null;
   const place = (at: number) => (at / end) * 100;
   const report = ([start, stop]: readonly [number, number]) =>
-    onRange(start === 0 && stop === end ? null : { from: dates[start]!, to: dates[stop]! }); // Within the dates.
+    onRange(start === 0 && stop === end ? null : { from: dates[start]!, to: dates[stop]! }); // both positions are within the dates
 
   const drag = (part: Part) => (down: PointerEvent & { readonly currentTarget: Element }) => {
     const { currentTarget: handle, clientX: start } = down;
@@ -94,7 +94,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
   );
 }
 
-/** Returns a range that is moved as a whole or at one of its edges. */
+/** Moves a range or one edge of the range by a number of positions. */
 function shift([from, to]: readonly [number, number], part: Part, by: number, end: number): readonly [number, number] {
   if (part === 'from') return [Math.max(0, Math.min(to - LEAST, from + by)), to];
   if (part === 'to') return [from, Math.min(end, Math.max(from + LEAST, to + by))];
@@ -102,7 +102,7 @@ function shift([from, to]: readonly [number, number], part: Part, by: number, en
   return [from + moved, to + moved];
 }
 
-/** Returns a path over a number of pixels, on a logarithmic scale where all values are positive. */
+/** Returns the SVG path of a line for a width in pixels. The scale is logarithmic if all values are positive. */
 function pathOf(values: readonly (number | null)[], width: number): string {
   const places = spread(values.length, Math.max(2, Math.min(values.length, Math.round(width))));
   const isLog = values.every((value) => value === null || value > 0);

@@ -2,7 +2,7 @@ import type uPlot from 'uplot';
 import { saveFile } from '../../state/files.js';
 import { axisTexts, dateOf, listEvenSplits, logSplits, secondsOf, stack, type Line, type Unit } from './series.js';
 
-/** A chart as it is drawn. */
+/** A chart with the data that its exported file needs. */
 export interface DrawnChart {
   readonly label: string;
   readonly plot: uPlot;
@@ -11,7 +11,7 @@ export interface DrawnChart {
   readonly unit: Unit;
   readonly isLog: boolean;
   readonly isStacked: boolean;
-  /** First and last date in sight, as positions. */
+  /** Positions of the first and last visible date. */
   readonly first: number;
   readonly last: number;
 }
@@ -43,7 +43,7 @@ interface LegendEntry {
   readonly y: number;
 }
 
-/** Entries of the legend in rows, as wide as the chart. */
+/** Returns the legend entries, wrapped to the width of the chart. */
 function legendOf(lines: readonly Line[], width: number): readonly LegendEntry[] {
   let x = PAD;
   let y = PAD + TITLE + 12;
@@ -61,7 +61,7 @@ function legendOf(lines: readonly Line[], width: number): readonly LegendEntry[]
 
 const rangeText = ({ dates, first, last }: DrawnChart): string => `${dates[first]} – ${dates[last]}`;
 
-/** Returns the canvas of the chart below its title and legend, on the ground of the theme. */
+/** Returns a PNG image of the chart with its title and legend, on the background of the current theme. */
 async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
   const { canvas } = chart.plot.ctx;
   const own = style();
@@ -72,7 +72,7 @@ async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
   const out = document.createElement('canvas');
   out.width = Math.round(width * scale);
   out.height = Math.round(above * scale + canvas.height + PAD * scale);
-  const context = out.getContext('2d')!; // Every browser with a canvas has it.
+  const context = out.getContext('2d')!; // every browser that supports canvas supports the 2d context
   context.scale(scale, scale);
   context.fillStyle = own.getPropertyValue('--ground-raised');
   context.fillRect(0, 0, out.width, out.height);
@@ -103,7 +103,7 @@ async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
 const escape = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
-/** Returns the chart as a document of lines and texts. */
+/** Returns the chart as an SVG document. */
 export function svgOf(chart: DrawnChart): string {
   const own = style();
   const { width: plotWidth, height: plotHeight } = chart.plot.rect;
@@ -161,7 +161,7 @@ function placesIn({ left, top, width, height, x, y }: Frame, isLog: boolean) {
 type WriteText = (x: number, y: number, said: string, more?: string) => string;
 
 const DAYS = 86_400;
-/** Steps of an axis of dates, each with the length of its text. */
+/** Possible steps of the date axis, each with the length of its labels in characters. */
 const STEPS = [
   { seconds: 5 * 365.25 * DAYS, months: 60, length: 4 },
   { seconds: 2 * 365.25 * DAYS, months: 24, length: 4 },
@@ -170,10 +170,13 @@ const STEPS = [
   { seconds: 30.4 * DAYS, months: 1, length: 7 },
 ] as const;
 const LABEL_WIDTH = 72;
-/** Pixels between the lines of the grid. */
+/** Distance between the grid lines, in pixels. */
 const ROW_HEIGHT = 40;
 
-/** First days of years or months, no closer than their texts are wide; the ends of a shorter range. */
+/**
+ * Returns the labelled dates of the axis: first days of years or months, spaced so that labels do not overlap. For a
+ * range without such a day: the ends of the range.
+ */
 function dateSplits({ x, width }: Frame): readonly { readonly date: string; readonly text: string }[] {
   const [from, to] = [dateOf(x[0]), dateOf(x[1])];
   const most = width / LABEL_WIDTH;

@@ -14,7 +14,10 @@ interface ChartMenuProps {
   drawn(): DrawnChart | null;
 }
 
-/** Exports a chart: as a picture, as its values in the range, or to the dashboard. */
+/**
+ * Renders a menu that saves a chart as an image, copies the values of the visible range, or adds the chart to the
+ * dashboard.
+ */
 export function ChartMenu({ label, drawn }: ChartMenuProps) {
   const save = (format: 'png' | 'svg') =>
     attempt(async () => {

@@ -33,9 +33,9 @@ export interface ChartProps {
   readonly sync?: string;
   /** Default: numbers with two decimals. */
   readonly unit?: Unit;
-  /** Periods that are shaded. */
+  /** Shaded periods. */
   readonly bands?: readonly Band[];
-  /** Subject of the notes of the reader. Default: no notes. */
+  /** Subject under which the user's notes are stored. Default: no notes. */
   readonly subject?: string;
   /** True if an overview of the full period is shown below the chart, for selecting a range. */
   readonly hasBrush?: boolean;
@@ -58,7 +58,7 @@ export function Chart(props: ChartProps) {
   const { bands, flags, notes } = useOverlays(props);
   const [at, setAt] = useState<number | null>(null);
   const [anchor, setAnchor] = useState<number | null>(null);
-  // Last date that the cursor was on.
+  // Last date under the cursor.
   const pointed = useRef<number | null>(null);
   const [first, last] = useMemo(() => limitToRange(dates, range), [dates, range?.from, range?.to]);
   const { into, plot } = usePlot(
@@ -67,7 +67,7 @@ export function Chart(props: ChartProps) {
     onRange,
   );
 
-  // The cursor moves with every frame of a pan: the table is none of its business.
+  // Memoised because the cursor changes with every frame of a pan, but the table does not depend on the cursor.
   const table = useMemo(
     () => <ChartTable label={label} dates={dates} lines={lines} from={first} to={last} unit={unit} />,
     [label, dates, lines, first, last, unit],
@@ -123,7 +123,7 @@ export function Chart(props: ChartProps) {
   );
 }
 
-/** A click on a mark follows it. */
+/** Opens the mark at the clicked position. */
 function followMark(plot: uPlot | null, marks: readonly Mark[], { clientX, clientY }: MouseEvent): void {
   const found = plot && markAt(plot, marks, clientX - plot.rect.left);
   if (found && clientY > plot.rect.bottom - 14) go(found.address);
@@ -140,7 +140,7 @@ interface ChartHeadProps extends ChartProps {
   drawn(): DrawnChart | null;
 }
 
-/** Lines with their values, and what can be done with the chart. */
+/** Renders the legend with the values at the cursor, and the actions of the chart. */
 function ChartHead(props: ChartHeadProps) {
   const { label, dates, lines, hasLegend = true, compares = false, unit, at, from, mark, notes, subject } = props;
   if (!hasLegend) return null;
@@ -165,7 +165,7 @@ function ChartHead(props: ChartHeadProps) {
   );
 }
 
-/** Returns shaded periods and flags: those of the chart and the reader's notes. */
+/** Returns the shaded periods and flags of the chart and of the user's notes. */
 function useOverlays({ subject, bands = NO_BANDS }: ChartProps) {
   const notes = subject === undefined ? NO_NOTES : notesOf(subject);
   const key = JSON.stringify(notes);
@@ -182,7 +182,7 @@ function useOverlays({ subject, bands = NO_BANDS }: ChartProps) {
 
 const NO_NOTES: readonly Note[] = [];
 
-/** Returns notes on a day, and notes on periods that contain it. */
+/** Returns the notes on a day and on the periods that contain it. */
 const notesAt = (notes: readonly Note[], date: string): readonly Note[] =>
   notes.filter(({ from, to }) => (to === null ? from === date : from <= date && date <= to));
 
@@ -192,7 +192,7 @@ function noteRange(dates: readonly string[], a: number, b: number): Range {
 
 type Drawing = Omit<PlotOptions, 'width' | 'onRange'>;
 
-/** Draws the chart. It is redrawn when its content or the theme changes, and fills the width of its container. */
+/** Draws the chart in the width of its container, and redraws it when its content or the theme changes. */
 function usePlot(drawing: Drawing, [first, last]: readonly [number, number], onRange: ChartProps['onRange']) {
   const { dates, lines, height, isLog, isStacked, marks, bands, flags } = drawing;
   const into = useRef<HTMLDivElement>(null);
@@ -227,7 +227,7 @@ function show(plot: uPlot, dates: readonly string[], [first, last]: readonly [nu
   plot.setScale('x', { min: secondsOf(dates[first]!), max: secondsOf(dates[last]!) });
 }
 
-/** Puts the cursor of the plot on a date. */
+/** Moves the cursor of the plot to a date. */
 function point(plot: uPlot | null, at: number): void {
   const x = plot?.data[0][at];
   if (plot === null || x === undefined) return;

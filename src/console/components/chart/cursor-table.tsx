@@ -5,13 +5,16 @@ interface CursorTableProps {
   readonly label: string;
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
-  /** Position of the cursor, and of the date from which changes are measured. */
+  /** Positions of the cursor and of the date from which changes are measured. */
   readonly at: number;
   readonly from: number;
   readonly unit: Unit;
 }
 
-/** Values at the cursor, their changes since a date, and the differences of these from the reference, by default the first line. */
+/**
+ * Renders the values at the cursor, their changes since a date, and the differences between these changes and the
+ * change of the reference line. Default reference: the first line.
+ */
 export function CursorTable({ label, dates, lines, at, from, unit }: CursorTableProps) {
   const changes = lines.map(({ values }) => changeOf(values, from, at));
   const base = Math.max(
@@ -50,13 +53,13 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
   );
 }
 
-/** Change as a fraction; null if a value is missing or not positive. */
+/** Returns the change of a line as a fraction; null if a value is missing or not positive. */
 function changeOf(values: Line['values'], from: number, at: number): number | null {
   const [base, value] = [values[from] ?? null, values[at] ?? null];
   return base === null || value === null || base <= 0 ? null : value / base - 1;
 }
 
-/** Difference of two changes in percentage points. */
+/** Formats the difference between two changes in percentage points. */
 function differenceText(own: number | null | undefined, reference: number | null | undefined) {
   if (own == null || reference == null) return '–';
   return <span class={signClass(own - reference)}>{change(own - reference).replace('%', ' pp')}</span>;

@@ -8,7 +8,7 @@ interface LegendProps {
   readonly mark: Mark | undefined;
 }
 
-/** Renders the meaning of each colour, with its value at the cursor. */
+/** Renders the label of each colour and the value of each line at the cursor. */
 export function Legend({ date, at, lines, unit, mark }: LegendProps) {
   return (
     <div class="legend">

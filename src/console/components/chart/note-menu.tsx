@@ -8,11 +8,11 @@ import type { Range } from './series.js';
 
 interface NoteMenuProps {
   readonly subject: string;
-  /** Day of the cursor, or the range that was selected. */
+  /** Day of the cursor, or the selected range. */
   readonly range: Range;
 }
 
-/** Renders a menu of the reader's notes on days and periods, which are stored in this browser. */
+/** Renders a menu of the user's notes on days and periods. The notes are stored in this browser. */
 export function NoteMenu({ subject, range }: NoteMenuProps) {
   const notes = notesOf(subject);
   return (

@@ -1,14 +1,14 @@
 import type uPlot from 'uplot';
 import { secondsOf } from './series.js';
 
-/** A period that is shaded. */
+/** A shaded period. */
 export interface Band {
   readonly from: string;
   readonly to: string;
   readonly label: string;
 }
 
-/** A remark at a day. */
+/** A remark on a day. */
 export interface Flag {
   readonly date: string;
   readonly label: string;
@@ -32,7 +32,7 @@ export function drawBands(plot: uPlot, bands: readonly Band[], style: Style): vo
   ctx.restore();
 }
 
-/** Draws a line with a flag at the top for each remark. */
+/** Draws a vertical line with a flag at the top for each remark. */
 export function drawFlags(plot: uPlot, flags: readonly Flag[], style: Style): void {
   const { ctx, bbox } = plot;
   const sight = rangeOf(plot);

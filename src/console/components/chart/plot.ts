@@ -27,14 +27,17 @@ export interface PlotOptions {
   readonly marks: readonly Mark[];
   readonly bands: readonly Band[];
   readonly flags: readonly Flag[];
-  /** Charts with the same name share one cursor. */
+  /** Cursor group: charts with the same value share one cursor. */
   readonly sync: string | undefined;
   readonly unit: Unit;
   onCursor(at: number | null): void;
   onRange(range: Range): void;
 }
 
-/** Draws lines into an element; range and cursor are reported and may be set. @cost some 10 ms for 5,000 dates and four lines */
+/**
+ * Draws lines into an element, and reports changes of the visible range and the cursor.
+ * @cost some 10 ms for 5,000 dates and four lines
+ */
 export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
   const started = performance.now();
   const { dates, lines, isStacked } = options;
@@ -46,7 +49,7 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
       width: options.width,
       height: options.height,
       legend: { show: false },
-      // Half of the first date label extends to the left of the chart.
+      // The left half of the first date label extends beyond the chart.
       padding: [8, 8, 0, 32],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       cursor: cursorOf(options),
@@ -54,7 +57,7 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
       axes: axesOf(options, style),
       series: [{}, ...drawn.map((line) => seriesOf(line, isStacked, style))],
       hooks: {
-        // Measured after the first drawing.
+        // Called after the first drawing.
         ready: [() => performance.measure('chart', { start: started })],
         setCursor: [(u) => options.onCursor(u.cursor.idx ?? null)],
         setSelect: [(u) => reportRange(u, options)],
@@ -117,11 +120,13 @@ function axesOf({ unit, isLog }: PlotOptions, style: Style): uPlot.Axis[] {
 
 const MONTH = 28 * 86_400;
 
-/** Minimum distance of dates on the axis, in pixels, and that of years, which are shorter. */
+/** Minimum distance between date labels and between the shorter year labels, in pixels. */
 const DATE_SPACE = 72;
 const YEAR_SPACE = 44;
 
-/** Returns the minimum distance of labels: that of years if more than half a year lies between them. */
+/**
+ * Returns the minimum distance between labels. Year labels are used if adjacent labels are more than half a year apart.
+ */
 const dateSpace = (seconds: number, width: number): number =>
   (seconds / width) * YEAR_SPACE > 6 * MONTH ? YEAR_SPACE : DATE_SPACE;
 
@@ -146,7 +151,7 @@ function rangeOf({ isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range 
   };
 }
 
-/** A drag selects; with the shift key it moves. */
+/** Dragging selects a range; dragging with the shift key moves it. */
 function cursorOf({ sync, isStacked }: PlotOptions): uPlot.Cursor {
   return {
     y: false,
@@ -169,7 +174,10 @@ function reportRange(plot: uPlot, { onRange }: PlotOptions): void {
   if (width > 0) plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
 }
 
-/** Moves the range with the pointer while the shift key is held, and reports it at the end. */
+/**
+ * Moves the visible range with the pointer while the shift key is held, and reports the range when the pointer is
+ * released.
+ */
 function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
   const first = secondsOf(dates[0] ?? '1970-01-01');
   const last = secondsOf(dates.at(-1) ?? '1970-01-01');
@@ -194,7 +202,7 @@ function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
   plot.over.addEventListener('contextmenu', (event) => event.shiftKey && event.preventDefault());
 }
 
-/** Draws small marks on the date axis. A number stands for several marks that would touch. */
+/** Draws small marks on the date axis. Several marks that would overlap are drawn as one mark with their number. */
 function drawMarks(plot: uPlot, marks: readonly Mark[], style: Style): void {
   if (marks.length === 0) return;
   const { ctx, bbox } = plot;
@@ -221,12 +229,12 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], style: Style): void {
   ctx.restore();
 }
 
-/** Minimum distance of two marks, in pixels. Closer ones are combined into one with a number. */
+/** Minimum distance between two marks, in pixels. Closer marks are combined into one mark with their number. */
 const MARK_GAP = 11;
 
 const MARK_REACH = 6;
 
-/** The mark below the pointer. */
+/** Returns the mark under the pointer. */
 export function markAt(plot: uPlot, marks: readonly Mark[], x: number): Mark | undefined {
   const distance = (mark: Mark) => Math.abs(plot.valToPos(secondsOf(mark.date), 'x') - x);
   const [nearest] = marks.toSorted((a, b) => distance(a) - distance(b));

@@ -5,12 +5,15 @@ export interface Line {
   readonly id: string;
   readonly label: string;
   readonly values: readonly (number | null)[];
-  /** Number of its colour, from 1. */
+  /** Number of the series colour, from 1. */
   readonly colour: number;
   readonly isDashed?: boolean;
-  /** Short name of the line from which the others are subtracted in a table. Default: none; the first line is used. */
+  /**
+   * Short name of the line that a table subtracts from the other lines. Default: no name, and the first line is
+   * subtracted.
+   */
   readonly reference?: string;
-  /** True if the area below it is filled. */
+  /** True if the area below the line is filled. */
   readonly isFilled?: boolean;
 }
 
@@ -19,7 +22,7 @@ export interface Range {
   readonly to: string;
 }
 
-/** A day that leads somewhere. */
+/** A day that links to a page. */
 export interface Mark {
   readonly date: string;
   readonly label: string;
@@ -28,7 +31,7 @@ export interface Mark {
 
 export const COLOURS = 12;
 
-/** Returns the style name of the nth colour. */
+/** Returns the CSS variable of the nth colour. */
 export const colourOf = (n: number): string => `var(--series-${((n - 1) % COLOURS) + 1})`;
 
 const SECONDS_PER_DAY = 86_400;
@@ -37,7 +40,7 @@ export const secondsOf = (date: string): number => dayNumber(date) * SECONDS_PER
 
 export const dateOf = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 10);
 
-/** Stacks lines: each line is added to the sum of the previous ones. */
+/** Stacks lines: the values of each line are added to the sum of the lines before it. */
 export function stack(lines: readonly Line[]): readonly Line[] {
   const sums: number[] = [];
   return lines.map((line) => ({
@@ -47,8 +50,8 @@ export function stack(lines: readonly Line[]): readonly Line[] {
 }
 
 /**
- * Orders lines for drawing. The last one drawn is on top: the first line, and above it dashed lines, through which it
- * remains visible.
+ * Sorts lines by drawing order. The last line drawn is on top: dashed lines are drawn above solid lines, which stay
+ * visible between the dashes; within each group, the first line is drawn last.
  */
 export const sortForDrawing = (lines: readonly Line[]): readonly Line[] => {
   const reversed = lines.toReversed();
@@ -56,7 +59,10 @@ export const sortForDrawing = (lines: readonly Line[]): readonly Line[] => {
   return [...reversed.filter((line) => !isDashed(line)), ...reversed.filter(isDashed)];
 };
 
-/** Places that would touch, as one in their middle. @param places in ascending order */
+/**
+ * Combines marks that would overlap into one mark at the middle of their positions.
+ * @param places positions in ascending order
+ */
 export function toBins(
   places: readonly number[],
   gap: number,
@@ -70,10 +76,12 @@ export function toBins(
   return bins.map(({ first, last, count }) => ({ at: (first + last) / 2, count }));
 }
 
-/** A range of values of which a linear scale hides the first part. */
+/** Ratio of the largest to the smallest value above which a linear scale hides early changes. */
 const WIDE = 8;
 
-/** Returns true if positive lines grow or fall so much that only a logarithmic scale shows all their changes. */
+/**
+ * Returns true if the values are positive and their range is so wide that only a logarithmic scale shows all changes.
+ */
 export function isWide(lines: readonly Line[], first: number, last: number): boolean {
   let least = Infinity;
   let most = 0;
@@ -88,7 +96,7 @@ export function isWide(lines: readonly Line[], first: number, last: number): boo
   return most > WIDE * least;
 }
 
-/** Positions of up to a number of dates, evenly spread, including the first and the last. */
+/** Returns at most `most` positions, evenly spaced, including the first and the last. */
 export function spread(length: number, most: number): readonly number[] {
   if (length <= most) return Array.from({ length }, (_, t) => t);
   return Array.from({ length: most }, (_, k) => Math.round((k * (length - 1)) / (most - 1)));
@@ -102,7 +110,7 @@ export function limitToRange(dates: readonly string[], range: Range | null): rea
   return first < 0 || last < first ? [0, dates.length - 1] : [first, last];
 }
 
-/** Format of the values of a chart: fractions written as percent, or plain numbers, with a number of decimals. */
+/** Number format of chart values: percentages of fractions, or plain numbers, with a number of decimals. */
 export interface Unit {
   readonly of: 'percent' | 'number';
   readonly digits: number;
@@ -111,13 +119,16 @@ export interface Unit {
 export const PERCENT: Unit = { of: 'percent', digits: 2 };
 export const NUMBER: Unit = { of: 'number', digits: 2 };
 
-/** Formats a value, a dash if it is missing. */
+/** Formats a value; a missing value is shown as a dash. */
 export function textAt(values: Line['values'], at: number, { of, digits }: Unit): string {
   const value = values[at];
   return of === 'percent' ? percent(value, digits) : decimal(value, digits);
 }
 
-/** Round values over a range above 0: in even steps within a decade, at 1, 2 and 5 of each over several. */
+/**
+ * Returns round values within a positive range: evenly spaced within a decade, otherwise 1, 2 and 5 times each power of
+ * ten.
+ */
 export function logSplits(least: number, most: number): number[] {
   const decades = (low: number, high: number) => {
     const first = Math.floor(Math.log10(low));
@@ -128,7 +139,10 @@ export function logSplits(least: number, most: number): number[] {
   return listEvenSplits(least, most);
 }
 
-/** Round values over a range in even steps. @param about their number */
+/**
+ * Returns round values within a range, evenly spaced.
+ * @param about approximate number of values
+ */
 export function listEvenSplits(least: number, most: number, about = 5): number[] {
   const raw = (most - least) / about;
   const ten = 10 ** Math.floor(Math.log10(raw));
@@ -137,13 +151,13 @@ export function listEvenSplits(least: number, most: number, about = 5): number[]
   return Array.from({ length: Math.floor(most / step) - first + 1 }, (_, k) => (first + k) * step);
 }
 
-/** Labels of an axis: no more decimals than its steps need. */
+/** Formats the labels of an axis with no more decimals than the axis steps need. */
 export function axisTexts(splits: readonly (number | null)[], { of }: Unit): string[] {
   const scale = of === 'percent' ? 100 : 1;
   const known = splits.filter((value) => value !== null);
   const step = Math.abs((known[1] ?? 1) - (known[0] ?? 0)) * scale || 1;
   const least = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
-  // A step of 2.5 needs one more than its size has.
+  // A step of 2.5 needs one more decimal than its magnitude suggests.
   const isWhole = (digits: number) => Math.abs(((step * 10 ** digits + 0.5) % 1) - 0.5) < 1e-6;
   const digits = Math.min(6, isWhole(least) || !isWhole(least + 1) ? least : least + 1);
   return splits.map((value) =>

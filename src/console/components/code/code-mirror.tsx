@@ -10,13 +10,14 @@ import { HIGHLIGHTS, THEME } from './theme.js';
 import './code.css';
 
 interface CodeMirrorProps extends CodeProps {
-  /** Highlighting and completion of its language; the same object while they are unchanged. */
+  /** Language with highlighting and completion. The object must stay identical while the language is unchanged. */
   readonly language: Extension;
 }
 
 /**
- * Renders an editor of source text. Its styles are in a shadow root, because the policy of the page allows no style elements.
- * The effects run with the render: an effect after the paint could put an older value over text that was typed meanwhile.
+ * Renders an editor of source text. Its styles are in a shadow root because the content security policy allows no style
+ * elements. The effects run synchronously with the render: an effect after the paint could overwrite newly typed text
+ * with an older value.
  */
 export function CodeMirror(props: CodeMirrorProps) {
   const { value, language, marks = [] } = props;
@@ -27,7 +28,7 @@ export function CodeMirror(props: CodeMirrorProps) {
   const spoken = useRef(new Compartment()).current;
   useLayoutEffect(() => {
     const { current } = host;
-    const root = current!.shadowRoot ?? current!.attachShadow({ mode: 'open' }); // The effect runs after the first render.
+    const root = current!.shadowRoot ?? current!.attachShadow({ mode: 'open' }); // the effect runs after the first render, so the element exists
     const state = EditorState.create({ doc: value, extensions: [...extensionsOf(latest), spoken.of(language)] });
     const view = new EditorView({ root, parent: root, state });
     editor.current = view;
@@ -80,11 +81,11 @@ function extensionsOf(latest: { readonly current: CodeMirrorProps }): readonly E
   ];
 }
 
-/** Height of a line and the space above the first one, in pixels, as in the theme. */
+/** Line height and the padding above the first line in pixels, as in the theme. */
 const LINE = 20;
 const PADDING = 6;
 
-/** Returns the mark of a finding: the word that begins at its place, or its line. */
+/** Returns the diagnostic of an error: it marks the word at the reported position, or the reported line. */
 function diagnosticOf({ doc }: EditorState, { at, line, message }: CodeMark): readonly Diagnostic[] {
   if (line !== undefined) {
     if (line < 1 || line > doc.lines) return [];

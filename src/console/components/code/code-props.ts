@@ -1,8 +1,8 @@
-/** An error in the text. */
+/** An error in the source text. */
 export interface CodeMark {
-  /** Characters before it. */
+  /** Offset of the error in characters, from 0. */
   readonly at?: number;
-  /** Its line from 1, if no character is known. */
+  /** Line number from 1, if the offset is unknown. */
   readonly line?: number;
   readonly message: string;
 }
@@ -16,6 +16,6 @@ export interface CodeProps {
   readonly lines?: number;
   readonly marks?: readonly CodeMark[];
   onChange?(text: string): void;
-  /** Called by Ctrl Enter. */
+  /** Called when Ctrl+Enter is pressed. */
   readonly onRun?: () => void;
 }

@@ -4,5 +4,5 @@ import type { CodeProps } from './code-props.js';
 
 const LANGUAGE = javascript();
 
-/** Renders an editor of JavaScript. */
+/** Renders a JavaScript editor. */
 export const ScriptEditor = (props: CodeProps) => <CodeMirror {...props} language={LANGUAGE} />;

@@ -4,14 +4,14 @@ import { useMemo } from 'preact/hooks';
 import { CodeMirror } from './code-mirror.js';
 import type { CodeProps } from './code-props.js';
 
-/** Columns with their types, by table. */
+/** Columns and their types by table. */
 export type SqlTables = Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>;
 
 interface SqlEditorProps extends CodeProps {
   readonly tables: SqlTables;
 }
 
-/** Renders an editor of queries. It completes keywords, functions, tables, and columns of the tables in the query. */
+/** Renders an SQL editor. It completes keywords, functions, tables, and the columns of the tables in the query. */
 export function SqlEditor({ tables, ...props }: SqlEditorProps) {
   const language = useMemo(() => {
     const schema = Object.fromEntries(
@@ -29,7 +29,7 @@ const columnCompletion = ({ name, type }: SqlTables[string][number]): Completion
   detail: type.toLowerCase(),
 });
 
-/** Completes columns without the name of their table, from the tables that the query names. */
+/** Completes unqualified column names from the tables that the query mentions. */
 const columnsOf =
   (tables: SqlTables): CompletionSource =>
   (context) => {
@@ -41,13 +41,15 @@ const columnsOf =
     for (const [table, columns] of named)
       for (const column of columns) {
         const before = found.get(column.name);
-        const of = before === undefined ? table : `${before.info as string}, ${table}`; // Set below.
+        const of = before === undefined ? table : `${before.info as string}, ${table}`; // `info` is set in the next line
         found.set(column.name, { ...columnCompletion(column), info: of, boost: 1 });
       }
     return { from: word.from, options: [...found.values()], validFor: /^\w*$/ };
   };
 
-/** SQL of DuckDB: words of queries, not of definitions. */
+/**
+ * DuckDB dialect for highlighting and completion. It contains keywords of queries, not of data definition statements.
+ */
 const DUCKDB = SQLDialect.define({
   keywords:
     'all and anti any array as asc asof between both by case cast collate cross cube current desc describe distinct else end escape except exclude exists filter first following from full glob group grouping having ilike in inner intersect interval into is join last lateral left like limit lateral materialized natural not null nulls offset on or order outer over partition percent pivot positional preceding qualify range recursive replace respect right rollup row rows sample select semi sets show similar struct summarize table tables tablesample then to top trailing try_cast unbounded union unpivot using values when where window with within true false',

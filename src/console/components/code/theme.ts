@@ -2,7 +2,7 @@ import { HighlightStyle } from '@codemirror/language';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 
-/** Colours of tokens, by the variables of the console; each has a contrast of 4.5 or more in both themes. */
+/** Token colours as CSS variables of the console. Each colour has a contrast ratio of at least 4.5 in both themes. */
 export const HIGHLIGHTS = HighlightStyle.define([
   { tag: [tags.keyword, tags.bool, tags.null], color: 'var(--accent)' },
   { tag: [tags.string, tags.special(tags.string), tags.regexp], color: 'var(--up)' },
@@ -12,7 +12,7 @@ export const HIGHLIGHTS = HighlightStyle.define([
   { tag: [tags.function(tags.variableName), tags.standard(tags.name)], color: 'var(--down)' },
 ]);
 
-/** Appearance of the editor, its gutter, and the lists and messages that it opens. */
+/** Styles of the editor, its gutter, and its pop-up lists and messages. */
 export const THEME = EditorView.theme({
   '&': { color: 'var(--text)', backgroundColor: 'var(--ground-raised)', fontSize: 'var(--size)' },
   '&.cm-focused': { outline: 'none' },
@@ -30,7 +30,7 @@ export const THEME = EditorView.theme({
     textDecoration: 'underline wavy var(--down)',
     textUnderlineOffset: '4px',
   },
-  // The pictures of the library are data URLs, which the policy of the page does not allow.
+  // The library's default marker is a data URL, which the content security policy does not allow.
   '.cm-lint-marker-error': {
     content: 'normal',
     width: '8px',

@@ -7,9 +7,9 @@ import { countValues } from '../../words/numbers.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import './conflict.css';
 
-/** Another version that somebody saved after this one was opened. */
+/** A concurrent change: another user saved a version after this document was opened. */
 export interface Clash {
-  /** The document from which this draft began. */
+  /** The document as it was when this draft was opened. */
   readonly base: JsonObject;
   readonly theirs: JsonObject;
   readonly etag: string | null;
@@ -23,7 +23,10 @@ interface ConflictProps {
   onResolve(document: JsonObject): void;
 }
 
-/** Renders the original, draft and saved value of each field, with a choice. */
+/**
+ * Renders the original, the draft and the saved value of each changed field, with a choice between draft and saved
+ * value.
+ */
 export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine, onResolve }: ConflictProps) {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Side>>(new Map());
   const fields = listChangedFields({ base, mine, theirs });
@@ -60,7 +63,7 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
 
 interface FieldsProps {
   readonly fields: readonly ChangedField[];
-  /** Document whose rows are named in labels. */
+  /** Document that provides the row names in labels. */
   readonly document: JsonObject;
   readonly chosen: ReadonlyMap<string, Side>;
   onChoose(path: Path, side: Side): void;
@@ -132,7 +135,7 @@ function Value({ value }: { readonly value: Json | undefined }) {
   );
 }
 
-/** `top, TopN, Count 30` for a row; members without content are omitted. */
+/** Formats a value as text, for example `top, TopN, Count 30` for a row. Empty members are omitted. */
 function valueText(value: Json | undefined): string {
   if (value === undefined || value === null) return '–';
   if (Array.isArray(value)) return (value as readonly Json[]).map(valueText).join(', ');

@@ -12,7 +12,7 @@ import { fieldOf, isRead, type FieldSpec } from './field-spec.js';
 export interface AnyFieldProps {
   readonly spec: FieldSpec;
   readonly value: Json | undefined;
-  /** Findings of the whole document, or of this field only. */
+  /** Findings of the whole document or only of this field. */
   readonly findings: readonly Finding[];
   /** Path of the value in findings. */
   readonly path: Path;
@@ -61,12 +61,12 @@ export function AnyField(props: AnyFieldProps) {
 
 interface OptionalProps {
   readonly label: string;
-  /** True if it has a value or a finding, which open it. */
+  /** True if the object has a value or a finding; the group is then open. */
   readonly isSet: boolean;
   readonly children: ComponentChildren;
 }
 
-/** The members of an object that may be absent: a line that opens. */
+/** Renders an optional object as a group that can be folded. */
 export function Optional({ label, isSet, children }: OptionalProps) {
   const [isOpen, setOpen] = useState(isSet);
   useEffect(() => {
@@ -86,13 +86,13 @@ export function Optional({ label, isSet, children }: OptionalProps) {
   );
 }
 
-/** The members that are read with the values of the others. */
+/** Renders the members of an object that apply given the values of the other members. */
 function Members({ spec, value, path, findings, datapoints, isDisabled = false, onChange }: AnyFieldProps) {
   const members = spec.members ?? [];
   const object: JsonObject = isObject(value) ? value : {};
   const put = (name: string, own: Json | undefined) => {
     const { [name]: _, ...others } = object;
-    const rest = Object.keys(others).length === 0 ? undefined : others; // An object without members leaves the document.
+    const rest = Object.keys(others).length === 0 ? undefined : others; // an object without members is removed from the document
     onChange(own === undefined ? rest : { ...object, [name]: own });
   };
   return (
@@ -132,7 +132,7 @@ interface FieldRowsProps {
   readonly row: (row: Json, at: number, onChange: (row: Json | undefined) => void) => ComponentChildren;
 }
 
-/** Renders a list of objects, to which rows are added and from which they are removed. */
+/** Renders a list of objects with buttons that add and remove rows. */
 export function FieldRows({ label, value, onChange, row: fields }: FieldRowsProps) {
   const rows = Array.isArray(value) ? (value as readonly Json[]) : [];
   const put = (next: readonly Json[]) => onChange(next.length === 0 ? undefined : next);

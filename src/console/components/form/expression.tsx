@@ -19,7 +19,10 @@ interface ExpressionProps extends NodeProps {
   readonly spec: FieldSpec;
 }
 
-/** Renders a condition on the datapoints of one security: a tree of `all`, `any` and `not` over comparisons. */
+/**
+ * Renders a condition on the datapoints of a security: a tree of `all`, `any` and `not` nodes with comparisons as
+ * leaves.
+ */
 export function Expression({ spec, ...node }: ExpressionProps) {
   const { label, help } = spec;
   const { value, onChange } = node;
@@ -53,7 +56,7 @@ export function Expression({ spec, ...node }: ExpressionProps) {
   );
 }
 
-/** Begins a condition that is written as text. */
+/** Initial text of a condition in text form. */
 const FIRST_TEXT = 'CLOSE > 0';
 
 function removeText(value: JsonObject): JsonObject {
@@ -71,7 +74,7 @@ const NODE: FieldSpec = {
 
 const FIRST: JsonObject = { node: 'comparison', comparison: 'ge' };
 
-/** Returns a node converted to another kind; it keeps the operands that the new kind accepts. */
+/** Converts a node to another kind, and keeps the operands that the new kind accepts. */
 function ofKind(value: JsonObject, node: string): JsonObject {
   const before = operandsOf(value);
   const operands = before.length > 0 ? before : [value];
@@ -120,7 +123,7 @@ const isWithin = (path: string, outer: Path): boolean => {
   return path === text || path.startsWith(`${text}.`) || path.startsWith(`${text}[`);
 };
 
-/** Comparisons whose value is a list. */
+/** Comparison operators with a list as value. */
 const OF_LISTS = ['in', 'between'];
 
 const comparisonFields = ({ comparison }: JsonObject): readonly FieldSpec[] => [
@@ -154,7 +157,7 @@ interface OperandsProps extends Omit<NodeProps, 'value'> {
   readonly node: JsonObject;
 }
 
-/** Fields of the operands of a condition. */
+/** Renders the fields for the operands of a condition. */
 function Operands({ node, path, onChange, ...shared }: OperandsProps) {
   const operands = operandsOf(node);
   const put = (next: readonly JsonObject[]) => onChange({ ...node, operands: next });

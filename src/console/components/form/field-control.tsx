@@ -22,7 +22,7 @@ interface ControlProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders the input control for each kind of field. */
+/** Renders the input element for the kind of a field. */
 export function FieldControl(props: ControlProps) {
   const { spec, value, onChange, id, describedBy, isInvalid, isDisabled } = props;
   const common = {
@@ -82,7 +82,7 @@ const YesAndNo = () => (
 
 const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, false: false };
 
-/** Returns the text for the value that is used if nothing is chosen. */
+/** Returns the text for the default value of a field. */
 function otherwiseText({ otherwise, words }: FieldSpec): string {
   if (otherwise === undefined || otherwise === null) return 'none';
   if (typeof otherwise === 'boolean') return otherwise ? 'yes, by default' : 'no, by default';
@@ -94,7 +94,7 @@ interface CommonProps extends ControlProps {
   readonly common: Readonly<Record<string, unknown>>;
 }
 
-/** One of several. */
+/** Renders a choice of one value. */
 function OneOf({ spec, value, onChange, common }: CommonProps) {
   const isMissing = value === undefined || value === null;
   return (
@@ -107,7 +107,7 @@ function OneOf({ spec, value, onChange, common }: CommonProps) {
       }
     >
       {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
-      {/* Without it, the first choice would look as if it were chosen. */}
+      {/* Without this empty option, the first choice would look selected. */}
       {spec.isRequired === true && isMissing && <option value="">choose</option>}
       {(spec.choices ?? []).map((choice) => (
         <option key={choice} value={choice}>
@@ -118,7 +118,7 @@ function OneOf({ spec, value, onChange, common }: CommonProps) {
   );
 }
 
-/** Any of several, each of them pressed or not. */
+/** Renders a choice of any number of values as toggle buttons. */
 function Several({ spec, value, onChange }: ControlProps) {
   return (
     <Toggles
@@ -131,14 +131,14 @@ function Several({ spec, value, onChange }: ControlProps) {
   );
 }
 
-/** Renders a text input with suggestions from the series of the served market. */
+/** Renders a text input with suggestions from the series of the served store. */
 function SeriesInput(props: TextInputProps) {
   const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
   const suggestions = (series.data?.series ?? []).map(({ identifier }) => identifier);
   return <TextInput {...props} spec={{ ...props.spec, suggestions }} />;
 }
 
-/** Renders an expression as text, with its meaning. */
+/** Renders a formula as text, with its explanation. */
 function FormulaInput(props: CommonProps) {
   return (
     <Formula {...props} expects={props.spec.expects ?? 'number'}>
@@ -200,10 +200,13 @@ type Parsed = { readonly value: Json | undefined } | undefined;
 
 const parseText = (text: string): Parsed => ({ value: text === '' ? undefined : text });
 
-/** Parses a name, or an object with further members such as window and lag; undefined while it is incomplete. */
+/**
+ * Parses a name, or a JSON object with further members such as window and lag. Returns undefined while the JSON is
+ * incomplete.
+ */
 const parseNamed = (text: string): Parsed => (text.startsWith('{') ? parseJson(text) : parseText(text));
 
-/** A number, or an expression. */
+/** Creates a parser for a number or a formula. */
 const numericParser =
   ({ unit }: FieldSpec) =>
   (text: string): Parsed => {
@@ -211,7 +214,7 @@ const numericParser =
     return value === undefined ? parseNamed(text) : { value };
   };
 
-/** Returns the name of a datapoint, if a node has no other members. */
+/** Returns the datapoint name of a node without other members; otherwise the plain text of the node. */
 function nodeText(value: Json | undefined): string {
   const { node, name, ...others } = isObject(value) ? value : {};
   const isPlain = node === 'field' && typeof name === 'string' && Object.keys(others).length === 0;
@@ -228,7 +231,7 @@ const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => Parsed>> = {
   node: parseNode,
 };
 
-/** Text that is not a number is sent as typed; the service reports the error. */
+/** Creates a parser for numbers. Other text is sent as typed; the service reports the error. */
 const numberParser =
   ({ unit }: FieldSpec) =>
   (text: string): Parsed =>
@@ -239,12 +242,12 @@ const numberParser =
 interface Typed {
   readonly value: Json | undefined;
   toText(value: Json | undefined): string;
-  /** Undefined while what is typed cannot be read. */
+  /** Parses the typed text; undefined while the text is incomplete. */
   toValue(text: string): Parsed;
   onChange(value: Json | undefined): void;
 }
 
-/** Keeps the text as it is typed, such as `0.0` before `0.05`, until the value changes elsewhere. */
+/** Returns the typed text, such as `0.0` on the way to `0.05`, until the value is changed from outside. */
 function useTyped({ value, toText, toValue, onChange }: Typed): readonly [string, (text: string) => void] {
   const written = toText(value);
   const [text, setText] = useState(written);
@@ -290,9 +293,9 @@ function parseList(text: string): Parsed {
   return { value: items.length === 0 ? undefined : items };
 }
 
-/** Parses integers; other text is sent as typed. */
+/** Parses integers. Items that are not integers are sent as typed. */
 function parseIntegers(text: string): Parsed {
-  const items = parseList(text)?.value as readonly string[] | undefined; // The field reads texts.
+  const items = parseList(text)?.value as readonly string[] | undefined; // parseList returns strings only
   return { value: items?.map((item) => (/^-?\d+$/.test(item) ? Number(item) : item)) };
 }
 
@@ -302,7 +305,7 @@ const scalarsText = (value: Json | undefined): string =>
   Array.isArray(value) ? (value as readonly Json[]).map(scalarText).join(', ') : scalarText(value);
 
 function parseScalars(text: string): Parsed {
-  const items = parseList(text)?.value as readonly string[] | undefined; // The field reads texts.
+  const items = parseList(text)?.value as readonly string[] | undefined; // parseList returns strings only
   return { value: items?.map(scalarOf) };
 }
 

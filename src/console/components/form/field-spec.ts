@@ -8,65 +8,65 @@ export type FieldKind =
   | 'integer'
   | 'boolean'
   | 'choice'
-  /** Any of several, in the order in which they are chosen. */
+  /** Any number of choices, in the order in which they were selected. */
   | 'choices'
   | 'date'
   | 'list'
-  /** Integers, separated like the items of a list. */
+  /** Integers, separated in the same way as the items of a list. */
   | 'integers'
   | 'datapoint'
-  /** An expression of datapoints, as text. */
+  /** A formula over datapoints, as text. */
   | 'formula'
-  /** The identifier of a series of the served market. */
+  /** Identifier of a series in the served store. */
   | 'series'
-  /** Text, or an object with further members. */
+  /** A name, or an object with further members. */
   | 'named'
-  /** Text, or an integer. */
+  /** A name or an integer. */
   | 'numbered'
   /** A datapoint as an object: `{ node: "field", name }`. */
   | 'node'
-  /** Names with a text each. */
+  /** Object with a text value for each name. */
   | 'pairs'
-  /** Names with a number each. */
+  /** Object with a number for each name. */
   | 'numbers'
-  /** Object or list of objects, with its own members. */
+  /** An object, or a list of objects, with a field for each member. */
   | 'object'
   | 'rows'
-  /** List of objects of several kinds. */
+  /** List of objects of different kinds. */
   | 'kinds'
   /** A condition on datapoints: a tree of comparisons. */
   | 'expression'
-  /** A number, yes or no, or a text; or a list of them. */
+  /** A number, a boolean or a text, or a list of such values. */
   | 'scalar'
   | 'scalars'
   | 'json';
 
-/** One field of a form. */
+/** Specification of one field of a form. */
 export interface FieldSpec {
   readonly name: string;
   readonly label: string;
   readonly kind: FieldKind;
   readonly isRequired?: boolean;
-  /** The value used when none is given. */
+  /** Default value. */
   readonly otherwise?: unknown;
   readonly choices?: readonly string[];
-  /** Labels of its choices, if the choices themselves are not readable. */
+  /** Labels of the choices. Default: the choices themselves. */
   readonly words?: Readonly<Record<string, string>>;
-  /** True if its choices are numbers, or if a formula may be a number. */
+  /** True if the choices are numbers, or if a formula may be a number. */
   readonly isNumeric?: boolean;
-  /** Suggestions; other text is accepted, too. */
+  /** Suggested values; other text is also accepted. */
   readonly suggestions?: readonly string[];
   readonly help?: string | null;
   readonly unit?: string | null;
-  /** Page on which choices are created. */
+  /** Link to the page on which new choices are created. */
   readonly link?: { readonly address: string; readonly text: string };
   /** Members of an object, or of each row. */
   readonly members?: readonly MemberSpec[];
-  /** Expected result of a formula, if it is not a number. */
+  /** Expected result type of a formula. Default: number. */
   readonly expects?: 'condition';
-  /** Lines of a text of several lines. */
+  /** Height of a text area in lines. */
   readonly rows?: number;
-  /** True if it takes a full line. */
+  /** True if the field takes the full width of the form. */
   readonly isWide?: boolean;
 }
 
@@ -91,7 +91,7 @@ export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fie
   };
 }
 
-/** Returns true if a parameter applies given the values of the others, including defaults. */
+/** Returns true if a parameter applies, given the values and defaults of the other parameters. */
 export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], value: Json | undefined): boolean {
   const read = (name: string) =>
     valueAt(value, [name]) ?? others.find((other) => other.name === name)?.default ?? undefined;
@@ -100,9 +100,7 @@ export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], valu
   );
 }
 
-/**
- * Returns an object without members that its other members make irrelevant, such as those of another kind of a union.
- */
+/** Returns an object without the members that do not apply, for example members of another kind in a union. */
 export function withoutUnread(members: readonly MemberSpec[], value: Json): Json {
   const unread = isObject(value)
     ? members.filter(({ name }) => name in value).filter((m) => !isRead(m, members, value))
@@ -111,11 +109,12 @@ export function withoutUnread(members: readonly MemberSpec[], value: Json): Json
 }
 
 /**
- * Kinds of fields with members. Inside another object they are JSON, because its catalogue does not list their members.
+ * Kinds of fields with members. Inside another object they are edited as JSON, because the catalogue does not list the
+ * members of nested objects.
  */
 const HAS_MEMBERS: ReadonlySet<FieldKind> = new Set(['object', 'rows']);
 
-/** Names of parameters that name a column or a datapoint. */
+/** Pattern of the names of parameters whose value is the name of a column or datapoint. */
 const DATAPOINTS = /(?:^|_)field$|^group_by$/;
 
 const FORMATS: Partial<Record<NonNullable<MemberSpec['format']>, FieldKind>> = {

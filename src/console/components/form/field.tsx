@@ -16,17 +16,17 @@ import './form.css';
 interface FieldProps {
   readonly spec: FieldSpec;
   readonly value: Json | undefined;
-  /** Finding of the service about the field. */
+  /** Findings of the service about the field. */
   readonly findings: readonly Finding[];
-  /** Uncertainty about the field. */
+  /** Notes on an uncertain value of the field. */
   readonly notes?: readonly string[];
-  /** Names of datapoints that may be typed. */
+  /** Datapoint names that are suggested. */
   readonly datapoints?: readonly string[];
   readonly isDisabled?: boolean;
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a field with its label, unit, help and problems. */
+/** Renders a field with its label, unit, help and findings. */
 export function Field({
   spec,
   value,
@@ -38,7 +38,7 @@ export function Field({
 }: FieldProps) {
   const id = useId();
   const [isTouched, setTouched] = useState(false);
-  // A required field shows a star, not an error, before its first edit.
+  // Before its first edit, an empty required field shows a star instead of an error.
   const shown = isTouched ? findings : findings.filter((finding) => !isMissing(finding));
   const { label, unit, isRequired = false, kind, link } = spec;
   useFindingField(findings, { id: `${id}-field`, member: spec.name, label });
@@ -88,7 +88,7 @@ export function Field({
   );
 }
 
-/** Returns the help of a field for its value, with a unit that does not fit next to the label. */
+/** Returns the help text of a field for its current value. A unit that is too long for the label is appended. */
 function helpText({ kind, help, unit, otherwise }: FieldSpec, value: Json | undefined): string {
   const chosen = typeof value === 'string' ? value : typeof otherwise === 'string' ? otherwise : undefined;
   const meaning = kind === 'choice' && typeof help === 'string' ? helpOfChoice(help, chosen) : help;
@@ -132,11 +132,11 @@ function Said({ id, spec: { name: member, label, kind }, findings, notes, onChan
   );
 }
 
-/** Accepted names for an unknown one. */
+/** Returns accepted names that are similar to an unknown name. */
 const suggestedFor = ({ code, value, accepted }: Finding): readonly string[] =>
   code === 'UNKNOWN_FIELD_NAME' && typeof value === 'string' ? listNearest(value, accepted ?? []) : [];
 
-/** Help text; passages between backticks are shown as code. */
+/** Renders a help text; passages between backticks are shown as code. */
 export const renderCode = (text: string) =>
   text.split('`').map((part, k) => (k % 2 === 1 ? <code key={k}>{part}</code> : part));
 

@@ -1,11 +1,11 @@
 import type { DatapointRequest, FunctionSpec } from '#clients/typescript/divisor.js';
 import { createContext } from 'preact';
 
-/** Context of the expressions in a form: the definition around them, and the functions of the service. */
+/** Context of the formulas in a form: the surrounding definition and the functions that the service supports. */
 export interface Terms {
   readonly functions: readonly FunctionSpec[];
   readonly request: Partial<Pick<DatapointRequest, 'datapoints' | 'universe' | 'calendar' | 'currency'>>;
-  /** Data store of the definition; null for the served one. */
+  /** Store of the definition; null for the served store. */
   readonly store: string | null;
 }
 

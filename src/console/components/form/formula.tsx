@@ -12,12 +12,12 @@ interface FormulaProps {
   readonly value: Json | undefined;
   readonly expects: 'number' | 'condition';
   readonly datapoints: readonly string[];
-  /** Input of the text. */
+  /** Input element for the text. */
   readonly children: ComponentChildren;
   onChange(value: Json | undefined): void;
 }
 
-/** Renders an expression as text, with completions of its last word, its error, its unit and some of its values. */
+/** Renders a formula as text, with completions of the last word, the error, the unit and some of the values. */
 export function Formula({ value, expects, datapoints, children, onChange }: FormulaProps) {
   const { functions, request, store } = useContext(FormulaTerms);
   const text = formulaText(value);
@@ -55,7 +55,7 @@ function Meaning({ text, found }: { readonly text: string; readonly found: Datap
   return told.length === 0 ? null : <p class="field-help formula-values">{told.join(' · ')}</p>;
 }
 
-/** Renders a text with the invalid characters marked. */
+/** Renders a text with its invalid characters marked. */
 function Fault({ text, finding }: { readonly text: string; readonly finding: Finding }) {
   const { position, message } = finding;
   return (

@@ -12,38 +12,44 @@ import { fieldsOf } from './schema-fields.js';
 import { SchemaForm } from './schema-form.js';
 import './row-list.css';
 
-/** Rows from which on each is a line that opens to its form. */
+/** Minimum number of rows at which rows are folded to one line each. */
 const FOLDED_MIN = 4;
 
 interface KindListProps {
-  /** The noun for a row: `block`, `step`. */
+  /** Noun for a row, such as `block` or `step`. */
   readonly what: string;
   readonly rows: readonly JsonObject[];
-  /** Member of a row that names its kind. */
+  /** Member that holds the kind of a row. */
   readonly member: string;
-  /** Returns the name of a kind. Default: the kind with spaces. */
+  /** Returns the display name of a kind. Default: the kind with spaces instead of underscores. */
   readonly nameOf?: (kind: string) => string;
-  /** The schema of a row: one of several kinds. */
+  /** Returns the schema of a row, which is a union of kinds. */
   readonly schemaOf: (schemas: Schemas) => Schema;
   /** Path of the list in findings. */
   readonly path: Path;
   readonly findings: readonly Finding[];
-  /** Members of a row that are not shown as a field. */
+  /** Returns the members of a row that have no field in the form. */
   readonly hidden?: (row: JsonObject, names: readonly string[]) => readonly string[];
-  /** Members that are folded away. */
+  /** Rarely used members, which are folded. */
   readonly rare?: readonly string[];
-  /** Properties of a member that the form overrides. */
+  /** Returns the field properties that the form overrides, by member. */
   readonly changesOf?: (row: JsonObject) => Readonly<Record<string, Partial<FieldSpec>>>;
-  /** Fields in addition to those of the schema. */
+  /** Renders additional fields, which are not in the schema. */
   readonly more?: (row: JsonObject, at: number, onChange: (row: JsonObject) => void) => ComponentChildren;
-  /** Returns a line about a folded row. Default: its texts and lists, otherwise what its kind does. */
+  /**
+   * Returns a one-line summary of a folded row. Default: the texts and lists of the row, otherwise a description of its
+   * kind.
+   */
   readonly summaryOf?: (row: JsonObject) => string;
-  /** Members of a new row in addition to its kind. */
+  /** Returns the members of a new row in addition to its kind. */
   readonly fresh: (kind: string) => JsonObject;
   onChange(rows: readonly JsonObject[]): void;
 }
 
-/** Rows of several kinds in their order, each a form of its kind: to be dragged, or moved by their buttons and by Alt with an arrow. */
+/**
+ * Renders an ordered list of rows of different kinds, each with the form of its kind. Rows are moved by dragging, by
+ * buttons, or by Alt with an arrow key.
+ */
 export function KindList(props: KindListProps) {
   const { what, rows, member, schemaOf, fresh, onChange, nameOf = formatKind } = props;
   const schemas = useSchemas();
@@ -97,7 +103,7 @@ export function KindList(props: KindListProps) {
 
 const formatKind = (kind: string): string => kind.replaceAll('_', ' ');
 
-/** Returns the kinds of rows in the contract with the schema of each. */
+/** Returns the kinds of rows in the contract, each with the schema name of the kind. */
 function kindsIn(schemas: Schemas, schema: Schema, member: string): ReadonlyMap<string, string> {
   return new Map(
     (schema.oneOf ?? []).map((own) => [
@@ -110,7 +116,7 @@ function kindsIn(schemas: Schemas, schema: Schema, member: string): ReadonlyMap<
 interface KindRowProps extends KindListProps, RowActions {
   readonly row: JsonObject;
   readonly at: number;
-  /** Name of the schema of its kind. */
+  /** Schema name of the kind of the row. */
   readonly schema: string;
   readonly schemas: Schemas;
   onRow(row: JsonObject): void;
@@ -166,7 +172,7 @@ function KindRow(props: KindRowProps) {
 
 const firstSentence = (text: string): string => /^[^.]*\./.exec(text)?.[0] ?? text;
 
-/** `Performance, level benchmark`: the texts and lists of texts of a row. */
+/** Summarises a row by its texts and lists of texts, such as `Performance, level benchmark`. */
 const summaryOf = (row: JsonObject, member: string): string =>
   Object.entries(row)
     .filter(([name, value]) => name !== member && (typeof value === 'string' || Array.isArray(value)) && value !== '')

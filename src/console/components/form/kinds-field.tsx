@@ -10,7 +10,7 @@ import { rowsIn } from './row-list.js';
 import { memberOfKind, schemaOfMember } from './schema-fields.js';
 
 interface KindsFieldProps {
-  /** Name of the schema and the member, such as `ChecksStep.checks`. */
+  /** Schema and member in one text, such as `ChecksStep.checks`. */
   readonly schema: string;
   readonly spec: FieldSpec;
   readonly value: Json | undefined;
@@ -19,7 +19,7 @@ interface KindsFieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a member that lists objects of several kinds: a form of its kind for each. */
+/** Renders a member that is a list of objects of different kinds, each with the form of its kind. */
 export function KindsField({
   schema,
   spec: { label, help, words = {} },

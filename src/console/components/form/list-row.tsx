@@ -3,10 +3,10 @@ import { Badge } from '../badge.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 
-/** Actions of a list on one of its rows. */
+/** Actions of a list on a row. */
 export interface RowActions {
   readonly isDragged: boolean;
-  /** True if only the line of the row is shown. */
+  /** True if the form of the row is hidden. */
   readonly isFolded: boolean;
   /** Null if the row cannot be folded. */
   readonly onFold: (() => void) | null;
@@ -18,20 +18,23 @@ export interface RowActions {
 
 interface ListRowProps extends RowActions {
   readonly id?: string;
-  /** Position in the list, and that of the last row. */
+  /** Positions of this row and of the last row of the list. */
   readonly at: number;
   readonly last: number;
-  /** Name of the row in the labels of its buttons. */
+  /** Name of the row in button labels. */
   readonly name: string;
   readonly title: string;
-  /** Text next to the title of a folded row. */
+  /** Text next to the title of the folded row. */
   readonly summary: string;
-  /** Number of errors that the line shows. */
+  /** Number of errors shown in the heading of the row. */
   readonly errors: number;
   readonly children: ComponentChildren;
 }
 
-/** Renders a row of a list: its line, and its form unless it is folded. It is dragged, or moved by Alt with an arrow. */
+/**
+ * Renders a row of a list: a heading, and a form unless the row is folded. The row is moved by dragging or by Alt with
+ * an arrow key.
+ */
 export function ListRow({ id, isDragged, onDrop, children, ...head }: ListRowProps) {
   const { at, onMove } = head;
   return (

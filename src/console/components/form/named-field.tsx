@@ -6,7 +6,7 @@ import type { FieldSpec } from './field-spec.js';
 
 interface NamedFieldProps {
   readonly spec: FieldSpec;
-  /** Fields of the object that may replace the text. */
+  /** Fields of the object that may be given instead of a text. */
   readonly members: readonly FieldSpec[];
   readonly value: Json | undefined;
   readonly findings: readonly Finding[];
@@ -15,7 +15,7 @@ interface NamedFieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a name such as `index:EQ`, or the fields of an object with further members. */
+/** Renders a reference such as `index:EQ`, or the fields of an object with further members. */
 export function NamedField({ members, ...props }: NamedFieldProps) {
   const { spec, value, findings, onChange } = props;
   const named = typeof value === 'string' ? partsOf(value, members) : undefined;
@@ -56,7 +56,7 @@ export function NamedField({ members, ...props }: NamedFieldProps) {
   );
 }
 
-/** `index:EQ` as kind and id, where the object has both. */
+/** Splits `index:EQ` into kind and id, if the object has both members. */
 function partsOf(text: string, members: readonly FieldSpec[]): Json | undefined {
   const [, kind, id] = /^([a-z]+):(.+)$/.exec(text) ?? [];
   const kinds = members.find(({ name }) => name === 'kind')?.choices ?? [];

@@ -9,7 +9,7 @@ import type { FieldSpec } from './field-spec.js';
 interface NamedRowsProps {
   readonly label: string;
   readonly help: string;
-  /** Fields of each row; the first is the value of a row that is written short. */
+  /** Fields of each row. A row in its short form contains only the value of the first field. */
   readonly fields: readonly FieldSpec[];
   readonly value: Json | undefined;
   readonly findings: readonly Finding[];
@@ -22,7 +22,7 @@ interface NamedRowsProps {
 
 type Row = readonly [name: string, members: JsonObject];
 
-/** Renders objects by name, one per row. */
+/** Renders an object of named objects, one row per name. */
 export function NamedRows(props: NamedRowsProps) {
   const { label, help, fields, value, isDisabled, onChange } = props;
   const first = fields[0]?.name ?? '';
@@ -101,7 +101,10 @@ function NamedRow({
   );
 }
 
-/** @param first member of a row that is written as a single value */
+/**
+ * Converts an object to rows.
+ * @param first member that receives a value that is not an object
+ */
 const rowsOf = (value: Json | undefined, first: string): readonly Row[] =>
   isObject(value)
     ? Object.entries(value).map(([name, row]): Row => [name, isObject(row) ? row : { [first]: row }])

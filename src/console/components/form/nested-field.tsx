@@ -6,7 +6,7 @@ import type { FieldSpec } from './field-spec.js';
 import { SchemaForm, type Changes } from './schema-form.js';
 
 interface NestedFieldProps {
-  /** Name of the schema of the object, or of each row. */
+  /** Schema name of the object or of each row. */
   readonly schema: string;
   readonly spec: FieldSpec;
   readonly changes: Changes;
@@ -16,7 +16,7 @@ interface NestedFieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a member that is an object, or a list of objects, as fields. */
+/** Renders a member that is an object or a list of objects, with fields for its members. */
 export function NestedField({ schema, spec, changes, value, findings, path, onChange }: NestedFieldProps) {
   const { kind, label, help, isRequired } = spec;
   const form = (own: Json | undefined, at: Path, put: (next: JsonObject) => void) => (

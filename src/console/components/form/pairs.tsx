@@ -9,7 +9,7 @@ interface PairsProps {
   readonly id: string;
   readonly label: string;
   readonly value: Json | undefined;
-  /** True if the value of a name is a number. */
+  /** True if the values are numbers. */
   readonly isNumeric: boolean;
   readonly unit: string | null;
   readonly isInvalid: boolean;
@@ -17,7 +17,7 @@ interface PairsProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Names with their values. */
+/** Renders an object of texts or numbers as rows of name and value. */
 export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedBy, onChange }: PairsProps) {
   const objectOf = isNumeric ? numbersOf(unit) : textsOf;
   const written = JSON.stringify(value ?? {});
@@ -29,7 +29,7 @@ export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedB
     setPairs(next);
     onChange(objectOf(next));
   };
-  /** Replaces a line by the rows of a table that a spreadsheet copied. */
+  /** Replaces a row by rows pasted from a spreadsheet. */
   const paste = (at: number) => (event: ClipboardEvent) => {
     const rows = parsePastedPairs(event.clipboardData?.getData('text/plain') ?? '');
     if (rows.length === 0) return;
@@ -80,7 +80,9 @@ const pairsOf = (value: Json | undefined): readonly Pair[] =>
 
 const textsOf = (pairs: readonly Pair[]): Json => Object.fromEntries(pairs.filter(([name]) => name !== ''));
 
-/** Text that is not a number is sent as typed; the service reports the error. */
+/**
+ * Creates a conversion of rows to numbers. Text that is not a number is sent as typed; the service reports the error.
+ */
 const numbersOf =
   (unit: string | null) =>
   (pairs: readonly Pair[]): Json =>
@@ -88,7 +90,7 @@ const numbersOf =
       pairs.filter(([name]) => name !== '').map(([name, text]) => [name, parseQuantity(text, unit) ?? text]),
     );
 
-/** Formats a fraction as it is interpreted: `= -20%`. */
+/** Formats the interpreted value of a text, such as `= -20%`. */
 function readAs(text: string, unit: string | null): string {
   const read = parseQuantity(text, unit);
   return read === undefined ? '' : `= ${quantityText(read, unit)}`;

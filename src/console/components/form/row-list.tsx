@@ -9,10 +9,10 @@ import { ListRow, type RowActions } from './list-row.js';
 import './row-list.css';
 
 interface RowListProps {
-  /** The noun for a row: `rule`, `constraint`. */
+  /** Noun for a row, such as `rule` or `constraint`. */
   readonly what: string;
   readonly rows: readonly JsonObject[];
-  /** Classes that a row may be of. */
+  /** Catalogue types that a row may have. */
   readonly types: readonly TypeSpec[];
   /** Path of the rows in findings. */
   readonly path: Path;
@@ -21,11 +21,12 @@ interface RowListProps {
   onChange(rows: readonly JsonObject[]): void;
 }
 
-/** Rows from which on each is a line that opens to its form. */
+/** Minimum number of rows at which rows are folded to one line each. */
 const FOLDED_MIN = 4;
 
 /**
- * Renders the rows of a catalogue in order. They can be dragged, or moved by their buttons and by Alt with an arrow.
+ * Renders an ordered list of rows with catalogue types. Rows are moved by dragging, by buttons, or by Alt with an arrow
+ * key.
  */
 export function RowList({ what, rows, types, path, findings, datapoints, onChange }: RowListProps) {
   const [dragged, setDragged] = useState<number | null>(null);
@@ -89,7 +90,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
 
 const keyOf = ({ id }: JsonObject, at: number): string => String(id ?? at);
 
-/** Returns an unused id: `top-n`, `top-n-2`. */
+/** Returns an unused id for a type, such as `top-n` or `top-n-2`. */
 function freshId(type: string, rows: readonly JsonObject[]): string {
   const base = type
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2')
@@ -165,7 +166,7 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
   );
 }
 
-/** `count 50, field MARKET_CAP`: the parameters that are set. */
+/** Summarises the parameters that are set, such as `count 50, field MARKET_CAP`. */
 function summaryOf({ params }: JsonObject): string {
   if (!isObject(params)) return '';
   return Object.entries(params)

@@ -2,14 +2,14 @@ import { labelOf } from '../../words/labels.js';
 import { resolve, type Schema, type Schemas } from '../../state/schemas.js';
 import type { FieldKind, FieldSpec } from './field-spec.js';
 
-/** Characters of help that fit next to other fields. */
+/** Maximum number of characters of help shown next to a field. */
 const HELP_MAX = 200;
-/** Texts longer than this are paragraphs. */
+/** Texts that may be longer than this number of characters are edited as paragraphs. */
 const LINE_MAX = 1000;
 
 /**
- * Returns the members of a schema as fields, in its order.
- * @param schema its name; `WindowScenario.window` is a member of a schema
+ * Returns the members of a schema as fields, in the order of the schema.
+ * @param schema schema name, or a member of a schema such as `WindowScenario.window`
  * @param names members to show, in this order. Default: all
  */
 export function fieldsOf(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
@@ -35,7 +35,7 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
   const inner = valueOf(schemas, own);
   const otherwise = own.default ?? inner.default;
   const choices = choicesOf(inner);
-  // A form has empty fields, not nulls.
+  // A form shows empty fields in place of nulls.
   const help = name === 'name' ? null : (own.description ?? inner.description ?? null)?.replace('Null: ', 'Default: ');
   return {
     name,
@@ -62,14 +62,17 @@ function valueOf(schemas: Schemas, own: Schema): Schema {
   return other?.length === 1 ? resolve(schemas, other[0]!) : whole;
 }
 
-/** Returns the object that a member is, that it lists, or that it may be instead of a name. */
+/**
+ * Returns the schema of the object in a member: the member itself, the items of its list, or the object form of a value
+ * that may also be a name.
+ */
 function objectOf(schemas: Schemas, own: Schema): Schema {
   const whole = valueOf(schemas, own);
   if (whole.items !== undefined) return objectOf(schemas, whole.items);
   return whole.anyOf?.map((one) => resolve(schemas, one)).find(({ type }) => type === 'object') ?? whole;
 }
 
-/** Returns the member that names the kind of each object of a list; undefined if the objects are of one kind. */
+/** Returns the member that distinguishes the kinds of objects in a list; undefined if all objects have one kind. */
 export function memberOfKind(schemas: Schemas, list: Schema): string | undefined {
   const first = list.items?.oneOf?.[0];
   const members = first === undefined ? {} : (resolve(schemas, first).properties ?? {});

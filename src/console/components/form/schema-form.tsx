@@ -17,21 +17,21 @@ interface SchemaFormProps {
   readonly schema: string;
   /** Members to show, in this order. Default: all. */
   readonly names?: readonly string[];
-  /** Members that are not shown. */
+  /** Members that are hidden. */
   readonly except?: readonly string[];
-  /** Properties of a member that a form overrides; `costs.spread` is a member of a member. */
+  /** Field properties that the form overrides, by member; `costs.spread` is a nested member. */
   readonly changes?: Readonly<Record<string, Partial<FieldSpec>>>;
   readonly value: JsonObject;
   readonly findings?: readonly Finding[];
   /** Path of the value in findings. */
   readonly path?: Path;
   readonly datapoints?: readonly string[];
-  /** Members that cannot be changed. */
+  /** Read-only members. */
   readonly fixed?: readonly string[];
   onChange(value: JsonObject): void;
 }
 
-/** Renders members of a schema of the contract as fields. Emptying a field removes its member from the value. */
+/** Renders members of a contract schema as fields. An empty field is removed from the value. */
 export function SchemaForm(props: SchemaFormProps) {
   const { schema, names, except = [], changes = {}, value, onChange } = props;
   const { findings = [], path = [], datapoints = [], fixed = [] } = props;
@@ -78,7 +78,7 @@ export function SchemaForm(props: SchemaFormProps) {
   );
 }
 
-/** Properties of fields that a form overrides. */
+/** Field properties that a form overrides, by member. */
 export type Changes = NonNullable<SchemaFormProps['changes']>;
 
 const changesWithin = (changes: Changes, name: string): Changes =>

@@ -8,30 +8,32 @@ export interface Column<R> {
   readonly help?: string;
   /** Minimum width in pixels. */
   readonly width: number;
-  /** Width in pixels for which columns of low priority are hidden. Default: the minimum. */
+  /** Width in pixels for which columns of low priority are hidden. Default: the minimum width. */
   readonly ideal?: number;
-  /** Share of the remaining width. Default: a small one. */
+  /** Share of the remaining width. Default: `GROWTH`. */
   readonly grow?: number;
-  /** 1 is always shown; the highest are hidden first in narrow tables. Default: 1. */
+  /**
+   * Priority of the column: 1 is always shown, and the highest numbers are hidden first in narrow tables. Default: 1.
+   */
   readonly priority?: number;
   readonly align?: 'right';
   /** Returns the sort key of the column. */
   value(row: R): number | string | null;
   /** Returns the content of a cell. Default: the value. */
   show?(row: R): ComponentChildren;
-  /** Returns the value in a copy, where the sort key is another. */
+  /** Returns the value in a copied row. Default: the sort key. */
   copy?(row: R): CellValue;
   /** Shown in place of the title. */
   readonly head?: ComponentChildren;
-  /** Writes the sum over a group of rows, where values add up. */
+  /** Formats the sum over a group of rows, if the values can be added. */
   total?(sum: number): ComponentChildren;
 }
 
-/** A column of numbers: one value, and how it is written. */
+/** A column of numbers, with a function that formats them. */
 interface NumericColumn<R, V extends number | null> extends Omit<Column<R>, 'align' | 'value' | 'show'> {
   of(row: R): V;
   write(value: V | number): ComponentChildren;
-  /** True if values of several rows can be added. */
+  /** True if the values of several rows can be added. */
   readonly adds?: boolean;
 }
 
@@ -69,7 +71,7 @@ export interface TableProps<R> {
   addressOf?(row: R): string;
   /** Opens a row that is not a link. */
   onOpen?(row: R): void;
-  /** Name of order and search in the address. Default: not stored. */
+  /** Name under which sort order and search text are stored in the address. Default: not stored. */
   readonly name?: string;
   readonly sort?: Sort;
   /** Returns the searched text of a row. Default: no search. */
@@ -80,13 +82,13 @@ export interface TableProps<R> {
   readonly empty?: string;
   /** Key of the row that is open. */
   readonly openKey?: string | null;
-  /** Rows that are selected by their checkboxes, by their keys. */
+  /** Keys of the rows selected by their checkboxes, and a callback for changes. */
   readonly selection?: Selection;
   /** Controls next to the search. */
   readonly tools?: ComponentChildren;
 }
 
-/** Returns columns whose money titles show the currency. */
+/** Appends the currency to the titles of money columns. */
 export const inCurrency = <R>(
   columns: readonly Column<R>[],
   money: readonly string[],
@@ -96,10 +98,10 @@ export const inCurrency = <R>(
     money.includes(column.id) ? { ...column, title: `${column.title} ${currency}`.trim() } : column,
   );
 
-/** Highest priority of a column that is not hidden to give others their ideal width. */
+/** Highest priority number of the columns that are never hidden to widen other columns. */
 const IMPORTANT = 3;
 
-/** Returns the columns that fit. */
+/** Returns the columns that fit into a width in pixels. */
 export function selectFitting<R>(columns: readonly Column<R>[], width: number): readonly Column<R>[] {
   let kept = columns;
   for (let priority = 9; priority > 1 && neededFor(kept, priority) > width; priority--)
@@ -116,7 +118,10 @@ const neededFor = <R>(columns: readonly Column<R>[], priority: number): number =
 export const widthOf = <R>(columns: readonly Column<R>[]): number =>
   columns.reduce((sum, column) => sum + column.width, 0);
 
-/** Columns without a title, such as checkboxes, and pinned or resized columns keep their width; the others share the rest. */
+/**
+ * Returns the CSS grid template of the columns. Untitled, pinned and resized columns have a fixed width; the other
+ * columns share the rest.
+ */
 export const templateOf = <R>(columns: readonly Column<R>[], isFixed: (column: Column<R>) => boolean): string =>
   columns
     .map((column) =>
@@ -129,7 +134,7 @@ export const templateOf = <R>(columns: readonly Column<R>[], isFixed: (column: C
 /** Default share of the remaining width. */
 const GROWTH = 0.4;
 
-/** `level:desc` and back; undefined for what is no order. */
+/** Formats a sort order for the address, for example `level:desc`. */
 export const sortText = ({ column, direction }: Sort): string => `${column}:${direction}`;
 
 export function parseSort(text: string | null): Sort | undefined {
@@ -139,12 +144,14 @@ export function parseSort(text: string | null): Sort | undefined {
 
 const texts = new Intl.Collator('en-GB', { numeric: true, sensitivity: 'base' });
 
-/** Order of two values: numbers by size, texts by the alphabet. */
+/** Compares two values: numbers by size, texts alphabetically. */
 export function compareValues(a: number | string, b: number | string): number {
   return typeof a === 'number' && typeof b === 'number' ? a - b : texts.compare(String(a), String(b));
 }
 
-/** Rows for a spreadsheet, with a header. Columns without a title are buttons. */
+/**
+ * Returns rows as tab-separated text with a header for a spreadsheet. Untitled columns contain buttons and are omitted.
+ */
 export function copyOf<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
   const titled = columns.filter(({ title }) => title !== '');
   return tabSeparated(

@@ -5,8 +5,8 @@ import type { Column } from './columns.js';
 export const WIDTH_MIN = 44;
 
 /**
- * Returns columns with the chosen widths. A pinned column does not grow, because the position of the next one depends
- * on its width.
+ * Returns the columns in the order and with the widths of a layout. A pinned column does not grow, because the position
+ * of the next pinned column depends on its width.
  */
 export function arrangeColumns<R>(columns: readonly Column<R>[], layout: TableLayout): readonly Column<R>[] {
   return columns.map((column) => {
@@ -22,19 +22,19 @@ export function arrangeColumns<R>(columns: readonly Column<R>[], layout: TableLa
   });
 }
 
-/** Returns the distance of each pinned column from the left edge, in pixels. */
+/** Returns the left offset of each pinned column, in pixels. */
 export function listPinnedPlaces<R>(columns: readonly Column<R>[], layout: TableLayout): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
   let left = 0;
   for (const { id, width } of columns) {
-    if (!layout.pinned.includes(id)) break; // Pinned columns are the first.
+    if (!layout.pinned.includes(id)) break; // pinned columns come first
     places.set(id, left);
     left += width;
   }
   return places;
 }
 
-/** Returns ids with one of them moved by a number of positions. */
+/** Moves an id by a number of positions. */
 export function moveColumn(ids: readonly string[], id: string, by: number): readonly string[] {
   const from = ids.indexOf(id);
   const to = Math.max(0, Math.min(ids.length - 1, from + by));

@@ -3,17 +3,17 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import { widthOf, type Column } from './columns.js';
 
 interface RowRestProps<R> {
-  /** The element that has the rows. */
+  /** Element that contains the rows. */
   readonly rows: RefObject<HTMLElement>;
   readonly at: number;
   readonly row: R;
   readonly columns: readonly Column<R>[];
-  /** Columns that fit. */
+  /** Visible columns. */
   readonly fits: readonly Column<R>[];
   readonly label: string;
 }
 
-/** Renders the part of a row that does not fit: truncated texts and hidden columns. */
+/** Renders the content of a row that is not visible in the table: truncated texts and hidden columns. */
 export function RowRest<R>({ rows, at, row, columns, fits, label }: RowRestProps<R>) {
   const [cut, setCut] = useState('');
   useLayoutEffect(() => {

@@ -4,8 +4,8 @@ import type { Column, Selection } from './columns.js';
 export const SELECT = 'select';
 
 /**
- * Creates a column of checkboxes. The space key selects a row as well. @param found rows that the checkbox in the
- * header selects
+ * Creates a column of checkboxes. The space key also selects a row.
+ * @param found rows that the checkbox in the header selects
  */
 export function selectColumn<R>(
   { keys, onChange }: Selection,

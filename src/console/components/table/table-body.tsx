@@ -13,10 +13,10 @@ import type { Entry, TableModel } from './table-model.js';
 import { ROW, TableRows } from './table-row.js';
 import { useWidened } from './widened.js';
 
-/** Number of rows rendered above and below the visible ones, so that scrolling does not show empty space. */
+/** Number of rows rendered above and below the visible rows, so that scrolling shows no empty space. */
 const BEYOND = 12;
 const HEIGHT = 560;
-/** Rows on paper: some 60 pages. */
+/** Maximum number of printed rows, about 60 pages. */
 const PRINTED_MAX = 2000;
 
 interface TableBodyProps<R> extends TableProps<R> {
@@ -25,7 +25,7 @@ interface TableBodyProps<R> extends TableProps<R> {
   readonly order: Sort | undefined;
   onSort(sort: Sort): void;
   onLayout(changes: Partial<TableLayout>): void;
-  /** Null if columns are not filtered. */
+  /** Filter text by column; null if filters are turned off. */
   readonly filters: Readonly<Record<string, string>> | null;
   onFilter(column: string, text: string): void;
   /** Folds or unfolds a group of rows. */
@@ -93,7 +93,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
 const opensRows = <R,>({ addressOf, onOpen }: TableBodyProps<R>): boolean =>
   addressOf !== undefined || onOpen !== undefined;
 
-/** Follows a row where it leads, and folds or unfolds a group. */
+/** Opens the address or item of a row, or folds or unfolds a group. */
 function open<R>({ addressOf, onOpen, onFold }: TableBodyProps<R>, entry: Entry<R>): void {
   if (entry.kind === 'group') onFold(entry.key);
   else if (addressOf === undefined) onOpen?.(entry.row);
@@ -101,9 +101,9 @@ function open<R>({ addressOf, onOpen, onFold }: TableBodyProps<R>, entry: Entry<
 }
 
 interface Laid<R> {
-  /** All columns with their widths. */
+  /** All columns with their current widths. */
   readonly wide: readonly Column<R>[];
-  /** Columns that fit. */
+  /** Columns that fit into the width of the table. */
   readonly fits: readonly Column<R>[];
   readonly template: string;
   readonly pinned: ReadonlyMap<string, number>;
@@ -123,9 +123,9 @@ function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout 
 
 interface InSight {
   readonly window: Window;
-  /** Position of the row that the tab key reaches, which is always rendered. */
+  /** Position of the focusable row, which is always rendered. */
   readonly stop: number;
-  /** Position and key of the row that was clicked or focused. */
+  /** Position of the row that was clicked or focused; the next field is its key. */
   readonly active: number;
   readonly picked: string | null;
   pick(at: number, key: string): void;
@@ -133,7 +133,7 @@ interface InSight {
 
 function useRowsInSight<R>(scroller: RefObject<HTMLDivElement>, entries: readonly Entry<R>[], height: number): InSight {
   const sight = useWindow(scroller, entries.length, height);
-  // A page of paper cannot be scrolled.
+  // A printed page cannot be scrolled, so all rows are rendered.
   const window = isPrinting.value ? { from: 0, to: Math.min(entries.length, PRINTED_MAX) } : sight;
   const [active, setActive] = useState(0);
   const [picked, setPicked] = useState<string | null>(null);
@@ -155,7 +155,7 @@ interface Keyed<R> {
   pick(at: number, key: string): void;
 }
 
-/** Arrows lead from row to row, Enter opens one. */
+/** Handles keys: arrow keys move between rows, Enter opens a row. */
 function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, stop, pick }: Keyed<R>): void {
   const { entries } = props.model;
   const isGrid = opensRows(props);
@@ -165,7 +165,7 @@ function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, sto
   const entry = entries[stop];
   const next = findNextRow(event.key, { at: stop, last: entries.length - 1, page });
   if (next !== undefined) {
-    pick(next, entries[next]!.key); // It is one of the rows.
+    pick(next, entries[next]!.key); // `next` is a valid position
     showRow(event.currentTarget, next, isGrid);
   } else if (event.key === ' ' && entry?.kind === 'row' && props.selection !== undefined) {
     const { keys, onChange } = props.selection;
@@ -181,7 +181,7 @@ interface BeyondProps<R> extends TableBodyProps<R>, Laid<R> {
   readonly picked: string | null;
 }
 
-/** Renders the columns that do not fit: those of the selected row, or a hint how to see them. */
+/** Renders the content of the selected row that does not fit into the table, or a hint how to see it. */
 function Beyond<R>(props: BeyondProps<R>) {
   const { scroller, at, picked, wide, fits, label, model, openKey = null } = props;
   const entry = model.entries[at]?.key === picked ? model.entries[at] : undefined;
@@ -198,8 +198,8 @@ function Beyond<R>(props: BeyondProps<R>) {
 }
 
 /**
- * Returns the selected rows as text, including those that are not rendered; all rows if nothing is selected. Within one
- * row, the selected text is copied.
+ * Returns the rows in the text selection, including rows that are not rendered; all rows if no text is selected.
+ * Returns no rows if the selection is within one row, so that the browser copies the selected text.
  */
 function listCopiedRows<R>(table: HTMLElement, { entries, found }: TableModel<R>): readonly R[] {
   const selection = getSelection();
@@ -210,7 +210,7 @@ function listCopiedRows<R>(table: HTMLElement, { entries, found }: TableModel<R>
   };
   const ends = [at(selection.anchorNode), at(selection.focusNode)];
   if (ends[0] === ends[1] && ends[0] !== null) return [];
-  // An end outside of the rows is above or below all of them.
+  // An end of the selection outside of the rows is either above or below all rows.
   const isUp = selection.anchorNode !== null && isBefore(selection.focusNode, selection.anchorNode);
   const [from, to] = isUp ? ends.toReversed() : ends;
   return entries
@@ -240,7 +240,7 @@ function findNextRow(key: string, { at, last, page }: Step): number | undefined 
   return next === undefined ? undefined : Math.max(0, Math.min(last, next));
 }
 
-/** Scrolls to a row and, if rows open something, focuses it when it is rendered. */
+/** Scrolls to a row, and focuses the row once it is rendered if rows can be opened. */
 function showRow(scroller: HTMLDivElement | null, at: number, opens: boolean): void {
   if (scroller === null) return;
   const top = at * ROW;
@@ -257,8 +257,8 @@ interface Window {
 }
 
 /**
- * Returns the rendered rows: the visible ones and some around them. The range moves in steps, so that most scrolling
- * renders nothing.
+ * Returns the range of rendered rows: the visible rows and some rows around them. The range changes in steps, so that
+ * most scroll events do not cause a render.
  */
 function useWindow(element: { readonly current: HTMLElement | null }, rows: number, height: number): Window {
   const [top, setTop] = useState(0);

@@ -14,7 +14,7 @@ interface TableHeadProps<R> {
   readonly order: Sort | undefined;
   onSort(sort: Sort): void;
   onLayout(changes: Partial<TableLayout>): void;
-  /** Null if columns are not filtered. */
+  /** Filter text by column; null if filters are turned off. */
   readonly filters: Readonly<Record<string, string>> | null;
   onFilter(column: string, text: string): void;
 }
@@ -23,8 +23,8 @@ interface TableHeadProps<R> {
 const WIDTH_STEP = 16;
 
 /**
- * Titles that sort. The tab key stops at one of them, and the arrow keys lead to the others; with Alt they move the
- * column, with Shift they change its width. Dragging does both as well.
+ * Renders the column titles, which sort the rows. One title is in the tab order, and the arrow keys move between
+ * titles. Alt with an arrow key moves a column, Shift with an arrow key changes its width; dragging does both as well.
  */
 export function TableHead<R>(props: TableHeadProps<R>) {
   const { label, columns, all, template, pinned, layout, order, onSort, onLayout, filters, onFilter } = props;
@@ -131,7 +131,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
   );
 }
 
-const cellOf = (inside: HTMLElement): HTMLElement => inside.closest<HTMLElement>('.table-cell')!; // Titles are in cells.
+const cellOf = (inside: HTMLElement): HTMLElement => inside.closest<HTMLElement>('.table-cell')!; // titles are always inside cells
 
 function focusTitle(from: HTMLElement, id: string): void {
   from
@@ -140,24 +140,24 @@ function focusTitle(from: HTMLElement, id: string): void {
     ?.focus();
 }
 
-/** Class of a cell of a column. */
+/** Returns the CSS class of a cell. */
 export const cellClass = <R,>(column: Column<R>, pinned: ReadonlyMap<string, number>): string =>
   `table-cell${column.align === 'right' ? ' right' : ''}${pinned.has(column.id) ? ' pinned' : ''}`;
 
-/** Returns the position of a pinned cell. */
+/** Returns the CSS position of a pinned cell. */
 export function placeOf<R>({ id }: Column<R>, pinned: ReadonlyMap<string, number>): { left?: string } {
   const left = pinned.get(id);
   return left === undefined ? {} : { left: `${left}px` };
 }
 
-/** Renders the right edge of a title. Dragging changes the width, a double click resets it. */
+/** Renders the right edge of a title. Dragging changes the column width, a double click resets it. */
 function ResizeHandle({ onResize }: { onResize(width: number | null): void }) {
   return (
     <span
       class="table-resize"
       draggable
       onDragStart={(event) => {
-        // Prevents the title from being dragged as well.
+        // Prevents the drag from moving the column.
         event.preventDefault();
         event.stopPropagation();
       }}
@@ -178,7 +178,10 @@ function ResizeHandle({ onResize }: { onResize(width: number | null): void }) {
   );
 }
 
-/** Numbers begin with the largest, texts with A. */
+/**
+ * Returns the sort order after a click on a title. The first click sorts numbers in descending and texts in ascending
+ * order.
+ */
 function createNextSort<R>(column: Column<R>, order: Sort | undefined): Sort {
   const first = column.align === 'right' ? 'desc' : 'asc';
   const other = first === 'asc' ? 'desc' : 'asc';

@@ -53,15 +53,15 @@ export type Entry<R> =
       readonly title: string;
       readonly count: number;
       readonly isOpen: boolean;
-      /** Sum of a column that adds up. */
+      /** Returns the sum over the group for a column that can be added; null otherwise. */
       sumOf(column: Column<R>): number | null;
     };
 
 export interface TableModel<R> {
-  /** Visible columns in order, pinned ones first. */
+  /** Visible columns in display order, pinned columns first. */
   readonly columns: readonly Column<R>[];
   readonly entries: readonly Entry<R>[];
-  /** Rows that meet search and filters, in order. */
+  /** Rows that match the search and the filters, in display order. */
   readonly found: readonly R[];
 }
 
@@ -73,13 +73,13 @@ interface Arranged<R> {
   readonly layout: TableLayout;
   readonly order: Sort | undefined;
   readonly typed: string;
-  /** Filters by column. */
+  /** Filter text by column. */
   readonly filters: Readonly<Record<string, string>>;
   /** Keys of the folded groups. */
   readonly folded: readonly string[];
 }
 
-/** Columns and rows as they are arranged, sorted, filtered and grouped. */
+/** Returns the columns, entries and matching rows of a table after sorting, filtering and grouping. */
 export function useTableModel<R>(arranged: Arranged<R>): TableModel<R> {
   const { columns, rows, layout, order, typed, filters, folded } = arranged;
   const table = useMemo(() => constructTable<Features, R & object>(optionsOf(arranged) as never), []);

@@ -8,17 +8,17 @@ export const ROW = 32;
 
 interface CellsProps<R> {
   readonly columns: readonly Column<R>[];
-  /** Columns that fit. */
+  /** Columns that fit into the width of the table. */
   readonly fits: readonly Column<R>[];
   readonly pinned: ReadonlyMap<string, number>;
-  /** True if a row opens something. */
+  /** True if rows can be opened. */
   readonly isGrid: boolean;
 }
 
 interface TableRowsProps<R> extends CellsProps<R> {
-  /** Entries in sight. */
+  /** Entries that are rendered. */
   readonly entries: readonly Entry<R>[];
-  /** Position of the first of them, and its number for screen readers if it is the first of all. */
+  /** Position of the first rendered entry. The next field is the number of the first entry for screen readers. */
   readonly from: number;
   readonly first: number;
   readonly template: string;
@@ -26,13 +26,13 @@ interface TableRowsProps<R> extends CellsProps<R> {
   readonly openKey: string | null;
   /** Key of the entry that was clicked or focused. */
   readonly picked: string | null;
-  /** Position of the entry that the tab key reaches. */
+  /** Position of the focusable entry. */
   readonly stop: number;
   onPick(at: number, key: string): void;
   onOpen(entry: Entry<R>): void;
 }
 
-/** Rows, and heads of groups with their sums. */
+/** Renders rows, and the headers of groups with their sums. */
 export function TableRows<R>(props: TableRowsProps<R>) {
   const { entries, from, first, template, keyOf, isGrid, openKey, picked, stop, onPick, onOpen } = props;
   return (
@@ -77,7 +77,7 @@ interface RowLook {
 const rowClass = ({ isGroup, opens, isOpen, isPicked }: RowLook): string =>
   ['table-row', isGroup && 'is-group', opens && 'opens', (isOpen || isPicked) && 'is-open'].filter(Boolean).join(' ');
 
-/** A click on a link or a button in a row is theirs. */
+/** Returns true for a click on a link or button inside a row, which must not open the row. */
 const isOnControl = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest('a, button, input, label') !== null;
 
@@ -126,7 +126,7 @@ function GroupCell<R>({ entry, column, isFirst }: GroupCellProps<R>) {
   return sum === null ? null : <>{column.total?.(sum)}</>;
 }
 
-/** Shows a truncated text in full next to the pointer. */
+/** Shows the full text of a truncated cell as a tooltip. */
 function tellWhole({ currentTarget: cell }: { readonly currentTarget: HTMLElement }): void {
   if (cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
   else cell.removeAttribute('title');

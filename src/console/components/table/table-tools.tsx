@@ -20,7 +20,7 @@ interface TableToolsProps<R> extends TableProps<R> {
   onFold(keys: readonly string[]): void;
 }
 
-/** Search, number of rows, arrangement and copy. */
+/** Renders the search input, the number of rows, and the buttons for the layout and for copying. */
 export function TableTools<R>(props: TableToolsProps<R>) {
   const { label, rows, searchIn, typed, onType, model, tools } = props;
   const { found } = model;
@@ -59,7 +59,7 @@ export function TableTools<R>(props: TableToolsProps<R>) {
   );
 }
 
-/** Renders the choice of columns and their order, and of groups and filters. */
+/** Renders the layout menu: visible columns and their order, grouping and filters. */
 function Arrangement<R>({
   label,
   columns,
@@ -166,7 +166,7 @@ const show = ({ hidden, kept }: TableLayout, id: string): Partial<TableLayout> =
   kept: [...kept, id],
 });
 
-/** Texts of which some rows share one. */
+/** Returns true if a column contains texts that occur in several rows. */
 function canGroup<R>(column: Column<R>, rows: readonly R[]): boolean {
   if (column.align === 'right' || column.title === '') return false;
   const values = rows.map((row) => column.value(row)).filter((value) => typeof value === 'string');

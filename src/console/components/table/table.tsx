@@ -10,10 +10,13 @@ import { TableTools } from './table-tools.js';
 import '../control.css';
 import './table.css';
 
-/** Rows above which a table without a search has tools; the keys copy all rows too. */
+/** Number of rows above which a table without a search has tools. Smaller tables are copied with the keyboard. */
 const TOOLS_MIN = 8;
 
-/** Renders rows that can be sorted, searched, filtered, grouped and opened. Only visible rows are in the page. */
+/**
+ * Renders a table with rows that can be sorted, searched, filtered, grouped and opened. Only visible rows are in the
+ * DOM.
+ */
 export function Table<R>(given: TableProps<R>) {
   const found = useRef<readonly R[]>([]);
   const props = useSelectable(given, found);
@@ -69,7 +72,7 @@ export function Table<R>(given: TableProps<R>) {
   );
 }
 
-/** The table with a column of checkboxes, where rows can be selected. */
+/** Adds a column of checkboxes if rows can be selected. */
 function useSelectable<R>(props: TableProps<R>, found: { readonly current: readonly R[] }): TableProps<R> {
   const { columns, selection, label, keyOf } = props;
   return useMemo(() => {
@@ -79,7 +82,7 @@ function useSelectable<R>(props: TableProps<R>, found: { readonly current: reado
   }, [props]);
 }
 
-/** `{"weight":"> 5%"}` and back: the filters of columns as the address has them. */
+/** Parses the column filters in the address, for example `{"weight":"> 5%"}`. */
 function parseFilters(text: string): Readonly<Record<string, string>> {
   try {
     const given: unknown = JSON.parse(text === '' ? '{}' : text);
@@ -95,7 +98,7 @@ function filtersText(filters: Readonly<Record<string, string>>): string {
   return given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given));
 }
 
-/** Keeps a text in the address under a name; without a name, until the table is removed. */
+/** Keeps a text in the address under a name. Without a name, the text is kept as long as the table is mounted. */
 function useKept(name: string | undefined, first: string): [string, (text: string) => void] {
   const [own, setOwn] = useState(first);
   if (name === undefined || name === '') return [own, setOwn];

@@ -4,17 +4,17 @@ import type { Column } from './columns.js';
 
 /** Width of the border of a cell, in pixels. */
 const ROOM = 2;
-/** Texts longer than this are truncated, in pixels. */
+/** Maximum width of a text that is not truncated, in pixels. */
 const TEXT_MAX = 200;
 
 /**
- * Returns the columns as wide as their titles and the widest number or short text that was visible: a truncated number
- * or date would be read as another one. Texts of growing columns may be truncated.
+ * Widens columns to their titles and to the widest number or short text that was visible, because a truncated number or
+ * date could be misread. Texts in growing columns may be truncated.
  */
 export function useWidened<R>(
   table: { readonly current: HTMLElement | null },
   columns: readonly Column<R>[],
-  /** Resized columns keep their width. */
+  /** Widths of resized columns, which are not changed. */
   { widths: chosen }: Pick<TableLayout, 'widths'>,
 ): readonly Column<R>[] {
   const [widths, setWidths] = useState<Readonly<Record<string, number>>>({});
@@ -22,11 +22,11 @@ export function useWidened<R>(
     const wider: Record<string, number> = {};
     const growing = new Set(columns.filter(({ grow }) => grow !== undefined).map(({ id }) => id));
     for (const cell of table.current?.querySelectorAll<HTMLElement>('.table-cell[data-column]') ?? []) {
-      const id = cell.dataset['column']!; // Selected by it.
+      const id = cell.dataset['column']!; // the selector requires this attribute
       // A hidden cell has no width.
       if (chosen[id] !== undefined || cell.clientWidth === 0) continue;
       const needed = neededBy(cell, growing.has(id)) + ROOM;
-      // A width that did not suffice is not repeated.
+      // Skips a width that was already tried and did not suffice.
       if (needed > cell.clientWidth + ROOM && needed > (widths[id] ?? 0)) wider[id] = Math.max(wider[id] ?? 0, needed);
     }
     if (Object.keys(wider).length > 0) setWidths({ ...widths, ...wider });
@@ -49,7 +49,10 @@ function neededBy(cell: HTMLElement, mayGrow: boolean): number {
   return mayGrow ? 0 : Math.min(TEXT_MAX, cell.scrollWidth);
 }
 
-/** Width of a title with its mark of order. The box of a right-aligned title does not show what overflows on the left. */
+/**
+ * Returns the width of a title with its sort indicator. The range is measured because the box of a right-aligned title
+ * does not include overflow on the left.
+ */
 function widthOfTitle(cell: HTMLElement, title: HTMLElement): number {
   const content = document.createRange();
   content.selectNodeContents(title);

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Column } from './columns.js';
 
-/** Number of rows whose cells determine the unit of a column. */
+/** Number of rows that are examined to find the unit of a column. */
 const LOOKED_AT = 20;
 
 /** Returns true if the numbers of a column are percentages. */
@@ -10,7 +10,7 @@ export function isPercentColumn<R>(column: Column<R>, rows: readonly R[]): boole
   return row !== undefined && textOf(column.show?.(row)).trim().endsWith('%');
 }
 
-/** Returns the text shown in a cell. */
+/** Returns the text content of a rendered cell. */
 export function textOf(shown: ComponentChildren): string {
   if (typeof shown === 'string' || typeof shown === 'number') return String(shown);
   if (Array.isArray(shown)) return shown.map(textOf).join('');

@@ -7,11 +7,11 @@ import './versions.css';
 interface ChangeTableProps {
   readonly label: string;
   readonly changes: readonly DocumentChange[];
-  /** Document whose rows are named; they are numbered if it is unknown. */
+  /** Document that provides the names of rows. Default: rows are numbered. */
   readonly document?: JsonObject | undefined;
 }
 
-/** Changes of a document, a field a row. */
+/** Renders the changes of a document, one field per row. */
 export function ChangeTable({ label, changes, document }: ChangeTableProps) {
   return (
     <WrittenTable label={label} heads={['Field', 'Before', 'After']}>
@@ -59,7 +59,7 @@ interface SentencesProps {
   readonly added: readonly string[];
 }
 
-/** Sentences of a methodology that no longer apply, and those that apply instead. */
+/** Renders the sentences of a methodology that were removed and added. */
 export function Sentences({ removed, added }: SentencesProps) {
   if (added.length + removed.length === 0) return null;
   return (
@@ -81,11 +81,11 @@ export function Sentences({ removed, added }: SentencesProps) {
 interface WrittenTableProps {
   readonly label: string;
   readonly heads: readonly string[];
-  /** Its rows. */
+  /** Rows of the table. */
   readonly children: ComponentChildren;
 }
 
-/** Renders a table with all rows; a wide one scrolls separately. */
+/** Renders a table without hidden rows. A wide table has its own scroll bar. */
 export function WrittenTable({ label, heads, children }: WrittenTableProps) {
   return (
     <div class="version-changes" tabIndex={0} role="region" aria-label={label}>
@@ -107,10 +107,10 @@ export function WrittenTable({ label, heads, children }: WrittenTableProps) {
 
 const textOf = (value: Json): string => (typeof value === 'boolean' ? (value ? 'yes' : 'no') : JSON.stringify(value));
 
-/** Maximum number of characters of a value before it is folded. */
+/** Maximum number of characters of a value that is not folded. */
 const SHOWN_MAX = 200;
 
-/** Renders a JSON value; a long one is shown in full when it is opened. */
+/** Renders a JSON value; a long value is folded. */
 function Value({ path, value }: { readonly path: Path; readonly value: Json }) {
   if (value === null) return <>–</>;
   const text = typeof value === 'string' ? choiceWords(path, value) : textOf(value);

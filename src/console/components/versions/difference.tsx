@@ -21,13 +21,13 @@ interface DifferenceProps {
   readonly version: DocumentVersion;
   readonly newest: DocumentVersion;
   readonly all: readonly DocumentVersion[];
-  /** Called when the stored version changed. */
+  /** Called after a version was restored. */
   onRestored(): void;
 }
 
 /**
- * Renders the changes from another version (default: the previous one), the document at that version, and the command
- * to restore it.
+ * Renders the changes since another version, the document at the selected version, and the button that restores it.
+ * Default: changes since the previous version.
  */
 export function Difference({ of, version: { version, note, action }, newest, all, onRestored }: DifferenceProps) {
   const earlier = all.find((one) => one.version < version);
@@ -81,7 +81,7 @@ interface ChangesProps {
 
 function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
   const { added, removed } = sentences;
-  // Rows of lists are named as in the document.
+  // Rows of lists are labelled with their names in the document.
   const hasRows = changes.some(({ path }) => /\/\d/.test(path));
   const document = useResource(hasRows ? `version ${of.kind} ${of.id} ${to}` : null, (signal) =>
     readVersion(of, to, signal),
@@ -99,7 +99,7 @@ interface RestoreProps extends Pick<DifferenceProps, 'of' | 'newest' | 'onRestor
   readonly version: number;
 }
 
-/** Restores a version, only if the newest version is the one that the page shows. */
+/** Renders the form that restores a version. The request fails if the newest version is not the one on the page. */
 function Restore({ of, version, newest, onRestored }: RestoreProps) {
   const [note, setNote] = useState('');
   const [isBusy, setBusy] = useState(false);
@@ -149,7 +149,7 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
   );
 }
 
-/** Renders the document at a version as JSON, once it is opened. */
+/** Renders the document at a version as JSON, folded at first. */
 export function Document({ of, version }: { readonly of: Versioned; readonly version: number }) {
   const [isOpen, setOpen] = useState(false);
   const document = useResource(isOpen ? `version ${of.kind} ${of.id} ${version}` : null, (signal) =>

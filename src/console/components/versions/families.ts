@@ -2,7 +2,7 @@ import type { VersionDifference, VersionList } from '#clients/typescript/divisor
 import type { Scope } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 
-/** Routes of the documents with versions. */
+/** Route names, path parameter and scope of each kind of document with versions. */
 const FAMILIES = {
   index: { routes: 'Index', parameter: 'index_id', scope: 'write' },
   strategy: { routes: 'Strategy', parameter: 'strategy_id', scope: 'write' },
@@ -28,16 +28,16 @@ export interface Versioned {
 }
 
 export interface VersionsProps extends Versioned {
-  /** Called when one of them was restored. */
+  /** Called after a version was restored. */
   onRestored?(): void;
 }
 
-/** Number of versions per request, the maximum that the service lists. */
+/** Number of versions per request, the maximum of the service. */
 const LIMIT = 1000;
 
 /**
- * Returns the routes of a family. All families have the same routes under their own names, because the contract
- * generates them from one table.
+ * Returns the routes of a document. The routes differ only in their names, because the contract generates them from one
+ * table.
  */
 const routesOf = ({ kind, id }: Versioned) => {
   const { routes, parameter } = FAMILIES[kind];
@@ -77,7 +77,10 @@ interface Restoration {
   readonly note: string;
 }
 
-/** @throws DivisorError PRECONDITION_FAILED where another version was written meanwhile */
+/**
+ * Restores a version.
+ * @throws DivisorError PRECONDITION_FAILED if another version was stored in the meantime
+ */
 export function restoreVersion(of: Versioned, { version, ifMatch, note }: Restoration) {
   const { routes, params } = routesOf(of);
   return service.value.call(`restore${routes}Version` as 'restoreIndexVersion', {

@@ -6,7 +6,7 @@ import './version-history.css';
 
 const Versions = lazy<VersionsProps>('the versions', async () => (await import('./versions.js')).Versions);
 
-/** Renders the versions of a document below its editor, loaded when the section is opened. */
+/** Renders the versions of a document below its editor. The versions are loaded when the section is opened. */
 export function VersionHistory(props: VersionsProps) {
   const [isOpen, setOpen] = useState(parameter('version') !== null);
   return (

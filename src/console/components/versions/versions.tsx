@@ -14,7 +14,7 @@ import { Difference, Document } from './difference.js';
 import { listVersions, readVersion, type Versioned, type VersionsProps } from './families.js';
 import './versions.css';
 
-/** Renders author, date and reason of each version, its changes, and the restoration of an earlier version. */
+/** Renders the author, date, reason and changes of each version, and restores an earlier version. */
 export function Versions({ kind, id, onRestored }: VersionsProps) {
   const of = { kind, id };
   const list = useResource(`versions ${of.kind} ${of.id}`, (signal) => listVersions(of, signal));
@@ -41,7 +41,7 @@ interface ListedProps {
 }
 
 function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
-  // The newest one is open by default, except a first version, which has nothing to compare with.
+  // The newest version is open by default. A first version is not, because there is no earlier version to compare with.
   const open =
     versions.find(({ version }) => String(version) === parameter('version')) ??
     (versions.length > 1 ? versions[0] : undefined);
@@ -79,11 +79,11 @@ function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
   );
 }
 
-/** Renders the document of a first version, which has nothing to compare with. */
+/** Renders the document of a first version, which has no changes. */
 function OnlyVersion({ of, version }: { readonly of: Versioned; readonly version: number | undefined }) {
   const read = useResource(
     version === undefined ? null : `version ${of.kind} ${of.id} ${version}`,
-    (signal) => readVersion(of, version!, signal), // Asked only with a version.
+    (signal) => readVersion(of, version!, signal), // requested only if the version is known
   );
   return (
     <>

@@ -30,7 +30,7 @@ interface ActionPanelProps {
   onClose(): void;
 }
 
-/** One corporate action: its terms, its effect on each index, and the decision. */
+/** Renders a corporate action: its terms, its effect on each index, and the decision. */
 export function ActionPanel({ id, onClose }: ActionPanelProps) {
   const action = useResource(`action ${id}`, (signal) =>
     service.value.call('getAction', { params: { action_id: id }, signal }),
@@ -84,14 +84,14 @@ function Described({ action }: { readonly action: DeskActionDetail }) {
 
 function Decision({ action: { action_id: id, state, decisions } }: { readonly action: DeskActionDetail }) {
   const [comment, setComment] = useState('');
-  // Values of JSON.
+  // The decisions of the API are plain JSON.
   const [asked, setAsked] = useState({ sources: latestSources(decisions) } as unknown as JsonObject);
   const { trouble, ask } = useAsking();
   if (!may('data')) return <MayNot scope="data" what="decide" />;
   const decide = (decision: DeskDecisionRequest['decision']) =>
     void ask('', (onRefusal) =>
       attempt(async () => {
-        // The service reports errors in the sources.
+        // The service validates the sources.
         const body = { ...asked, decision, comment: commentOf(comment) } as DeskDecisionRequest;
         await service.value.call('decideAction', { params: { action_id: id }, body });
         say('good', `The action is ${decision}.`);

@@ -29,7 +29,7 @@ const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain
 
 const LISTED_MAX = 1000;
 
-/** Coming and recent corporate actions; each opens to its effect on indices and the decision. */
+/** Page of past and future corporate actions. Each action opens to its effect on indices and the decision. */
 export function ActionsPage() {
   const chosen = parameter('state') ?? 'all';
   const open = parameter('action');
@@ -89,12 +89,12 @@ export function ActionsPage() {
   );
 }
 
-/** Days around the last session whose actions are listed by default, as in the contract. */
+/** Default range of the contract in days before and after the last session, and the length of the fallback range. */
 const RECENT_DAYS = 10;
 const COMING_DAYS = 90;
 const YEAR_DAYS = 365;
 
-/** First ex-date that a list without a date has. */
+/** Returns the first listed ex-date of a default range; empty if no store is served. */
 function firstOf(span: Span | 'asked', last: string | null): string {
   if (last === null) return '';
   const { from } = { from: daysBefore(last, RECENT_DAYS), ...(span !== 'asked' && SPANS[span](last)) };
@@ -105,7 +105,7 @@ const DAY_MS = 86_400_000;
 const daysBefore = (date: string, days: number): string =>
   new Date(Date.parse(date) - days * DAY_MS).toISOString().slice(0, 10);
 
-/** Dates that are listed by default: the usual weeks; without actions in them the next ones; without these the last year. */
+/** Default date ranges, tried in order: the range of the contract, the next ten years, the last year. */
 const SPANS = {
   usual: () => ({}),
   next: (last) => ({ from: daysBefore(last, -1), to: daysBefore(last, -10 * YEAR_DAYS) }),
@@ -114,7 +114,7 @@ const SPANS = {
 
 type Span = keyof typeof SPANS;
 
-/** Lists the actions from a date, otherwise those of the first span that has any. */
+/** Lists the actions from a date. Default: the actions of the first range in `SPANS` that is not empty. */
 async function load(from: string | null, last: string | null, signal: AbortSignal) {
   const list = (dates: { readonly from?: string; readonly to?: string }) =>
     service.value.call('listActions', { query: { ...dates, limit: LISTED_MAX }, signal });
@@ -123,7 +123,7 @@ async function load(from: string | null, last: string | null, signal: AbortSigna
     const found = await list(last === null ? {} : SPANS[span](last));
     if (last === null || found.actions.length > 0) return { ...found, span };
   }
-  return { ...(await list(SPANS.year(last ?? ''))), span: 'year' as const }; // Without a last session the first list is returned.
+  return { ...(await list(SPANS.year(last ?? ''))), span: 'year' as const }; // without a last session, the loop returns the first list
 }
 
 interface CountsProps {
@@ -161,7 +161,7 @@ interface ListedProps extends CountsProps {
   readonly open: string | null;
   /** First listed ex-date. */
   readonly from: string;
-  /** True if the next ones come first. */
+  /** True if future actions are listed first. */
   readonly isComing: boolean;
 }
 
@@ -222,7 +222,7 @@ const DECISIONS = [
   { decision: 'rejected', text: 'Reject', done: 'rejected', kind: 'danger' },
 ] as const;
 
-/** `in 12 days`: days from the last session to the ex-date. */
+/** Creates a column with the number of days from the last session to the ex-date, for example `in 12 days`. */
 const whenColumn = (last: string): Column<DeskAction> => ({
   id: 'when',
   title: 'When',

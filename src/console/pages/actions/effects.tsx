@@ -5,7 +5,7 @@ import { Facts } from '../../components/facts.js';
 import { indexAddress } from '../../words/addresses.js';
 import { figure, percent } from '../../words/numbers.js';
 
-/** Renders each index before and after an action. */
+/** Renders the figures of each index before and after an action. */
 export function Effects({ effects }: { readonly effects: readonly DeskActionEffect[] }) {
   return (
     <>

@@ -7,7 +7,7 @@ import { NONE } from '../../words/numbers.js';
 type Source = DeskActionDetail['decisions'][number]['sources'][number];
 type Terms = Pick<DeskActionDetail, 'type' | 'value' | 'ex_date'>;
 
-/** Returns the last entry of each source in the decisions, earliest first. */
+/** Returns the latest entry of each source in the decisions, in the order in which the sources first occur. */
 export const latestSources = (decisions: DeskActionDetail['decisions']): readonly Source[] => [
   ...new Map(decisions.flatMap(({ sources }) => sources).map((source) => [source.name, source])).values(),
 ];
@@ -17,7 +17,7 @@ interface SourcesProps {
   readonly sources: readonly Source[];
 }
 
-/** Compares the terms of the store with those of other sources, side by side. */
+/** Renders the terms of an action in the store and in other sources side by side. */
 export function Sources({ terms, sources }: SourcesProps) {
   const { type, value, ex_date: date } = terms;
   return (

@@ -24,7 +24,7 @@ interface ApprovalPanelProps {
   onClose(): void;
 }
 
-/** Renders one approval: the change, the comments and the decision. */
+/** Renders an approval: the requested change, the comments and the decision. */
 export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
   const approval = useResource(`approval ${id}`, (signal) =>
     service.value.call('getApproval', { params: { approval_id: id }, signal }),
@@ -93,7 +93,7 @@ function Decision({ approval: { approval_id: id, state, history } }: { readonly 
       say('good', `Approval ${id} ${done}.`);
       setComment('');
       notifyChange();
-      document.querySelector<HTMLElement>('.side-panel')?.focus(); // The button that had the focus goes.
+      document.querySelector<HTMLElement>('.side-panel')?.focus(); // The focused button is removed after the decision, so the focus moves to the panel.
     }, onRefusal);
   const isOpen = state === 'pending' || state === 'approved';
   const isOwn = principal.value?.key_id === history[0]?.key_id;

@@ -3,7 +3,7 @@ import type { Kind } from '../../components/badge.js';
 import { addressOf } from '../../state/place.js';
 import { indexAddress, scheduleAddress, storeAddress } from '../../words/addresses.js';
 
-/** Kinds of badges by state, in the order of a choice. */
+/** Badge kinds by state. Choices list the states in this order. */
 export const STATE_KINDS: Readonly<Record<Approval['state'], Kind>> = {
   pending: 'warning',
   approved: 'good',
@@ -13,7 +13,7 @@ export const STATE_KINDS: Readonly<Record<Approval['state'], Kind>> = {
   expired: 'plain',
 };
 
-/** Changes that may need approval, in words. */
+/** Labels of the changes that may need approval. */
 export const ACTION_WORDS: Readonly<Record<Approval['action'], string>> = {
   publish: 'Publish closes',
   restate: 'Restate closes',
@@ -23,7 +23,7 @@ export const ACTION_WORDS: Readonly<Record<Approval['action'], string>> = {
   waive: 'Accept findings of a check',
 };
 
-/** Returns the page of the subject of an approval. */
+/** Returns the address of the page of an approval's subject. */
 export function subjectAddress({ action, subject, detail }: Pick<Approval, 'action' | 'subject' | 'detail'>): string {
   switch (action) {
     case 'waive':
@@ -43,13 +43,13 @@ export function subjectAddress({ action, subject, detail }: Pick<Approval, 'acti
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 
-/** Last level that a publication would add, and its change since the close before it; null for other requests. */
+/** Last level that a publication would add and its change since the previous close; null for other requests. */
 interface LastLevels {
   readonly level: number | null;
   readonly move: number | null;
 }
 
-/** Returns the level by which a person recognises a wrong close among many requests. */
+/** Returns the last level of a publication request, by which an approver can recognise a wrong close in a list. */
 export function lastLevels({ facts }: Pick<Approval, 'facts'>): LastLevels {
   if (facts?.kind !== 'publish' && facts?.kind !== 'restate') return { level: null, move: null };
   const variant = facts.close.price === null ? 'total' : 'price';

@@ -23,10 +23,10 @@ import { ACTION_WORDS, lastLevels, STATE_KINDS } from './approval-states.js';
 type State = Approval['state'];
 const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain strings.
 
-/** Approvals that are counted; the page lists those of the chosen state. */
+/** Maximum number of approvals that are loaded and counted. */
 const LISTED_MAX = 500;
 
-/** Page of changes that wait for approval. Each opens to its figures and the decision. */
+/** Page of changes that wait for approval. Each request opens to its figures and the decision. */
 export function ApprovalsPage() {
   const chosen = parameter('state') ?? 'pending';
   const open = parameter('approval');
@@ -135,7 +135,7 @@ const DECISIONS = [
 
 type Rule = ApprovalCollection['rules'][number];
 
-/** Renders the changes that need approval, and those that do not. */
+/** Renders the kinds of changes that need approval, and the kinds that do not. */
 function Rules({ rules }: { readonly rules: readonly Rule[] }) {
   return (
     <Section title="Rules" aside="set by the operator, with --approvals">
@@ -223,5 +223,5 @@ const COLUMNS: readonly Column<Approval>[] = [
   },
 ];
 
-/** Requests that publish nothing have no level. */
+/** Columns without the level, for lists that contain no publication. */
 const WITHOUT_LEVELS = COLUMNS.filter(({ id }) => id !== 'level' && id !== 'move');

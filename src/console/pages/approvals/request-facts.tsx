@@ -14,7 +14,7 @@ import { checkWords } from '../schedules/step-words.js';
 type RequestFacts = NonNullable<Approval['facts']>;
 type FactsOf<K extends RequestFacts['kind']> = Extract<RequestFacts, { readonly kind: K }>;
 
-/** Renders what would change, before and after, by the kind of the request. */
+/** Renders the values that a request would change, before and after the change. */
 export function RequestFactsView({ facts }: { readonly facts: RequestFacts }) {
   switch (facts.kind) {
     case 'publish':
@@ -181,7 +181,7 @@ function Accepted({ facts }: { readonly facts: FactsOf<'waive'> }) {
   );
 }
 
-/** `905.54%, limit 25.00%`: the number that the check found. */
+/** Formats the value that a check measured, for example `905.54%, limit 25.00%`. */
 function measureText({ measure }: AcceptedFinding): string {
   if (measure === null) return '';
   const write = (value: number) =>

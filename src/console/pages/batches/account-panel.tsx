@@ -16,10 +16,10 @@ import {
   type Deviation,
 } from './account-result.js';
 
-/** Shadow price below which a limit does not bind. */
+/** Minimum shadow price of a binding limit. */
 const PRICE_MIN = 1e-6;
 
-/** Renders one account: its figures, trades, lots and deviations. */
+/** Renders an account: its figures, trades, lots and deviations. */
 export function AccountPanel({ account }: { readonly account: Account }) {
   const { account_id: id, findings, conflicts = [] } = account;
   return (
@@ -54,7 +54,7 @@ export function AccountPanel({ account }: { readonly account: Account }) {
   );
 }
 
-/** Renders the figures and the trades of an account whose limits are satisfied. */
+/** Renders the figures and trades of an account that has a solution. */
 function Solution({ account }: { readonly account: Account }) {
   const { trades = [], shadow_prices: prices, deviations, lots_after: lots } = account;
   return (

@@ -2,7 +2,7 @@ import type { BatchAccount } from '#clients/typescript/divisor.js';
 import { labelOf } from '../../words/labels.js';
 import { bps, decimal, percent } from '../../words/numbers.js';
 
-/** Members of a result that the contract leaves open. */
+/** An account with the result members that the contract does not specify. */
 export interface Account extends BatchAccount {
   readonly short_gain?: number;
   readonly long_gain?: number;
@@ -23,13 +23,13 @@ export interface Deviation {
   readonly reason: string;
 }
 
-/** Returns true if the trades of an account satisfy its limits. */
+/** Returns true if the optimiser found trades that satisfy the limits of the account. */
 export const hasSolution = ({ status }: Account): boolean => status !== 'infeasible' && status !== 'refused';
 
-/** Gap up to which an account is called optimal: a hundredth of a basis point of its value. */
+/** Maximum optimality gap of an account reported as optimal: 0.01 basis points of the account value. */
 export const GAP_MIN = 1e-6;
 
-/** Returns the status of an account in words: an account with a gap is as near to its optimum as proved. */
+/** Formats the status of an account. A feasible account is reported with its optimality gap. */
 export function statusText({ status, certificate }: Account): string {
   if (status !== 'feasible' || certificate === undefined) return status;
   return certificate.gap <= GAP_MIN ? 'optimal' : `within ${bps(certificate.gap)}`;
@@ -42,16 +42,19 @@ const RULES: Readonly<Record<string, string>> = {
   cash_maximum: 'Maximum cash',
 };
 
-/** Returns a rule of an account in words. */
+/** Returns the label of a rule of an account. */
 export const ruleText = (rule: string): string => RULES[rule] ?? labelOf(rule);
 
-/** Rules that hold or do not hold. */
+/** Rules without an amount by which they could be relaxed. */
 const WITHOUT_AMOUNT: ReadonlySet<string> = new Set(['whole_shares', 'minimum_trade', 'tax.wash_sales']);
 
-/** Excluded securities that a conflict names. */
+/** Maximum number of excluded securities listed in a conflict. */
 const EXCLUSIONS_SHOWN = 5;
 
-/** Returns a conflicting rule with the amount by which it has to give: `Exclusions: 4.917% has to stay (VAJM 4.917%)`. */
+/**
+ * Formats a conflicting rule with the amount by which it would have to be relaxed, for example `Exclusions: 4.917% has
+ * to stay (VAJM 4.917%)`.
+ */
 export function conflictText(
   { conflict_amounts: amounts, conflict_exclusions: staying }: Account,
   rule: string,
@@ -67,6 +70,9 @@ export function conflictText(
   return `${ruleText(rule)}: ${own} has to stay${list === '' ? '' : ` (${list})`}`;
 }
 
-/** Returns true if the trades of an infeasible account are rounded: no permitted trades were found, which is no proof. */
+/**
+ * Returns true if the trades of an infeasible account are rounded. In this case no permitted trades were found, but
+ * infeasibility is not proved.
+ */
 export const isRounded = ({ conflicts = [] }: Account): boolean =>
   conflicts.includes('whole_shares') || conflicts.includes('minimum_trade');

@@ -1,11 +1,11 @@
-/** A chosen file of accounts. */
+/** A selected file of accounts. */
 export interface AccountsFile {
   readonly name: string;
   readonly media: string;
   readonly blob: Blob;
-  /** True if its first line has the terms of the batch. */
+  /** True if the first line contains the terms of the batch. */
   readonly hasTerms: boolean;
-  /** Number of accounts; null if it is not counted. */
+  /** Number of accounts; null if the file is too large to be counted. */
   readonly accounts: number | null;
 }
 
@@ -17,10 +17,10 @@ export const KINDS: Readonly<Record<string, string>> = {
   '.ndjson': 'application/x-ndjson',
 };
 
-/** Files of text up to this size are counted, in a fraction of a second. */
+/** Maximum size of a text file whose accounts are counted, in bytes; counting takes a fraction of a second. */
 const COUNTED_MAX = 20_000_000;
 
-/** Returns a file with what it contains; null for a file of another kind. */
+/** Inspects a selected file; returns null if the file type is not supported. */
 export async function inspectFile(file: File): Promise<AccountsFile | null> {
   const kind = Object.keys(KINDS).find((ending) => file.name.toLowerCase().endsWith(ending));
   if (kind === undefined) return null;
@@ -39,7 +39,7 @@ export async function inspectFile(file: File): Promise<AccountsFile | null> {
   }
 }
 
-/** Characters that contain the terms of a batch. */
+/** Number of characters at the start of a file that are searched for the terms of a batch. */
 const TERMS_MAX = 100_000;
 
 async function startsWithTerms(file: File): Promise<boolean> {

@@ -16,18 +16,18 @@ import { AccountPanel } from './account-panel.js';
 import { hasSolution, statusText, type Account } from './account-result.js';
 
 const BLOCK = 100;
-/** Times that the accounts of a running batch are read again. */
+/** Maximum number of times that the accounts of a running batch are reloaded. */
 const READINGS = 50;
 
 interface BatchAccountsProps {
   readonly batchId: string;
-  /** Share of the batch that is solved. */
+  /** Fraction of the accounts that are solved. */
   readonly progress: number;
   /** Currency of the index. */
   readonly currency?: string | null;
 }
 
-/** Accounts of a batch in blocks, also while it runs; one opens with its trades. */
+/** Renders the accounts of a batch in blocks, also while the batch runs. Each account opens to its trades. */
 export function BatchAccounts({ batchId, progress, currency = null }: BatchAccountsProps) {
   const block = Number(parameter('block') ?? 0);
   const accounts = useResource(
@@ -81,7 +81,7 @@ const TABLES = [
   { table: 'trades', text: 'Trades (CSV)' },
 ] as const;
 
-/** Renders a menu that saves a table of all accounts: its blocks one after another, with one header. */
+/** Renders a menu that saves a table of all accounts as one file. */
 function Save({ batchId, blocks }: { readonly batchId: string; readonly blocks: number }) {
   const save = async (table: (typeof TABLES)[number]['table']) => {
     const parts: string[] = [];

@@ -16,16 +16,16 @@ import { bps, count, countValues, decimal, formatMoney, NONE, percent } from '..
 import { GAP_MIN, ruleText } from './account-result.js';
 import { BatchAccounts } from './batch-accounts.js';
 
-/** One batch: its figures, the distribution of the tracking error, conflicts by row, and its accounts. */
+/** Page of a batch: its figures, the distribution of the tracking error, conflicts by rule, and the accounts. */
 export function BatchPage({ params }: PageProps) {
   const id = params['id'] ?? '';
   const job = useResource(`job batch ${id}`, (signal) =>
     service.value.call('getJob', { params: { job_id: `batch:${id}` }, signal }),
   );
-  const parent = (job.data?.request as { readonly parent: string } | undefined)?.parent; // A batch was submitted with one.
+  const parent = (job.data?.request as { readonly parent: string } | undefined)?.parent; // every batch request has a parent
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const currency = indices.data?.indices.find((index) => index.id === parent)?.currency ?? null;
-  const view = job.data?.status === 'succeeded' ? (job.data.result as BatchView) : null; // The result of a batch.
+  const view = job.data?.status === 'succeeded' ? (job.data.result as BatchView) : null; // the kind of the job determines the type of its result
   return (
     <Page
       title={id}
@@ -47,9 +47,9 @@ export function BatchPage({ params }: PageProps) {
   );
 }
 
-/** Parent and number of accounts, also while the batch runs. */
+/** Renders the parent and the number of accounts. */
 function Subtitle({ request }: Pick<JobStatus, 'request'>) {
-  const { parent, accounts } = request as { readonly parent: string; readonly accounts: number }; // A batch was submitted with them.
+  const { parent, accounts } = request as { readonly parent: string; readonly accounts: number }; // every batch request has these members
   return (
     <>
       {countValues(accounts, 'account')} of <a href={indexAddress(parent)}>{parent}</a>
@@ -142,7 +142,7 @@ const REFUSED: readonly Column<Refused>[] = [
   },
 ];
 
-/** Returns the message of a finding without the position and the id of its account, which the row has. */
+/** Returns the message of a finding without the position and id of the account, which are in other columns. */
 const sentenceOf = ({ message }: Refused['findings'][number]): string => {
   const own = message.replace(/^accounts\[\d+\](?:(?:, account [\w-]+)?: |\.)/, '');
   return own === message ? message.replace(/, account [\w-]+: /, ': ') : labelOf(own);

@@ -18,7 +18,7 @@ import { BatchOutcome } from './batch-outcome.js';
 import { NewBatch } from './new-batch.js';
 import '../designer/designer.css';
 
-/** Batches of accounts with tax lots that follow an index. */
+/** Page of batches: accounts with tax lots that follow an index. */
 export function BatchesPage() {
   const jobs = useResource('jobs batch', (signal) =>
     service.value.call('listJobs', { query: { kind: ['batch'], limit: 100 }, signal }),
@@ -44,13 +44,13 @@ export function BatchesPage() {
   );
 }
 
-/** Returns the batches with those that began after the list was requested. */
+/** Adds batches that started after the list was requested. */
 function withLive(listed: readonly JobStatus[]): readonly JobStatus[] {
   const ids = new Set(listed.map(({ job_id: id }) => id));
   return [...liveJobs.value.filter(({ job_id: id, kind }) => kind === 'batch' && !ids.has(id)), ...listed];
 }
 
-/** The form of a new batch, folded if there are batches. It stays open during editing. */
+/** Renders the form of a new batch. The form is folded if there are batches, and stays open during editing. */
 function Folded({ isOpen: isFirst }: { readonly isOpen: boolean }) {
   const [isOpen, setOpen] = useState(isFirst || parameter('batch') !== null);
   return (
@@ -72,7 +72,7 @@ function NoBatch() {
   );
 }
 
-/** Index and accounts with which a batch was submitted. */
+/** Returns the parent index and the number of accounts in the request of a batch. */
 const requestOf = ({ request }: JobStatus) => request as { readonly parent: string; readonly accounts: number };
 
 const COLUMNS: readonly Column<JobStatus>[] = [

@@ -19,7 +19,7 @@ const TERMS = ['batch_id', 'parent', 'risk_model', 'whole_shares', 'as_of', 'sea
 const DEFAULTS = ['tracking_error_limit', 'minimum_trade', 'tilts', 'exclusions', 'substitutes'] as const;
 const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 'carry_forward'] as const;
 
-/** Form of a new batch: a file of accounts, the terms, and defaults for its accounts. */
+/** Renders the form of a new batch: a file of accounts, the terms, and defaults for the accounts. */
 export function NewBatch() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));

@@ -24,7 +24,7 @@ import { EVENT_KINDS, KINDS_OF_BADGES, wordsOf, type EventKind } from './event-k
 import { MonthGrid, today } from './month-grid.js';
 import './calendar.css';
 
-/** Page of the events of all indices by date: announcements, effective dates, expiries, holidays. */
+/** Page of the events of all indices by date: announcements, effective dates, expiries and holidays. */
 export function CalendarPage() {
   const kinds = EVENT_KINDS.filter((kind) => parameter('kinds')?.split(',').includes(kind));
   const index = parameter('index');
@@ -32,7 +32,7 @@ export function CalendarPage() {
   const day = parameter('day');
   const view = parameter('view') === 'list' ? 'list' : 'month';
   const own = { ...(kinds.length === 0 ? {} : { kinds }), ...(index === null ? {} : { index_ids: [index] }) };
-  // The month is shown from its first day on.
+  // The month view needs the events from the first day of the month.
   const query = { ...own, from: firstOf(parameter('from'), view === 'month' ? (month ?? today().slice(0, 7)) : null) };
   const events = useResource(
     `events ${JSON.stringify(query)}`,
@@ -93,8 +93,8 @@ export function CalendarPage() {
 }
 
 /**
- * Returns the first date of the events: the requested one, or the first of the displayed month if the requested one is
- * not in the following year.
+ * Returns the first date of the events: the requested date. If the displayed month is not within the following year,
+ * the first day of that month.
  */
 function firstOf(from: string | null, month: string | null): string {
   if (month === null) return from ?? today();
@@ -102,10 +102,10 @@ function firstOf(from: string | null, month: string | null): string {
   return shown < start || shown > monthsBefore(start, -LATER_MONTHS) ? shown : start;
 }
 
-/** Months after the first date whose events are known completely. */
+/** Number of months after the first date for which the service returns all events. */
 const LATER_MONTHS = 11;
 
-/** Events of the month or of the selected day as a table, which a telephone has room for. */
+/** Renders the events of the month or of the selected day as a table, which also fits on a telephone. */
 function Agenda({ month, day, events, exchanges }: AgendaProps) {
   const rows = events.filter(({ date }) => (day === null ? date.startsWith(month) : date === day));
   const own = useRef<HTMLDivElement>(null);
@@ -148,7 +148,7 @@ interface AgendaProps {
 const keyOf = ({ date, kind, index_id: id, calendar, effective }: Event): string =>
   [date, kind, id, calendar, effective].join(' ');
 
-/** Explains the colours of the days. */
+/** Renders the legend of the day colours. */
 function Legend() {
   return (
     <ul class="month-legend" aria-label="Colours of events">
@@ -161,7 +161,7 @@ function Legend() {
   );
 }
 
-/** Calendar of the first event. */
+/** Returns the calendar of the first event. */
 const calendarOf = (view: EventsView | undefined): string | undefined => view?.events[0]?.calendar;
 
 const VIEWS = [
@@ -219,7 +219,7 @@ function Filters({ view, kinds, index, from }: FiltersProps) {
 }
 
 interface SubscribeProps {
-  /** Address of the calendar file. */
+  /** Address of the iCalendar file. */
   readonly address: string;
   readonly query: NonNullable<Parameters<typeof read>[0]>;
 }
@@ -227,7 +227,7 @@ interface SubscribeProps {
 const read = (query: { readonly kinds?: readonly EventKind[]; readonly index_ids?: readonly string[] }) =>
   service.value.download('listEvents', 'text/calendar', { query });
 
-/** Renders the events as a calendar file, and its address for calendar programs. */
+/** Renders a download of the events as an iCalendar file, and the file's address for calendar programs. */
 function Subscribe({ address, query }: SubscribeProps) {
   const copy = () =>
     attempt(async () => {

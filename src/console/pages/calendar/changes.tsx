@@ -18,7 +18,7 @@ interface ChangesProps {
   onOpen(at: number | null): void;
 }
 
-/** The recorded changes, each a line that opens to its form. */
+/** Renders the recorded changes of a calendar. Each change opens to its form. */
 export function Changes({ edited, open, onOpen }: ChangesProps) {
   const { document, set } = edited;
   const changes = rowsIn(document['changes']);
@@ -72,7 +72,7 @@ export function Changes({ edited, open, onOpen }: ChangesProps) {
   );
 }
 
-/** A closed day has no hours. */
+/** Removes the hours of a day on which the exchange is closed. */
 function withoutHours(change: JsonObject): JsonObject {
   if (change['session'] !== 'closed') return change;
   const { opens: _, closes: __, ...kept } = change;
@@ -158,7 +158,7 @@ function Change({ edited, change, at, isOpen, onOpen, onChange, onRemove }: Chan
   );
 }
 
-/** `opens 10:30, closes 13:00`, in local time. */
+/** Formats the local trading hours, for example `opens 10:30, closes 13:00`. */
 function hoursOf({ session, opens, closes }: JsonObject): string {
   const hours = [opens && `opens ${String(opens)}`, closes && `closes ${String(closes)}`].filter(Boolean).join(', ');
   return hours === '' || session === 'closed' ? NONE : hours;

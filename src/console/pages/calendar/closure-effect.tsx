@@ -8,7 +8,7 @@ import { countValues, NONE } from '../../words/numbers.js';
 
 type IndexEffect = ClosureEffect['indices'][number];
 
-/** Sessions, rebalances, published closes and days of schedules that recorded changes alter. */
+/** Renders the sessions, rebalances, published closes and schedule days that the recorded changes affect. */
 export function Effect({ effect: { added, removed, hours, indices, schedules } }: { readonly effect: ClosureEffect }) {
   const counts = added.length + removed.length + hours.length + indices.length + schedules.length;
   if (counts === 0) return <p>These changes alter no session, index or schedule.</p>;
@@ -52,7 +52,7 @@ export function Effect({ effect: { added, removed, hours, indices, schedules } }
   );
 }
 
-/** Indices whose runs become stale come first, then those whose rebalances move. */
+/** Returns the sort weight of an index: indices with stale runs first, then indices with moved rebalances. */
 const weightOf = ({ stale, before, after }: IndexEffect): number =>
   (stale.length > 0 ? 2 : 0) + (before.length + after.length > 0 ? 1 : 0);
 

@@ -21,9 +21,9 @@ import { Effect } from './closure-effect.js';
 import { Holidays } from './holidays.js';
 import '../data/data.css';
 
-/** Recorded changes of a calendar; they can be saved once their effect is shown. */
+/** Page of the recorded changes of a calendar. The changes can be saved once their effect is displayed. */
 export function ClosuresPage({ params }: PageProps) {
-  const code = params['id']!; // The address has it.
+  const code = params['id']!; // the route has this parameter
   const opened = useResource(`closures ${code}`, (signal) => load(code, signal), { follows: false });
   return (
     <Answered resource={opened} what="the recorded closures">
@@ -38,7 +38,7 @@ interface ClosuresProps {
   onReload(): void;
 }
 
-/** Answer to a dry run of a document. */
+/** Result of a dry run of a document. */
 interface DryRun {
   readonly text: string;
   readonly effect: ClosureEffect | null;
@@ -104,7 +104,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
             <Section title="Effect" aside="nothing is stored before you save">
               {dryRun?.trouble != null && <Problem trouble={dryRun.trouble} />}
               {isReady(edited.document) ? (
-                <Effect effect={dryRun!.effect!} /> // It is ready.
+                <Effect effect={dryRun!.effect!} /> // `isReady` requires a dry run with an effect
               ) : (
                 <p class="quiet">
                   {isComplete(edited.document)
@@ -123,7 +123,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
 
 type ClosuresBody = Operations['putClosures']['request']['body'];
 
-/** The service reports errors in it. */
+/** The service validates the document. */
 const bodyOf = (document: JsonObject): ClosuresBody => document as unknown as ClosuresBody;
 
 async function load(code: string, signal?: AbortSignal): Promise<Opened> {
@@ -131,13 +131,13 @@ async function load(code: string, signal?: AbortSignal): Promise<Opened> {
     params: { calendar_code: code },
     signal,
   });
-  return { document: { changes: answer.changes } as unknown as JsonObject, etag }; // A document of JSON.
+  return { document: { changes: answer.changes } as unknown as JsonObject, etag }; // the response is plain JSON
 }
 
 const put = (code: string, document: JsonObject, write: Write) =>
   service.value.callWithEtag('putClosures', { params: { calendar_code: code }, body: bodyOf(document), ...write });
 
-/** Returns true if every change has its date and reason, and an open weekday its hours. */
+/** Returns true if every change has a date and a reason, and every open weekday an opening or closing time. */
 function isComplete(document: JsonObject): boolean {
   return rowsIn(document['changes']).every(({ date, session, reason, opens, closes }) => {
     const day = String(date ?? '');

@@ -8,7 +8,7 @@ import { weekday } from '../../words/dates.js';
 import { KINDS_OF_BADGES } from './event-kinds.js';
 import './calendar.css';
 
-/** Days that are shown, and indices that are named on each. */
+/** Maximum number of days shown, and maximum number of indices named per day. */
 const SHOWN_MAX = 6;
 const NAMED_MAX = 3;
 
@@ -53,7 +53,7 @@ function Of({ events }: { readonly events: readonly Event[] }) {
   );
 }
 
-/** Groups events of one kind and day. They are sorted by date and kind. */
+/** Groups events of the same kind and day. The events must be sorted by date and kind. */
 function sameDays(events: readonly Event[]): readonly (readonly [Event, ...Event[]])[] {
   const days = new Map<string, [Event, ...Event[]]>();
   for (const event of events) {

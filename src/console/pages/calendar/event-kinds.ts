@@ -5,11 +5,11 @@ export type EventKind = Event['kind'];
 
 type Event = EventsView['events'][number];
 
-/** Returns the summary of an event without its calendar: the name of a holiday, the hours of a half day. */
+/** Returns the summary of an event without the name of its calendar, for example the name of a holiday. */
 export const wordsOf = ({ calendar, summary }: Pick<Event, 'calendar' | 'summary'>): string =>
   summary.startsWith(`${calendar}: `) ? summary.slice(`${calendar}: `.length) : summary;
 
-/** Colours of the kinds of events, in the order of a day. */
+/** Badge colours by kind of event, in the order in which a day lists its events. */
 export const KINDS_OF_BADGES: Readonly<Record<EventKind, Kind>> = {
   holiday: 'plain',
   closure: 'bad',

@@ -19,16 +19,18 @@ interface MonthGridProps {
   readonly to: string;
 }
 
-/** Returns the current day in UTC, as the service does. */
+/** Returns the current UTC date, which the service also uses. */
 export const today = (): string => new Date().toISOString().slice(0, 10);
 
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const MONTH_NAME = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
-/** Maximum number of events named per day; others are counted. */
+/** Maximum number of events named per day; further events are counted. */
 const NAMED_MAX = 3;
 
-/** Renders a month of events: a week a row, from Monday to Sunday. A day with events lists them below the month. */
+/**
+ * Renders a month of events, one week per row, from Monday to Sunday. A selected day lists its events below the month.
+ */
 export function MonthGrid({ month, day, events, from, to }: MonthGridProps) {
   const byDay = new Map<string, Event[]>();
   for (const event of events) byDay.set(event.date, [...(byDay.get(event.date) ?? []), event]);
@@ -139,7 +141,7 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
 
 const DAY_MS = 86_400_000;
 
-/** Returns the weeks that a month has days in, from Monday on. */
+/** Returns the weeks that overlap a month, each from Monday. */
 export function weeksOf(month: string): readonly (readonly string[])[] {
   const first = Date.parse(`${month}-01T00:00:00Z`);
   const start = first - ((new Date(first).getUTCDay() + 6) % 7) * DAY_MS;

@@ -33,7 +33,7 @@ const Together = lazy<{ readonly view: CompareView }>(
   async () => (await import('./together.js')).Together,
 );
 
-/** Maximum number of runs compared at once: each has its own colour. */
+/** Maximum number of compared runs, limited by the number of distinct colours. */
 const COMPARED_MAX = 11;
 
 /** Page that compares several runs on their common dates. */
@@ -54,7 +54,7 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
     .filter((id) => ids.includes(id))
     .slice(0, COMPARED_MAX);
   const benchmark = parameter('benchmark');
-  // The benchmark is drawn once, as the benchmark.
+  // A run that is also the benchmark is drawn only as the benchmark.
   const compared = chosen.filter((id) => id !== benchmark);
   const unknown = (asked?.split(',') ?? []).filter((id) => id !== '' && !ids.includes(id));
   if (ids.length === 0)
@@ -82,7 +82,7 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
   );
 }
 
-/** Renders an index or a security shown in addition to the runs. */
+/** Renders the index or security that the runs are compared with. */
 function Benchmark({ value }: { readonly value: string | null }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
@@ -112,7 +112,7 @@ interface ComparedProps {
   readonly benchmark: string | null;
 }
 
-/** Returns the runs over one range of dates. Default: all shared dates. */
+/** Compares the runs over a date range. Default: all dates that the runs share. */
 const compare = ({ ids, benchmark }: ComparedProps, range: { readonly start?: string; readonly end?: string }) =>
   service.value.call('compareRuns', { query: { ids, ...(benchmark === null ? {} : { benchmark }), ...range } });
 
@@ -178,10 +178,10 @@ function Levels({ view }: { readonly view: CompareView }) {
 type Entry = CompareView['entries'][number];
 
 interface Row {
-  /** Among the entries: a benchmark can have the id of a run. */
+  /** Position among the entries, which identifies a row because a benchmark may have the id of a run. */
   readonly at: number;
   readonly entry: Entry;
-  /** Null for a benchmark, which is not a run. */
+  /** Performance of a run; null for a benchmark that is not a run. */
   readonly performance: PerformanceView | null;
 }
 
@@ -189,7 +189,7 @@ interface FiguresProps extends ComparedProps {
   readonly view: CompareView;
 }
 
-/** Renders the figures of each run over the same dates, and their correlations. */
+/** Renders the figures of all runs over the same dates, and their correlations. */
 function Figures({ ids, benchmark, view }: FiguresProps) {
   const range = findChosenRange();
   const query = { start: range?.from ?? view.start, end: range?.to ?? view.end };
@@ -234,7 +234,7 @@ function Correlations({ view: { entries, correlations, observations } }: { reado
   );
 }
 
-/** `total return, USD`. */
+/** Describes the levels of an entry, for example `total return, USD`. */
 const kindOf = ({ return_variant: variant, currency }: Entry): string => `${returnText(variant)}, ${currency}`;
 
 const COLUMNS: readonly Column<Row>[] = [

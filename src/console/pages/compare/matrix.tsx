@@ -6,7 +6,7 @@ interface MatrixProps {
   valueAt(row: number, column: number): string;
 }
 
-/** Renders a figure for each pair of runs. Ids may repeat. */
+/** Renders a figure for each pair of runs. An id may occur several times. */
 export function Matrix({ label, ids, valueAt }: MatrixProps) {
   return (
     <div class="compare-correlations" data-part={partName(label)} tabIndex={0} role="region" aria-label={label}>

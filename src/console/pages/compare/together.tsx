@@ -37,7 +37,7 @@ interface Ranged {
   readonly sessions: number;
 }
 
-/** Levels of the runs within the range of the address. */
+/** Returns the levels of the runs within the date range in the address. */
 function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosenRange>): Ranged {
   const all = entries[0]?.level.index ?? [];
   const [first, last] = limitToRange(all, range);
@@ -47,13 +47,14 @@ function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosen
 }
 
 /**
- * Renders runs side by side: drawdowns, years, rolling measures, and each relative to a reference and to the others.
+ * Renders runs side by side: drawdowns, calendar years, rolling measures, figures relative to a reference, and pairs of
+ * runs.
  */
 export function Together({ view }: { readonly view: CompareView }) {
   const range = findChosenRange();
   const data = useMemo(() => cutLevels(view, range), [view, range?.from, range?.to]);
   const ids = data.series.map(({ id }) => id);
-  const reference = ids.includes(parameter('to') ?? '') ? parameter('to')! : (ids.at(-1) ?? ''); // Just looked for.
+  const reference = ids.includes(parameter('to') ?? '') ? parameter('to')! : (ids.at(-1) ?? ''); // `parameter('to')` is in `ids`
   return (
     <>
       <Drawdowns data={data} />
@@ -259,7 +260,7 @@ interface PairsProps {
   readonly entries: readonly Entry[];
 }
 
-/** Renders pairs of runs: tracking errors, and common weights on the last date. */
+/** Renders the tracking error and the common weight of each pair of runs. Common weights are those of the last date. */
 function Pairs({ data: { series, sessions }, entries }: PairsProps) {
   const ids = series.map(({ id }) => id);
   const weights = useResource(
@@ -299,7 +300,7 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
   );
 }
 
-/** Latest weights of a run; null of a benchmark without a run. */
+/** Returns the latest weights of a run; null for a benchmark that is not a run. */
 async function weightsOf({ index_id: id }: Entry, signal: AbortSignal): Promise<ReadonlyMap<string, number> | null> {
   const view = await service.value.call('getWeights', { params: { index_id: id }, signal }).catch(() => null);
   return view && new Map(view.weights.map(({ identifier, weight }) => [identifier, weight]));

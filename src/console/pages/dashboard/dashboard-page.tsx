@@ -13,7 +13,7 @@ import { indexAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
 import './dashboard.css';
 
-/** Page of pinned charts, tables and figures of other pages. */
+/** Page of charts, tables and figures that were pinned on other pages. */
 export function DashboardPage() {
   const all = pins.value;
   const [dragged, setDragged] = useState<string | null>(null);
@@ -66,7 +66,10 @@ export function DashboardPage() {
   );
 }
 
-/** Parts of an index that are added without opening its page. Names are those of charts and tables on the page. */
+/**
+ * Parts of an index page that can be added from the dashboard. Part names equal the names of the charts and tables on
+ * the index page.
+ */
 const PARTS = [
   { text: 'Level', tab: 'performance', part: (id: string) => `Level of ${id}`, width: 2 },
   { text: 'Drawdown', tab: 'performance', part: () => 'Drawdown', width: 1 },
@@ -76,21 +79,21 @@ const PARTS = [
   { text: 'Rebalances', tab: 'rebalances', part: (id: string) => `rebalances of ${id}`, width: 2 },
 ] as const;
 
-/** Parts of a starter set, by their places. */
+/** Starter set, as positions in `PARTS`. */
 const STARTERS = [0, 2, 3, 1] as const;
 
 const useRuns = () => useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
 
 function addPart(id: string, at: number): void {
-  const { tab, part, width } = PARTS[at]!; // One of its places.
+  const { tab, part, width } = PARTS[at]!; // `at` is a position in `PARTS`
   const address = addressOf(indexAddress(id), { tab: tab === 'performance' ? null : tab });
   addPin({ address, part: part(id), page: id, width });
 }
 
-/** Runs that the overview compares. */
+/** Maximum number of runs compared in the overview. */
 const OVERVIEW_RUNS = 4;
 
-/** Pins all indices, and the first runs compared. */
+/** Pins the table of all indices and a comparison of the first runs. */
 function addOverview(ids: readonly string[]): void {
   const compared = addressOf('/console/compare', { ids: ids.slice(0, OVERVIEW_RUNS).join(',') });
   addPin({ address: '/', part: 'indices', page: 'Indices', width: 3 });
@@ -100,7 +103,7 @@ function addOverview(ids: readonly string[]): void {
   addPin({ address: compared, part: 'returns by calendar year', page: 'Compare', width: 3 });
 }
 
-/** Explains the page, and offers starter sets: of all indices, and of one. */
+/** Renders an explanation of the page, and buttons that add starter sets for all indices and for one index. */
 function Empty() {
   const ids = (useRuns().data?.backtests ?? []).map(({ index_id: id }) => id);
   return (
@@ -132,7 +135,7 @@ function Empty() {
   );
 }
 
-/** Adds a part of an index with a run. */
+/** Renders a selector that adds a part of an index that has a run. */
 function AddPart() {
   const options = (useRuns().data?.backtests ?? []).flatMap(({ index_id: id }) =>
     PARTS.map(({ text }, k) => ({ value: `${k} ${id}`, text: `${id}: ${text}` })),
@@ -153,7 +156,7 @@ function AddPart() {
 
 const WIDTHS = { 1: 'Narrow', 2: 'Medium', 3: 'Wide' } as const;
 
-/** `Constituents of CORE`, `Figures`: the name of the part without dates. */
+/** Returns the name of a part without dates, such as `Constituents of CORE` or `Figures`. */
 const titleOf = ({ part }: Pin): string => {
   const text = part.replace(' from … to …', '');
   return text.charAt(0).toUpperCase() + text.slice(1);
@@ -197,11 +200,14 @@ function PinButtons({ one, at, last, onMove }: PinButtonsProps) {
   );
 }
 
-/** Heights in pixels before the content is known, and above which it scrolls. */
+/** Height in pixels before the content is loaded, and maximum height, above which the content scrolls. */
 const FIRST_HEIGHT = 220;
 const HEIGHT_MAX = 640;
 
-/** Renders the part in a separate page with its address and range; as high as its content. */
+/**
+ * Renders the pinned part in an iframe with the address and date range of its page. The frame is as high as its
+ * content.
+ */
 function PinFrame({ one }: { readonly one: Pin }) {
   const frame = useRef<HTMLIFrameElement>(null);
   const [height, setHeight] = useState(FIRST_HEIGHT);

@@ -11,7 +11,7 @@ import { Fields, Part } from './parts.js';
 const DERIVATION = ['derivation'] as const;
 const CONSTRAINTS = [...DERIVATION, 'constraints'] as const;
 
-/** Renders the optimisation of a derived index at every rebalance of its parent, which is unchanged. */
+/** Renders the settings of a derived index: the optimisation at each rebalance of the unchanged parent. */
 export function Derivation() {
   const { draft, findings, datapoints, types: definitions } = useWorkshop();
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {

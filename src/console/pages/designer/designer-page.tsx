@@ -44,12 +44,12 @@ import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
 import './designer.css';
 
-/** Page that edits a definition in forms, with a live preview. */
+/** Page with a form editor of an index definition and a live preview. */
 export function DesignerPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const beneath = id === null ? parameter('beneath') : null;
   const template = id === null ? parameter('template') : null;
-  // A new index begins with the dates and fields of the served store: it is opened again once there is one.
+  // A new index takes dates and fields from the served store, so the form is initialised again once a store is served.
   const stores = useResource(id === null ? 'stores' : null, (signal) => service.value.call('listStores', { signal }));
   const wasServed = useRef(false);
   wasServed.current ||= stores.data?.stores.some(({ active }) => active) === true;
@@ -83,7 +83,7 @@ async function newIndex(signal: AbortSignal): Promise<Opened> {
     service.value.call('listStores', { signal }),
     service.value.call('listFields', { signal }).then(
       (list) => list.fields.map(({ name }) => name),
-      () => [], // No store is served.
+      () => [], // no store is served
     ),
   ]);
   const { served, store } = storeOfNew(stores);
@@ -97,9 +97,9 @@ async function newOverlay(beneath: string, signal: AbortSignal): Promise<Opened>
   return { document: overlayOn(document), etag: null, isStored: false };
 }
 
-/** Members of a definition on which the values of an expression depend. */
+/** Returns the members of a definition that determine the values of a formula. */
 function termsOf({ datapoints, universe, calendar, currency }: JsonObject): Terms['request'] {
-  return JSON.parse(JSON.stringify({ datapoints, universe, calendar, currency })) as Terms['request']; // Checked by the service.
+  return JSON.parse(JSON.stringify({ datapoints, universe, calendar, currency })) as Terms['request']; // the service validates the values
 }
 
 interface DesignerProps {
@@ -115,7 +115,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const document = draft.document.value;
   const names = useNames(storeOf(document));
   const isChanged = !isSame(document, first);
-  // The validity of a document depends on stored documents, for example its parent: without it, every answer is an error.
+  // Validation waits until all underlying documents, for example the parent, are stored.
   const absent = useAbsent(opened.beneath);
   const report = useOneAtATime(
     absent?.length === 0 ? JSON.stringify(document) : null,
@@ -169,7 +169,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   );
 }
 
-/** Steps through the changes of the draft, also by Ctrl Z and Ctrl Shift Z. */
+/** Renders buttons that undo and redo changes of the draft, with the keys Ctrl+Z and Ctrl+Shift+Z. */
 function UndoButtons({ draft }: { readonly draft: Draft }) {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
@@ -193,7 +193,7 @@ function UndoButtons({ draft }: { readonly draft: Draft }) {
   );
 }
 
-/** Puts the focus on the rule that a path leads to, as findings name it: `pipeline.selection[0].params.count`. */
+/** Focuses the rule at the path of a finding, such as `pipeline.selection[0].params.count`. */
 function useRuleAt(path: string | null): void {
   const rule = /^pipeline\.selection\[(\d+)\]/.exec(path ?? '')?.[1];
   useEffect(() => {
@@ -203,16 +203,17 @@ function useRuleAt(path: string | null): void {
 
 interface Drafted {
   readonly draft: Draft;
-  /** True if the draft came from the address or an earlier visit in this tab. */
+  /** True if the draft was restored from the address or from an earlier visit in this tab. */
   readonly left: boolean;
   discard(): void;
 }
 
-/** Keeps the draft in the address until it is saved. */
+/** Keeps the draft in the address and in the tab's session storage until it is saved. */
 function useDraft(opened: Opened): Drafted {
   const { document: first, isStored } = opened;
   const id = idOf(opened);
-  // A new index begins with other words on another day: its address has all of it.
+  // The initial values of a new index depend on the date and the store, so its address contains the whole document
+  // instead of the changes.
   const base = isStored ? first : {};
   const written = useAddressed('draft');
   const isBegunElsewhere = parameter('template') !== null;
@@ -271,11 +272,11 @@ function Saved({ id, saving, mine, note }: SavedProps) {
 
 const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Data store that a definition names. */
+/** Returns the data store in a definition; null for the served store. */
 const storeOf = ({ store_id: store }: JsonObject): string | null =>
   typeof store === 'string' && store !== '' ? store : null;
 
-/** Suggestions for fields: contents of the store of the definition and stored documents. */
+/** Loads the suggestions for fields: datapoints of the definition's store, and ids of stored documents. */
 function useNames(store: string | null) {
   const fields = useFields(store);
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
@@ -318,7 +319,7 @@ function Forms({ document }: { readonly document: JsonObject }) {
   );
 }
 
-/** Renders the live preview, on the dates of the served store. */
+/** Renders the live preview for the dates of the served store. */
 function Extent({ findings, isValid }: Pick<Parameters<typeof Live>[0], 'findings' | 'isValid'>) {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);

@@ -11,7 +11,7 @@ interface DocumentFieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a field of the definition at its place. */
+/** Renders a field of the definition at a path. */
 export function DocumentField({ spec, within, isDisabled = false, onChange }: DocumentFieldProps) {
   const { draft, findings, datapoints } = useWorkshop();
   const path = [...within, spec.name];

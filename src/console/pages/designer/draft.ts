@@ -16,15 +16,15 @@ import {
   type Path,
 } from '../../words/paths.js';
 
-/** A definition while it is written. */
+/** A definition that is being edited. */
 export interface Draft {
   readonly document: ReadonlySignal<JsonObject>;
-  /** The reason why the JSON text cannot be read (it would be lost); null if it can. */
+  /** Error of JSON text that cannot be parsed and would be lost; null if there is none. */
   readonly unread: Signal<string | null>;
   at(path: Path): Json | undefined;
   set(path: Path, value: Json | undefined): void;
   replace(document: JsonObject): void;
-  /** Restores the document before the last change, if there is one. */
+  /** Restores the document before the last change. Does nothing if there is no change to undo. */
   undo(): void;
   redo(): void;
   readonly canUndo: ReadonlySignal<boolean>;
@@ -33,7 +33,7 @@ export interface Draft {
 
 /** Maximum number of changes that can be undone. */
 const UNDONE_MAX = 200;
-/** Letters typed within this time are one change. */
+/** Time in milliseconds within which typed letters count as one change. */
 const TYPED_MS = 600;
 
 export function createDraft(first: JsonObject, onChange: (document: JsonObject) => void): Draft {
@@ -65,7 +65,7 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
     document,
     unread: signal<string | null>(null),
     at: (path) => valueAt(document.value, path),
-    // The document remains an object when a value in it is replaced.
+    // Replacing a value inside an object returns an object.
     set: (path, value) => change(addValue(document.value, path, value) as JsonObject, pathText(path)),
     replace: (next) => change(next),
     undo: () => step(before, after),
@@ -75,9 +75,9 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
   };
 }
 
-/** Ids that the service knows. */
+/** Ids and names that the service lists. */
 export interface Known {
-  /** Names of exchanges by the code of their calendar. */
+  /** Names of exchanges by calendar code. */
   readonly exchanges: ReadonlyMap<string, string>;
   readonly indices: readonly string[];
   readonly universes: readonly string[];
@@ -93,13 +93,13 @@ export interface Workshop {
   readonly types: RuleTypes;
   /** Names of datapoints of the served store. */
   readonly datapoints: readonly string[];
-  /** Suggestions for fields. */
+  /** Ids and names that fields suggest. */
   readonly known: Known;
   /** True if the id belongs to the edited document. */
   readonly isStored: boolean;
 }
 
-/** Converts a draft of any form to a request body; the service validates it as a whole. */
+/** Casts a draft to a request body; the service validates it. */
 export const bodyOf = (document: JsonObject): IndexDocumentBody => document as unknown as IndexDocumentBody;
 
 export const WorkshopContext = createContext<Workshop | null>(null);
@@ -110,22 +110,23 @@ export function useWorkshop(): Workshop {
   return workshop;
 }
 
-/** Findings of the service at a path. */
+/** Returns the findings of the service at a path. */
 export const findingsAt = (findings: readonly Finding[], path: Path): readonly Finding[] =>
   findings.filter((finding) => finding.path === pathText(path));
 
 interface Market {
-  /** First date; null if no store is served. */
+  /** First date of the served store; null if no store is served. */
   readonly start: string | null;
-  /** Names of its datapoints. */
+  /** Datapoint names of the store. */
   readonly fields: readonly string[];
-  /** Data store of a new index; null for the store that is served at the time. */
+  /** Data store of a new index; null for whichever store is served. */
   readonly store: string | null;
 }
 
 /**
- * Returns the initial definition: the whole market by size, starting one year after the first data so that rules have
- * enough history. Without sizes, weights are equal; without dividends, returns are price returns.
+ * Returns the initial definition: the whole market weighted by size, with a base date one year after the first data so
+ * that rules have enough history. Weights are equal if the store has no sizes; returns are price returns if it has no
+ * dividends.
  */
 export const newDocument = (taken: ReadonlySet<string>, { start, fields, store }: Market): JsonObject => {
   let number = 1;
@@ -149,7 +150,7 @@ export const newDocument = (taken: ReadonlySet<string>, { start, fields, store }
 
 const OF_STORE = ['base_date', 'pipeline', 'store_id'] as const;
 
-/** Returns a draft that was begun before a store was served with what a new index takes from the store. */
+/** Fills a draft that was started before a store was served with the values that a new index takes from the store. */
 export function withServed(draft: JsonObject, first: JsonObject): JsonObject {
   if (draft['base_date'] !== '') return draft;
   const bare = newDocument(new Set(), { start: null, fields: [], store: null });
@@ -169,13 +170,13 @@ const FIRST: JsonObject = {
   rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
 };
 
-/** Returns the changes of a document since the start, for an address; null if there are none. */
+/** Formats the changes of a document since its opening for the address; null if there are none. */
 export function changesText(first: JsonObject, document: JsonObject): string | null {
   const changes = differences(first, document).map(({ path, after }) => (after === undefined ? [path] : [path, after]));
   return changes.length === 0 ? null : JSON.stringify(changes);
 }
 
-/** Returns the document with the changes of an address; null if it has none that can be read. */
+/** Applies the changes in an address to a document; returns null if the address contains no valid changes. */
 export function withChanges(first: JsonObject, text: string | null): JsonObject | null {
   const changes = jsonIn(text);
   if (!Array.isArray(changes)) return null;
@@ -188,14 +189,20 @@ export function withChanges(first: JsonObject, text: string | null): JsonObject 
 
 const KEPT = 'divisor.draft.';
 
-/** Drafts of new indices are kept apart by what they begin with: ids contain no colon. */
+/**
+ * Returns the storage key of a draft. Drafts of new indices have separate keys by template or underlying index; an id
+ * contains no colon.
+ */
 const keyOf = (id: string): string =>
   KEPT + (id === '' ? `new:${parameter('beneath') ?? parameter('template') ?? ''}` : id);
 
-/** Returns a draft that was left in this tab. @param id empty for a new index */
+/**
+ * Returns the draft stored in this tab; null if there is none.
+ * @param id empty for a new index
+ */
 export function leftDraft(id: string): JsonObject | null {
   const text = sessionStorage.getItem(keyOf(id));
-  return text === null ? null : (JSON.parse(text) as JsonObject); // Written by `keepDraft`.
+  return text === null ? null : (JSON.parse(text) as JsonObject); // written by `keepDraft`
 }
 
 export function keepDraft(id: string, document: JsonObject | null): void {

@@ -3,12 +3,12 @@ import { Icon } from '../../components/icon.js';
 
 interface FoldProps {
   readonly isFolded: boolean;
-  /** Content of the strip. Default: the preview. */
+  /** Name of the content in the strip. Default: the preview. */
   readonly of?: string;
   onFold(isFolded: boolean): void;
 }
 
-/** Renders the button of a narrow window that folds the strip to its bar. */
+/** Renders the button that folds the strip to its bar in a narrow window. */
 export const Fold = ({ isFolded, of = 'the preview', onFold }: FoldProps) => (
   <span class="live-fold">
     <Button

@@ -9,7 +9,7 @@ import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { Opened } from './saving.js';
 
-/** Returns a new index as defined by a published methodology, with its underlying documents. */
+/** Returns a new index from the template of a published methodology, with the documents that the index depends on. */
 export async function fromTemplate(template: string, id: string | null, signal: AbortSignal): Promise<Opened> {
   const [{ documents }, { stores }] = await Promise.all([
     service.value.call('getMethodologyTemplate', {
@@ -20,12 +20,12 @@ export async function fromTemplate(template: string, id: string | null, signal: 
     service.value.call('listStores', { signal }),
   ]);
   const { store } = storeOfNew(stores);
-  const bodies = (documents as JsonObject[]) // Documents of JSON.
+  const bodies = (documents as JsonObject[]) // the service returns JSON objects
     .map((body) => (store === null ? body : { ...body, store_id: store }));
   return { document: bodies.at(-1) ?? {}, etag: null, isStored: false, beneath: bodies.slice(0, -1) };
 }
 
-/** Returns the underlying documents of a template that are not stored yet; undefined until that is known. */
+/** Returns the documents of a template that are not stored yet; undefined until this is known. */
 export function useAbsent(documents: readonly JsonObject[] = []): readonly JsonObject[] | undefined {
   const key = documents.length === 0 ? null : 'indices';
   const indices = useResource(key, (signal) => service.value.call('listIndices', { signal }));
@@ -42,7 +42,7 @@ export function Beneath({ absent }: { readonly absent: readonly JsonObject[] }) 
   const what = absent.length === 1 ? ids : countValues(absent.length, 'index', 'indices');
   const store = async () => {
     for (const document of absent)
-      // The service wrote it.
+      // The service created the document.
       await service.value.call('createIndex', { body: document as unknown as IndexDocumentBody });
     say('good', `${ids} stored.`);
     notifyChange();

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { isObject, type Json } from '../../words/paths.js';
 import { useWorkshop } from './draft.js';
 
-/** Renders the definition as JSON, synchronised with the forms. */
+/** Renders an editor of the definition as JSON, synchronised with the forms. */
 export function JsonEditor() {
   const { draft } = useWorkshop();
   const written = JSON.stringify(draft.document.value, null, 2);
@@ -11,7 +11,7 @@ export function JsonEditor() {
   const setProblem = (trouble: string | null) => {
     draft.unread.value = trouble;
   };
-  // Leaving the editor discards text that the forms do not have.
+  // Unmounting discards text that could not be applied to the draft.
   useEffect(() => () => setProblem(null), []);
   useEffect(() => {
     if (readJson(text).json !== written) {
@@ -46,7 +46,7 @@ export function JsonEditor() {
 
 interface Read {
   readonly value?: Json;
-  /** Text as the editor writes it. */
+  /** Text in the format of the editor. */
   readonly json?: string;
   readonly trouble: string | null;
 }

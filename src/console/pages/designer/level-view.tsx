@@ -16,7 +16,7 @@ interface LevelViewProps {
 
 const sketch = (document: JsonObject) => service.value.call('sketchLevel', { body: { document: bodyOf(document) } });
 
-/** Renders the level of the draft over the last three years, next to the stored index and the underlying one. */
+/** Renders the levels of the draft, the stored index and the underlying index over the last three years. */
 export function LevelView({ isValid }: LevelViewProps) {
   const { draft, isStored } = useWorkshop();
   const document = draft.document.value;
@@ -59,11 +59,11 @@ export function LevelView({ isValid }: LevelViewProps) {
   );
 }
 
-/** Sketches a stored index. */
+/** Loads the level sketch of a stored index. */
 const useStored = (id: string | null) =>
   useResource(id === null ? null : `sketch ${id}`, async (signal) => {
     const document = (await service.value.call('getIndex', {
-      params: { index_id: id! }, // Asked only with an id.
+      params: { index_id: id! }, // requested only if there is an id
       signal,
     })) as unknown as JsonObject;
     return { document, ...(await sketch(document)) };
@@ -76,7 +76,7 @@ interface Sketched {
   readonly level: { readonly index: readonly string[]; readonly data: readonly (number | null)[] } | undefined;
 }
 
-/** Puts levels on the dates of the first one, each 100 at the first date that all have. */
+/** Returns lines on the dates of all levels, each rebased to 100 at the first date on which all levels are known. */
 function linesOf(sketched: readonly Sketched[]): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
@@ -98,7 +98,7 @@ function linesOf(sketched: readonly Sketched[]): {
   return { dates: shown, lines };
 }
 
-/** Returns the value on a date, or the last one before it. */
+/** Returns the value on a date, or the last value before it; null if there is none. */
 function valueOn({ index, data }: NonNullable<Sketched['level']>, date: string): number | null {
   const at = index.findLastIndex((own) => own <= date);
   return at < 0 ? null : (data[at] ?? null);

@@ -32,7 +32,7 @@ const VIEWS = [
 interface LiveProps {
   readonly findings: readonly Finding[];
   readonly isValid: boolean;
-  /** Dates of the served store. */
+  /** First date of the served store; the next field is its last date. */
   readonly start: string | null;
   readonly end: string | null;
 }
@@ -43,11 +43,11 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   const document = draft.document.value;
   const asOf = parameter('on') ?? end;
   const isOverlay = document['overlay'] !== undefined;
-  // An overlay has no selection: its level shows its effect.
+  // An overlay has no selection, so only the level view shows its effect.
   const views = VIEWS.filter(({ value }) =>
     isOverlay ? value === 'level' || value === 'json' : value !== 'change' || isStored,
   );
-  // On a telephone the strip covers the form.
+  // On a telephone the strip would cover the form, so it is folded at first.
   const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
   const [first] = views;
   const view = views.find(({ value }) => value === parameter('view'))?.value ?? first!.value;
@@ -114,12 +114,12 @@ function DecisionDate({ asOf, start, end }: DecisionDateProps) {
 
 interface AnswerProps<T> {
   readonly latest: Latest<T>;
-  /** True if the draft is valid; otherwise the last answer belongs to an earlier draft. */
+  /** True if the draft is valid. If not, the displayed answer belongs to an earlier draft. */
   readonly isCurrent: boolean;
   readonly children: (data: T) => preact.ComponentChildren;
 }
 
-/** Renders the last answer, pale while it belongs to an earlier draft. */
+/** Renders the last answer, greyed out while it belongs to an earlier draft. */
 function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }: AnswerProps<T>) {
   return (
     <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
@@ -133,7 +133,8 @@ function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }:
 const SHOWN = 15;
 
 /**
- * Returns the distance of decided weights from the rule whose breach triggers a rebalance; nothing without such a rule.
+ * Formats the distance of the decided weights from the limit that triggers a rebalance; empty if the index has no such
+ * limit.
  */
 const headroomOf = (limits: PreviewResponse['limits'], before?: PreviewResponse['limits']) =>
   limits === undefined
@@ -159,7 +160,7 @@ const callOf = (cause: keyof typeof CALLS | null): string => (cause === null ? '
 
 interface PreviewProps {
   readonly preview: PreviewResponse;
-  /** Findings of the definition, listed above the preview. */
+  /** Findings that are already listed above the preview. */
   readonly shown: readonly Finding[];
 }
 
@@ -218,7 +219,7 @@ function Preview({ preview, shown }: PreviewProps) {
 
 type Solve = NonNullable<PreviewResponse['solve']>;
 
-/** Figures of an optimisation, with those of the parent where they differ. */
+/** Returns the figures of an optimisation. A figure of the parent is added where it differs. */
 const solvedFigures = ({ before, after }: Solve, candidates: number) => [
   { term: 'Candidates', value: count(candidates) },
   { term: 'Tracking error', value: percent(after.tracking_error), help: 'Expected, annualised, against the parent' },
@@ -226,7 +227,7 @@ const solvedFigures = ({ before, after }: Solve, candidates: number) => [
   { term: 'Distance', value: percent(after.turnover), help: 'Half the sum of absolute differences from the parent' },
 ];
 
-/** Names binding constraints; those of several securities have their number. */
+/** Describes binding constraints; a constraint that binds for several securities has their number. */
 function bindingWords(labels: readonly string[]): string {
   const groups = new Map<string, string[]>();
   for (const label of labels) {
@@ -241,14 +242,14 @@ function bindingWords(labels: readonly string[]): string {
     .join('; ');
 }
 
-/** Securities that are named in a sentence. */
+/** Maximum number of securities named in a sentence. */
 const NAMED_MAX = 3;
 
-/** Renders the largest differences from the weights of the parent. */
+/** Renders the largest differences between the weights and those of the parent. */
 function Moves({ from, assets }: { readonly from: string; readonly assets: PreviewResponse['assets'] }) {
   const moved = assets
     .filter(({ weight_delta: by }) => by !== null && by !== 0)
-    .toSorted((a, b) => Math.abs(b.weight_delta!) - Math.abs(a.weight_delta!)) // Filtered.
+    .toSorted((a, b) => Math.abs(b.weight_delta!) - Math.abs(a.weight_delta!)) // non-null after the filter
     .slice(0, SHOWN);
   if (moved.length === 0) return null;
   return (
@@ -258,7 +259,7 @@ function Moves({ from, assets }: { readonly from: string; readonly assets: Previ
         label={`Largest differences from ${from}`}
         bars={moved.map(({ identifier, weight, weight_delta: by }) => ({
           label: weight === null ? `${identifier} (not held)` : identifier,
-          value: by!, // Filtered.
+          value: by!, // non-null after the filter
         }))}
         format={(value) => change(value)}
       />

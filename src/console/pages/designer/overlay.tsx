@@ -11,14 +11,14 @@ const OVERLAY = ['overlay'] as const;
 const TYPE = [...OVERLAY, 'type'] as const;
 const BENEATH = ['source_index_id'] as const;
 
-/** Renders the overlay on the underlying index, from the catalogue of overlays. */
+/** Renders the overlay type, its parameters and the underlying index. */
 export function Overlay() {
   const { draft, findings, known, isStored } = useWorkshop();
   const types = useResource('overlay types', (signal) => service.value.call('listOverlayTypes', { signal }), {
     follows: false,
   });
   const type = draft.at(TYPE);
-  /** Each kind has its own parameters, and a blend has parts instead of an index. */
+  /** The types have different parameters, and a blend has parts in place of an index. */
   const choose = (chosen: string) => {
     const { source_index_id: beneath, ...others } = draft.document.value;
     const parts =
@@ -28,7 +28,7 @@ export function Overlay() {
     const proposed = isStored ? {} : rename(others, { from: String(type), to: chosen });
     draft.replace({ ...others, ...proposed, ...source, overlay: { type: chosen, ...parts } });
   };
-  // A converted index has the target currency.
+  // The currency of a converted index is the target currency.
   const into = draft.at([...OVERLAY, 'to']);
   useEffect(() => {
     if (!isStored && typeof into === 'string' && /^[A-Z]{3}$/.test(into)) draft.set(['currency'], into);
@@ -84,13 +84,13 @@ export function Overlay() {
   );
 }
 
-/** Suffixes for the id and name of the underlying index, by kind of overlay. */
+/** Returns the suffixes that an overlay type adds to the id and name of the underlying index. */
 const createSuffixes = (type: string): { readonly id: string; readonly name: string } =>
   type === 'fee'
     ? { id: '-NET', name: ', net of a fee' }
     : { id: `-${type.toUpperCase().replaceAll('_', '-')}`, name: `, ${type.replaceAll('_', ' ')}` };
 
-/** Replaces the proposed id and name after a change of the overlay type; edited ones are kept. */
+/** Replaces the proposed id and name after a change of the overlay type. Edited ids and names are kept. */
 function rename(document: JsonObject, { from, to }: { readonly from: string; readonly to: string }): JsonObject {
   const [before, after] = [createSuffixes(from), createSuffixes(to)];
   const named = (['id', 'name'] as const).flatMap((member) => {
@@ -101,7 +101,7 @@ function rename(document: JsonObject, { from, to }: { readonly from: string; rea
   return Object.fromEntries(named);
 }
 
-/** Returns an initial overlay on an index, with a fee as the simplest type. */
+/** Returns the initial definition of an overlay on an index; the initial type is a fee. */
 export const overlayOn = (beneath: JsonObject): JsonObject => ({
   id: `${String(beneath['id'])}${createSuffixes('fee').id}`,
   name: `${String(beneath['name'])}${createSuffixes('fee').name}`,

@@ -18,7 +18,7 @@ interface PartProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders a part of the definition. */
+/** Renders a section of the definition. */
 export function Part({ title, help, aside, children }: PartProps) {
   return (
     <section class="designer-part" aria-label={title}>
@@ -35,21 +35,21 @@ export function Part({ title, help, aside, children }: PartProps) {
 const NEW_WATCHLIST = { address: '/console/watchlists/new', text: 'New watchlist' };
 
 interface FieldsProps {
-  /** Help of the fields from the catalogue. */
+  /** Fields from the catalogue, with their help. */
   readonly fields: readonly ParameterSpec[];
   readonly within: Path;
-  /** Fields that cannot be changed. */
+  /** Read-only fields. */
   readonly fixed?: readonly string[];
 }
 
-/** Renders fields of the definition that apply given the values of the others. */
+/** Renders the fields of the definition that apply given the values of the other fields. */
 export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   const { draft, known } = useWorkshop();
   const value = draft.at(within);
   const isIndex = draft.at([...within, 'kind']) === 'index';
-  /** Values of the other kinds, restored when a kind is selected again. */
+  /** Values of deselected kinds, which are restored when a kind is selected again. */
   const left = useRef<JsonObject>({});
-  /** Returns the stored ones, and the referenced one even if it was deleted. */
+  /** Returns the ids of the stored watchlists and the id in the definition, even if that watchlist was deleted. */
   const watchlistsOf = (named: Json | undefined) => [
     ...new Set([...known.watchlists, ...(typeof named === 'string' && named !== '' ? [named] : [])]),
   ];
@@ -84,10 +84,10 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
     }
   };
   const put = (name: string, next: Json | undefined) => {
-    // Entries of an object.
+    // Adding a member to an object returns an object.
     const changed = addValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
     const written = withParts(changed, value, fields);
-    const kept = withoutUnread(fields, written) as JsonObject; // Members of the same object.
+    const kept = withoutUnread(fields, written) as JsonObject; // removing members from an object returns an object
     left.current = Object.fromEntries(Object.entries(written).filter(([own]) => !(own in kept)));
     draft.set(within, kept);
   };
@@ -117,10 +117,10 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   );
 }
 
-/** Returns true for the universes of a set of universes, which have the fields of a universe. */
+/** Returns true for the parameter that lists the universes of a set. */
 const isParts = ({ name, type }: ParameterSpec): boolean => name === 'of' && type === 'json';
 
-/** Returns a universe that became a set with the universe that it was as its first part. */
+/** Makes the previous universe the first part of a universe that was changed to a set. */
 function withParts(changed: JsonObject, before: Json | undefined, fields: readonly ParameterSpec[]): JsonObject {
   const parts = fields.find(isParts);
   if (parts === undefined || changed[parts.name] !== undefined || !isRead(parts, fields, changed)) return changed;
@@ -132,7 +132,7 @@ const FRESH: JsonObject = { kind: 'all' };
 /** Maximum nesting of universes. */
 const DEPTH_MAX = 4;
 
-/** Returns the fields of a universe in a set; the innermost one is not a set. */
+/** Returns the fields of a universe inside a set. At the maximum depth a universe cannot be a set. */
 const fieldsWithin = (fields: readonly ParameterSpec[], within: Path): readonly ParameterSpec[] => {
   const parts = fields.find(isParts);
   if (parts === undefined || within.filter((step) => typeof step === 'number').length < DEPTH_MAX - 2) return fields;
@@ -142,12 +142,12 @@ const fieldsWithin = (fields: readonly ParameterSpec[], within: Path): readonly 
 
 interface UniversesProps {
   readonly fields: readonly ParameterSpec[];
-  /** Path of the list. */
+  /** Path of the list of universes. */
   readonly within: Path;
   readonly help: string | null;
 }
 
-/** Renders the universes of a set, each with its fields. */
+/** Renders the universes of a set, each with its own fields. */
 function Universes({ fields, within, help }: UniversesProps) {
   const { draft, findings } = useWorkshop();
   const parts = draft.at(within);
@@ -163,7 +163,7 @@ function Universes({ fields, within, help }: UniversesProps) {
         </p>
       ))}
       {rows.map((_, at) => (
-        // Values of other kinds belong to their row.
+        // The key changes when a row is removed, so that remembered values of other kinds stay with their row.
         <div key={`${removed} ${at}`} class="field-row" role="group" aria-label={`Universe ${at + 1}`}>
           <Fields fields={fieldsWithin(fields, within)} within={[...within, at]} />
           <Button
@@ -186,10 +186,10 @@ function Universes({ fields, within, help }: UniversesProps) {
   );
 }
 
-/** Fields of the index that most definitions leave at their defaults. */
+/** Rarely used fields of the index, which have defaults. */
 const RARE: ReadonlySet<string> = new Set(['base_market_value', 'rounding']);
 
-/** Fields of the index that do not affect its level, or that have a default from the served store. */
+/** Folded fields: they do not affect the level, or the served store is their default. */
 const FOLDED: ReadonlySet<string> = new Set(['store_id', 'description', 'tags']);
 
 export function Identity() {
@@ -206,7 +206,7 @@ export function Identity() {
   );
 }
 
-/** Money and decimals of the calculation. */
+/** Renders the fields for the base market value and the rounding. */
 export function Precision() {
   return (
     <details class="designer-part">

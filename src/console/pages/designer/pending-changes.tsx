@@ -17,16 +17,19 @@ interface PendingChangesProps {
   readonly id: string;
   readonly pending: Pending;
   readonly saving: Saving;
-  /** Reason for the list of versions. */
+  /** Reason for the change, stored with the version. */
   readonly note: string;
 }
 
 const NO_TERMS: JsonObject = {};
 
-/** Offers to apply changes from a date. The change of the whole history is the second choice, with its extent. */
+/**
+ * Renders a dialog that applies changes from a date. The alternative, which is shown with its extent, is to change the
+ * whole history.
+ */
 export function PendingChanges({ id, pending, saving, note }: PendingChangesProps) {
   const { published, fixed, amendable, after } = pending;
-  // The address keeps them while a second person decides about the amendment.
+  // The address keeps the terms while the amendment waits for approval.
   const [terms, setTerms] = useAddressedObject('amend', NO_TERMS);
   const { effective_from: from, ...others } = terms;
   const date = typeof from === 'string' && isDate(from) ? from : null;
@@ -77,13 +80,13 @@ export function PendingChanges({ id, pending, saving, note }: PendingChangesProp
 }
 
 interface WholeHistoryProps {
-  /** `128 published closes`. */
+  /** Number of published closes in words, such as `128 published closes`. */
   readonly closes: string;
   readonly isDisabled: boolean;
   onChange(): void;
 }
 
-/** The change of the whole history, with its extent. */
+/** Renders the button that changes the whole history, with the number of affected closes. */
 function WholeHistory({ closes, isDisabled, onChange }: WholeHistoryProps) {
   return (
     <details>
@@ -106,7 +109,7 @@ function WholeHistory({ closes, isDisabled, onChange }: WholeHistoryProps) {
   );
 }
 
-/** Fields that differ on a date, after earlier amendments. */
+/** Returns the fields that an amendment on a date would change, given earlier amendments. */
 function amendedBy(date: string, pending: Pending): readonly Difference[] {
   const { inForce, amended } = textsOn(date, pending);
   return differences(inForce, amended);

@@ -10,12 +10,12 @@ import type { JsonObject } from '../../words/paths.js';
 import type { Clash } from '../../components/conflict/conflict.js';
 import { bodyOf, keepDraft, type Draft } from './draft.js';
 
-/** The edited definition: a stored one with its ETag, or a new one without. */
+/** The edited definition: a stored definition with its ETag, or a new definition with the ETag null. */
 export interface Opened {
   readonly document: JsonObject;
   readonly etag: string | null;
   readonly isStored: boolean;
-  /** Documents that a new one from a template needs, in the order in which they are stored. */
+  /** Documents that a new index from a template depends on, in the order in which they must be stored. */
   readonly beneath?: readonly JsonObject[];
 }
 
@@ -24,7 +24,7 @@ export const idOf = ({ document, isStored }: Opened): string => (isStored ? Stri
 
 export async function storedIndex(id: string, signal?: AbortSignal): Promise<Opened> {
   const { answer, etag } = await service.value.callWithEtag('getIndex', { params: { index_id: id }, signal });
-  // A JSON document.
+  // The response is plain JSON.
   return { document: answer as unknown as JsonObject, etag, isStored: true };
 }
 
@@ -34,7 +34,7 @@ interface SavingInput {
   onReload(): void;
 }
 
-/** Changes of a definition with published closes, which apply from a date or to the whole history. */
+/** Changes of a definition with published closes. They apply from a date or to the whole history. */
 export interface Pending extends SortedChanges {
   readonly before: JsonObject;
   readonly after: JsonObject;
@@ -47,28 +47,37 @@ export interface Saving {
   readonly isSaving: boolean;
   readonly trouble: Trouble | null;
   readonly clash: Clash | null;
-  /** Changes that require a choice; null if there are none. */
+  /** Changes for which the user must choose a date or the whole history; null if there are none. */
   readonly pending: Pending | null;
-  /** @param note why, for the list of versions */
+  /**
+   * Saves the draft.
+   * @param note reason of the change, stored with the version
+   */
   save(note: string): void;
-  /** Saves pending changes as an amendment. @param terms of it, without its date and its changes */
+  /**
+   * Saves pending changes as an amendment.
+   * @param terms terms of the amendment without its date and changes
+   */
   amend(date: string, terms: JsonObject, note: string): void;
   /** Saves pending changes for the whole history. */
   saveWhole(note: string): void;
   dropPending(): void;
-  /** Overwrites the version of another person after its review. */
+  /** Overwrites the version that another user saved, after its review. */
   saveOver(clash: Clash, document: JsonObject, note: string): void;
   takeTheirs(): void;
 }
 
-/** Saves only over the version that was reviewed. If another one was saved in the meantime, both are shown. */
+/**
+ * Returns the state and actions of saving. A save replaces only the version that was reviewed. If another version was
+ * saved in the meantime, both versions are shown.
+ */
 export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
   const [isSaving, setSaving] = useState(false);
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [clash, setClash] = useState<Clash | null>(null);
   const [seen, setSeen] = useState(opened);
   const [pending, setPending] = useState<Pending | null>(null);
-  // Findings of an earlier draft do not apply to a changed one.
+  // Findings of the last save do not apply to a changed draft.
   const text = JSON.stringify(draft.document.value);
   useEffect(() => setTrouble(null), [text]);
 
@@ -84,7 +93,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     go(indexAddress(body.id));
   }
 
-  /** Performs requests of a save, and shows why they were refused. */
+  /** Runs the requests of a save, and shows the error if one is refused. */
   async function attemptSave(requests: () => Promise<void>): Promise<void> {
     setSaving(true);
     setTrouble(null);
@@ -98,7 +107,10 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     setSaving(false);
   }
 
-  /** @param over version that was reviewed last */
+  /**
+   * Stores a document, or reads the other version if one was saved in the meantime.
+   * @param over last reviewed version
+   */
   const store = (document: JsonObject, over: Opened, note: string) =>
     put(document, over.etag, note).catch(async (thrown: unknown) => {
       if (!(thrown instanceof DivisorError && thrown.code === 'PRECONDITION_FAILED')) throw thrown;
@@ -107,7 +119,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
       setClash({ base: over.document, theirs, etag });
     });
 
-  /** Stores a change that affects no published close, and shows the choice for others. */
+  /** Stores a change that affects no published close. For other changes, asks the user to choose. */
   const storeOrAsk = (document: JsonObject, over: Opened, note: string) =>
     attemptSave(async () => {
       const asked = opened.isStored ? await pendingChanges(idOf(opened), over.document, document) : null;

@@ -4,7 +4,7 @@ import { Part } from './parts.js';
 
 const SELECTION = ['pipeline', 'selection'] as const;
 
-/** Renders the rules, each applied to the securities that the previous one kept. */
+/** Renders the selection rules. Each rule applies to the securities that the previous rule kept. */
 export function Selection() {
   const { draft, types, findings, datapoints } = useWorkshop();
   return (

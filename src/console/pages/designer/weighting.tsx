@@ -10,7 +10,7 @@ export function Weighting() {
   const { draft, types, findings } = useWorkshop();
   const type = draft.at([...WEIGHTING, 'type']);
   const spec = types.weighting.find((known) => known.type === type);
-  /** Each class has its own parameters; the limits are common to all. */
+  /** Weighting classes have different parameters; all classes share the limits. */
   const choose = (chosen: string) => {
     const before = draft.at(WEIGHTING);
     const { params: _, ...limits } = isObject(before) ? before : {};

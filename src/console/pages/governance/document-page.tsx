@@ -16,14 +16,14 @@ import type { Family } from './documents.js';
 import { REGISTERS } from './registers.js';
 
 interface DocumentPageProps {
-  /** Register that lists it. */
+  /** Register that lists the document. */
   readonly part: keyof typeof REGISTERS;
   readonly family: Family;
-  /** Null for a new one. */
+  /** Id of the document; null for a new document. */
   readonly id: string | null;
 }
 
-/** One document of a register, in a form that derives from its schema. */
+/** Page of one document of a register, edited in a form that is generated from its schema. */
 export function DocumentPage({ part, family, id }: DocumentPageProps) {
   const { kind, scope, idMember, fresh, read, write, remove } = family;
   const opened = useResource(
@@ -68,13 +68,13 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
   );
 }
 
-/** Tables that files have, and the rendered reports. */
+/** Returns the names of the exported tables and of the rendered reports. */
 const tablesOf = (schemas: Schemas | undefined): readonly string[] => [
   ...(schemas?.['ExportedFileInput']?.properties?.['table']?.enum ?? []),
   'report',
 ];
 
-/** Indices that are shown as a choice; more are typed. */
+/** Maximum number of indices shown as choices; above it, ids are typed. */
 const CHOICES_MAX = 40;
 
 interface FormProps {
@@ -137,7 +137,7 @@ function Form({ edited, family, isStored }: FormProps) {
   );
 }
 
-/** Settings of few targets. */
+/** Fields that only few delivery targets need. */
 const RARE = ['tables', 'path', 'checksum', 'region', 'endpoint'];
 
 const CHANGES = { url: { label: 'Address', isWide: true } };

@@ -4,15 +4,15 @@ import type { Scope } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** A family of documents that are written in a form derived from their schema. */
+/** A family of documents with forms that are generated from their schemas. */
 export interface Family {
-  /** The noun for one of them, as families of versions have it. */
+  /** Kind of document, as in the families of versioned documents. */
   readonly kind: 'client' | 'procedure';
   readonly scope: Scope;
-  /** Member of the form with the id, which is in the address and not in the body. */
+  /** Member of the form that holds the id. The id is in the address of the request, not in its body. */
   readonly idMember: string;
   readonly schema: string;
-  /** Members with a list of kinds, shown after the fields. */
+  /** Members that list objects of different kinds, shown after the other fields. */
   readonly lists: readonly { readonly name: string; readonly what: string }[];
   readonly fresh: JsonObject;
   read(id: string, signal?: AbortSignal): Promise<Opened>;
@@ -31,12 +31,12 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
     async read(id, signal) {
       const { answer, etag } = await service.value.callWithEtag('getClient', { params: { client_id: id }, signal });
       const { updated_at: _, secrets: _stored, ...document } = answer;
-      return { document: document as unknown as JsonObject, etag }; // A document of JSON.
+      return { document: document as unknown as JsonObject, etag }; // the response is plain JSON
     },
     write: ({ client_id: id, ...document }, version) =>
       service.value.callWithEtag('putClient', {
         params: { client_id: String(id) },
-        // The service reports errors in it.
+        // The service validates the document.
         body: { entitlements: [], ...document } as unknown as Operations['putClient']['request']['body'],
         ...version,
       }),
@@ -53,12 +53,12 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
       const params = { procedure_id: id };
       const { answer, etag } = await service.value.callWithEtag('getProcedure', { params, signal });
       const { updated_at: _, version: _ofList, ...document } = answer;
-      return { document: document as unknown as JsonObject, etag }; // A document of JSON.
+      return { document: document as unknown as JsonObject, etag }; // the response is plain JSON
     },
     write: ({ procedure_id: id, ...document }, version) =>
       service.value.callWithEtag('putProcedure', {
         params: { procedure_id: String(id) },
-        body: document as unknown as Operations['putProcedure']['request']['body'], // The service reports errors in it.
+        body: document as unknown as Operations['putProcedure']['request']['body'], // the service validates the document
         ...version,
       }),
     remove: (id) => service.value.call('deleteProcedure', { params: { procedure_id: id } }),

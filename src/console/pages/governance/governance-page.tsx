@@ -22,7 +22,7 @@ import { StatementPage } from './statement-page.js';
 
 type Part = keyof typeof REGISTERS;
 
-/** Registers, documents of the administrator, and benchmark statements. */
+/** Page of the registers, the administrator's documents and the benchmark statements. */
 export function GovernancePage({ params }: PageProps) {
   const { part, id } = params;
   if (part === undefined) return <Overview />;
@@ -32,7 +32,7 @@ export function GovernancePage({ params }: PageProps) {
     return (
       <DocumentPage
         key={`${part} ${id}`}
-        part={part as Part} // Families are registers.
+        part={part as Part} // every family is a register
         family={family}
         id={id === 'new' ? null : id}
       />
@@ -57,7 +57,7 @@ const ICONS: Readonly<Record<Part, IconName>> = {
   audit: 'key',
 };
 
-/** Registers whose entries are counted: few requests read them. */
+/** Registers with counted entries; few requests suffice to read them. */
 const COUNTED: ReadonlySet<Part> = new Set(['clients', 'procedures', 'judgements']);
 
 const CARDS: readonly LinkCard[] = (Object.keys(REGISTERS) as Part[]).map((part) => ({

@@ -3,7 +3,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { countValues, NONE } from '../../words/numbers.js';
 
-/** Renders the latest session of which a client has files, and whether all of them were delivered. */
+/** Renders the latest session with files for a client, and whether all files were delivered. */
 export function LatestDelivery({ client }: { readonly client: string }) {
   const sent = useResource(
     `latest delivery ${client}`,

@@ -15,12 +15,12 @@ import { count } from '../../words/numbers.js';
 import type { Range, Register } from './register.js';
 
 interface RegisterPageProps<R> {
-  /** Its name in addresses. */
+  /** Name of the register in addresses. */
   readonly name: string;
   readonly register: Register<R>;
 }
 
-/** One register: a table whose rows open to their facts, or lead to their pages. */
+/** Page of one register: a table with rows that open to their facts or link to their pages. */
 export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
   const { title, help, guide, actions, hasRange = false, scope } = register;
   const range = chosenRange();
@@ -44,7 +44,7 @@ export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
   );
 }
 
-/** Days of the range by default: a week. */
+/** Length of the default range in days. */
 const DAYS = 7;
 const DAY_MS = 86_400_000;
 const dayText = (time: number): string => new Date(time).toISOString().slice(0, 10);
@@ -73,7 +73,7 @@ const RangeInputs = ({ from, to }: Range) => (
 function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly range: Range }) {
   const { label, columns, sort, empty, keyOf, searchIn, read, addressOf, groupOf, hasRange = false } = register;
   const key = `register ${name}${hasRange ? ` ${range.from} ${range.to}` : ''}`;
-  // Each reading of a log with a range signs it.
+  // A log with a range is not reloaded automatically, because the service records every read of the log.
   const rows = useResource(key, (signal) => read(range, signal), { follows: !hasRange });
   const open = parameter('entry');
   return (
@@ -113,7 +113,7 @@ interface KindsProps {
   readonly chosen: string | null;
 }
 
-/** Filters the rows of a register by their kind. */
+/** Renders a filter of the rows by kind. */
 const Kinds = ({ kinds, chosen }: KindsProps) => (
   <Select
     label="Document"

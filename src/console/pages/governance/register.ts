@@ -2,52 +2,55 @@ import type { ComponentChildren } from 'preact';
 import type { Fact } from '../../components/facts.js';
 import type { Column, Sort } from '../../components/table/columns.js';
 
-/** Range of days. */
+/** A range of days. */
 export interface Range {
   readonly from: string;
   readonly to: string;
 }
 
-/** A register or a list of documents, shown as one table. */
+/** Specification of a register or a list of documents that is shown as one table. */
 export interface Register<R> {
   readonly title: string;
-  /** A sentence about its contents. */
+  /** One sentence about the contents. */
   readonly help: string;
-  /** Its contents in a few words, for the overview. */
+  /** Short description of the contents for the overview. */
   readonly brief: string;
-  /** Page of the guide. */
+  /** Page of the guide about the register. */
   readonly guide: string;
-  /** The noun for a row, in the title of its panel. */
+  /** Noun for a row in the title of its panel. */
   readonly noun?: string;
   /** Name of the table for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<R>[];
   readonly sort: Sort;
-  /** Shown without rows: that there are none, and a sentence. */
+  /** Title and text shown if the register is empty. */
   readonly empty: readonly [title: string, text: string];
-  /** Kind of a row, by which the table can be filtered. */
+  /** Returns the kind of a row, by which the table can be filtered. */
   groupOf?(row: R): string;
   keyOf(row: R): string;
   searchIn(row: R): string;
-  /** @param range if the register has one */
+  /**
+   * Reads the rows.
+   * @param range ignored unless `hasRange` is true
+   */
   read(range: Range, signal: AbortSignal): Promise<readonly R[]>;
-  /** True if it is read for a range of days. */
+  /** True if the rows are read for a range of days. */
   readonly hasRange?: boolean;
-  /** Address of a row with a page; otherwise a row opens to its facts. */
+  /** Returns the address of the page of a row. Default: a row opens to its facts. */
   addressOf?(row: R): string;
-  /** Facts of a row, and the sentences below them. */
+  /** Returns the facts of a row. */
   factsOf?(row: R): readonly Fact[];
   textsOf?(row: R): readonly (readonly [title: string, text: string | null])[];
-  /** Buttons of the page. */
+  /** Renders the buttons of the page. */
   actions?(range: Range): ComponentChildren;
-  /** Scope that reads it. Default: `read`. */
+  /** Scope required to read the register. Default: `read`. */
   readonly scope?: 'audit';
 }
 
-/** Requests that are sent at once for a register of all indices or schedules. */
+/** Maximum number of concurrent requests for a register of all indices or schedules. */
 const AT_ONCE = 8;
 
-/** Collects the rows of several documents. */
+/** Collects the rows of several documents, in the order of the documents. */
 export async function collectRows<T, R>(
   of: readonly T[],
   read: (one: T) => Promise<readonly R[]>,

@@ -21,7 +21,7 @@ const add = (part: string, text: string) => (
   </LinkButton>
 );
 
-/** Indices of a document: all, or those that it names. */
+/** Lists the indices of a document, or `every index` if the document names none. */
 const indicesText = (indices: readonly string[] | null): string => indices?.join(', ') ?? 'every index';
 
 const clients: Register<Client> = {
@@ -175,7 +175,7 @@ const errors: Register<PublishedError> = {
 
 type Judgement = Judgements['judgements'][number];
 
-/** Decisions about days, in words. */
+/** Labels of decisions about days. */
 export const DECISION_WORDS: Readonly<Record<Judgement['action'], string>> = {
   run: 'performed by hand',
   backfill: 'backfilled',
@@ -235,18 +235,18 @@ const judgements: Register<Judgement> = {
   ],
 };
 
-/** `by ben`, as a link to the request; null if it needed none. */
+/** Renders the approvers with a link to the request, for example `by ben`; null if no approval was needed. */
 function approvedBy({ approval_id: id, approved_by: names }: Pick<Judgement, 'approval_id' | 'approved_by'>) {
   return id === null ? null : <a href={approvalAddress(id)}>by {names.join(', ')}</a>;
 }
 
 type AuditEntry = AuditLog['entries'][number];
 
-/** Entries that the page lists; the file has all of the range. */
+/** Maximum number of entries that the page lists; the exported file contains the full range. */
 const LISTED_MAX = 5000;
 const LOG_MEDIA = 'application/x-ndjson';
 
-/** A range of whole days. */
+/** Returns the query for a range of whole days. */
 const queryOf = ({ from, to }: Range) => ({ start: from, end: `${to}T23:59:59.999Z` });
 
 async function saveExtract(range: Range): Promise<void> {
@@ -254,10 +254,10 @@ async function saveExtract(range: Range): Promise<void> {
   saveFile(`audit-${range.from}-${range.to}.ndjson`, bytes);
 }
 
-/** `data version` for `data-version`. */
+/** Formats a kind with spaces, for example `data version` for `data-version`. */
 const kindText = (kind: string): string => kind.replaceAll('-', ' ');
 
-/** `EVEN, 3` for the third entry of a log, `5` for an approval: ids of numbered documents have leading zeros. */
+/** Formats an id without leading zeros, for example `EVEN, 3` for the third entry of a log, or `5` for an approval. */
 const idText = (kind: string, id: string): string =>
   id.replace(/^(.*)\/0*(\d+)$/, (_, of: string, number: string) => (of === kind ? number : `${of}, ${number}`));
 
@@ -304,5 +304,5 @@ const audit: Register<AuditEntry> = {
   textsOf: ({ note }) => [['Note', note]],
 };
 
-/** All registers by their name in addresses, in the order of the overview. */
+/** All registers by name, in the order of the overview. Addresses contain the names. */
 export const REGISTERS = { clients, procedures, errors, judgements, audit } as const;

@@ -19,7 +19,7 @@ import './statement.css';
 
 const MARKDOWN = 'text/markdown';
 
-/** The benchmark statement of an index, to be read, printed or published. */
+/** Page of the benchmark statement of an index, which can be printed or saved. */
 export function StatementPage({ id }: { readonly id: string }) {
   const params = { index_id: id };
   const statement = useResource(`statement ${id}`, (signal) => service.value.call('getStatement', { params, signal }));
@@ -60,7 +60,7 @@ const PARTS = [
   'Procedures',
 ] as const;
 
-/** Leads to the parts of the statement. */
+/** Renders links to the sections of the statement. */
 const Contents = () => (
   <nav class="statement-contents" aria-label="Contents">
     {PARTS.map((part) => (
@@ -189,7 +189,7 @@ function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['di
   );
 }
 
-/** `ada, approved by ben`. */
+/** Formats the author and the approvers, for example `ada, approved by ben`. */
 const personsOf = (author: string, approvers: readonly string[]): string =>
   approvers.length === 0 ? author : `${author}, approved by ${approvers.join(' and ')}`;
 

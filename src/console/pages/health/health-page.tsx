@@ -20,10 +20,10 @@ import { formatLargeUnits, limitText } from '../../words/numbers.js';
 import { JobDays } from './job-days.js';
 import { RunChecks } from './run-checks.js';
 
-/** Interval of checks while the page is open. */
+/** Interval between checks while the page is open, in milliseconds. */
 const LOOK_MS = 5_000;
 
-/** Health of the service: its checks, the identities of every run, its limits and its guarantees. */
+/** Page of the state of the service: its checks, the identities of every run, its limits and guarantees. */
 export function HealthPage() {
   const [, setLooked] = useState(0);
   useEffect(() => {
@@ -90,7 +90,7 @@ function Report({ state }: { readonly state: Health }) {
 
 type State = Health['states'][number];
 
-/** The latest states of the process that answers. */
+/** Renders the latest states of the process that answered the request. */
 function States({ states }: Pick<Health, 'states'>) {
   return (
     <Section title="States of the service" aside="since its start, the latest 20">
@@ -118,7 +118,7 @@ const STATES: readonly Column<State>[] = [
   { id: 'reason', title: 'Reason', width: 120, grow: 1, value: ({ reason }) => reason },
 ];
 
-/** Limits that apply to clients, with the help of the contract. */
+/** Renders the limits that apply to clients, with their descriptions in the contract. */
 function Limits({ limits }: Pick<Health, 'limits'>) {
   const schemas = useSchemas();
   const said = schemas.data?.['Limits']?.properties ?? {};

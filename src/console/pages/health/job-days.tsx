@@ -17,14 +17,14 @@ interface Day {
   readonly succeeded: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** Jobs that needed more than one attempt. */
+  /** Number of jobs that needed more than one attempt. */
   readonly repeated: number;
   /** Median duration in seconds. */
   readonly median: number | null;
   readonly longest: number | null;
 }
 
-/** Renders the ended jobs of each day as the service stores them. A day opens to its failed jobs. */
+/** Renders the stored jobs by the day on which they ended. Each day opens to its failed jobs. */
 export function JobDays() {
   const jobs = useResource('ended jobs', (signal) =>
     service.value.call('listJobs', {

@@ -18,7 +18,7 @@ interface Outcome {
 }
 type Outcomes = ReadonlyMap<string, Outcome>;
 
-/** Renders all stored runs, and the results of recomputing their identities. */
+/** Renders all stored runs with the results of recomputing their identities. */
 export function RunChecks() {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   return (
@@ -38,7 +38,7 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
   const check = async () => {
     isWanted.current = true;
     const found = new Map<string, Outcome>();
-    // One at a time, because each reads and hashes a whole run.
+    // Runs are checked one after another, because each check reads and hashes a whole run.
     for (const [k, { index_id: id }] of runs.entries()) {
       setDone(k);
       found.set(id, await outcomeOf(id));

@@ -12,10 +12,10 @@ import { newDocument } from '../designer/draft.js';
 
 const ID = 'EXAMPLE';
 
-/** Securities of the example. */
+/** Number of securities in the example. */
 const COUNT = 30;
 
-/** Returns the first definition of the designer with the largest companies, where the market has sizes. */
+/** Returns the initial definition of the designer, limited to the largest companies if the store has sizes. */
 async function exampleDocument(): Promise<JsonObject> {
   const [{ stores }, { fields }] = await Promise.all([
     service.value.call('listStores'),
@@ -34,12 +34,12 @@ async function exampleDocument(): Promise<JsonObject> {
   };
 }
 
-/** Stores an index of the served market, runs it, and begins the tour on its page. */
+/** Creates and runs an example index on the served store, and starts the tour on its page. */
 async function createExample(onRefusal: OnRefusal): Promise<void> {
   const body = await attempt(exampleDocument, onRefusal);
   if (body === undefined) return;
   const created = await attempt(
-    () => service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }), // The service checks it.
+    () => service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }), // the service validates the document
     onRefusal,
   );
   if (created === undefined) return;

@@ -12,7 +12,7 @@ import { MARKET_WORDS } from '../data/generate-market.js';
 
 const GenerateDialog = lazy('the form', async () => (await import('../data/generate-dialog.js')).GenerateDialog);
 
-/** Renders three ways to a market, if the service serves none. */
+/** Renders three ways to obtain market data, if no store is served. */
 export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }) {
   const [isAsking, setAsking] = useState(false);
   const isMaking = liveJobs.value.some(({ kind }) => kind === 'generate' || kind === 'load');
@@ -65,7 +65,7 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
   );
 }
 
-/** Files as they are chosen go to the page that imports them. */
+/** Renders a file selector. Selected files are passed to the import page. */
 function ChooseFiles() {
   const input = useRef<HTMLInputElement>(null);
   return (

@@ -20,7 +20,7 @@ const Coming = lazy('the calendar', async () => (await import('../calendar/comin
 
 const LatestJobs = lazy('the latest jobs', async () => (await import('./latest-jobs.js')).LatestJobs);
 
-/** Returns true while a started service reads the previously served market. */
+/** Returns true while the service is still loading the previously served store after a start. */
 const isBeingRead = (): boolean => health.value?.store.active === null && health.value.store.status === 'loading';
 
 const BeingRead = () => (
@@ -30,7 +30,7 @@ const BeingRead = () => (
   </>
 );
 
-/** Page with an overview: the served market, running jobs, and all indices with their state. */
+/** Overview page: the served store, running jobs, and all indices with their states. */
 export function Home() {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));

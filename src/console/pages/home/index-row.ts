@@ -1,13 +1,13 @@
 import type { IndexSummary, JobStatus, RunSummaryRow } from '#clients/typescript/divisor.js';
 import type { Asking } from '../../state/refusals.js';
 
-/** An index with the overview of its stored run; null before the first run. */
+/** An index with a summary of its stored run, which is null before the first run. */
 export interface Row {
   readonly index: IndexSummary;
   readonly run: RunSummaryRow | null;
-  /** False before the summaries of the runs have arrived. */
+  /** False until the run summaries have been loaded. */
   readonly isKnown: boolean;
-  /** Last run, if it failed after the stored one was made. */
+  /** The last run if it failed and is newer than the stored run; null otherwise. */
   readonly failed: JobStatus | null;
   readonly asking: Asking;
 }

@@ -48,7 +48,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
     };
   });
   if (rows.length === 0) return hasData ? <NoIndex /> : null;
-  // A service that is starting answers later.
+  // A service that is starting will answer a later request.
   const isWaited = runs.data === undefined && (runs.isLoading || runs.trouble?.retrySeconds != null);
   const columns = isWaited ? COLUMNS.map((column) => (OF_INDEX.has(column.id) ? column : awaited(column))) : COLUMNS;
   return (
@@ -78,7 +78,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   );
 }
 
-/** Returns the colour of a state, for narrow tables. */
+/** Returns the colour of the state dot in narrow tables. */
 const dotOf = ({ run, failed }: Row): string =>
   failed !== null ? 'bad' : run === null ? '' : run.stale === null ? 'good' : 'warning';
 
@@ -108,12 +108,12 @@ const withSign = (value: number | null | undefined) => (
   <span class={`number ${signClass(value)}`}>{change(value)}</span>
 );
 
-/** Columns that are known without a run. */
+/** Columns that do not depend on a run. */
 const OF_INDEX: ReadonlySet<string> = new Set(['index', 'tags', 'store']);
 
 const awaited = (column: Column<Row>): Column<Row> => ({ ...column, show: () => <ValueSkeleton /> });
 
-/** Columns that are shown if a row has a value. */
+/** Columns that are shown only if a row has a value. */
 const OPTIONAL: ReadonlyMap<string, (row: Row) => boolean> = new Map([
   ['tags', ({ index }) => index.tags.length > 0],
   ['store', ({ index }) => index.store_id !== null],
@@ -254,7 +254,10 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-/** Renders the state: never run, running, failed, stale or up to date, with its reason and the possible action. */
+/**
+ * Renders the state of an index (never run, running, failed, stale or up to date) with its reason and the possible
+ * action.
+ */
 function State({ index, run, isKnown, failed, asking }: Row) {
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);
   if (job !== undefined)
@@ -285,7 +288,7 @@ function State({ index, run, isKnown, failed, asking }: Row) {
   );
 }
 
-/** Returns the return over the line of the last year; null without a run. */
+/** Returns the return over the last year of a run; null if there is no run. */
 function yearReturn(run: RunSummaryRow | null): number | null {
   const levels = run?.index?.trace.data;
   const [first, last] = [levels?.[0], levels?.at(-1)];

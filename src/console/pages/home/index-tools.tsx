@@ -11,12 +11,12 @@ import type { Row } from './index-row.js';
 
 interface IndexToolsProps {
   readonly rows: readonly Row[];
-  /** Ids of selected indices; none means all. */
+  /** Ids of the selected indices. An empty list means all indices. */
   readonly selected: readonly string[];
   readonly asking: Asking;
 }
 
-/** Renders actions on the selected indices, or on all of them. */
+/** Renders actions on the selected indices. Without a selection they apply to all indices. */
 export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   const meant = selected.length === 0 ? rows : rows.filter(({ index }) => selected.includes(index.id));
   const running = new Set(liveJobs.value.map(({ job_id: id }) => id));

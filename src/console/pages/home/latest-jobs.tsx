@@ -7,7 +7,7 @@ import { jobAddress, jobTitle, STATUS_KINDS } from '../../words/jobs.js';
 
 const SHOWN_MAX = 6;
 
-/** Renders the last jobs with their results. */
+/** Renders the latest jobs with links to their results. */
 export function LatestJobs() {
   const jobs = useResource(
     'jobs latest',

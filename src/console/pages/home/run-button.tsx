@@ -9,13 +9,13 @@ import { refusalAbout, runOf, type Asking } from '../../state/refusals.js';
 
 interface RunButtonProps {
   readonly id: string;
-  /** The last run if it failed; the button repeats its request. */
+  /** The last run if it failed. The button then repeats the failed request. */
   readonly failed: JobStatus | null;
-  /** The table above which an error is shown in full. */
+  /** Requests and errors of the table; an error is shown in full above the table. */
   readonly asking: Asking;
 }
 
-/** Runs the index of a row, and shows a refusal in the row. */
+/** Renders a button that runs the index of a row. An error is shown in the row. */
 export function RunButton({ id, failed, asking }: RunButtonProps) {
   const refused = asking.trouble === null ? null : refusalAbout(runOf(id));
   return (

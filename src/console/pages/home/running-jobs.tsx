@@ -10,7 +10,7 @@ import { percent } from '../../words/numbers.js';
 
 const SHOWN_MAX = 6;
 
-/** Queued and running jobs. */
+/** Renders the queued and running jobs. */
 export function RunningJobs() {
   const jobs = liveJobs.value;
   if (jobs.length === 0) return null;

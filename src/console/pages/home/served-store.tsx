@@ -16,14 +16,14 @@ const KINDS: Readonly<Record<DataStore['kind'], string>> = {
   synthetic: 'synthetic',
 };
 
-/** Renders the served market: number of securities, dates and data warnings. */
+/** Renders the number of securities, the dates and the data warnings of the served store. */
 export function ServedStore({ store }: { readonly store: DataStore }) {
   const { store_id: id, name, kind, identifiers, start, end, last_loaded_at: loadedAt, status } = store;
   const whole = useResource(`store ${id}`, (signal) =>
     service.value.call('getStore', { params: { store_id: id }, signal }),
   );
   const findings = whole.data?.findings ?? [];
-  /** A store that is being read has its dates and counts later. */
+  /** Formats a figure. A store that is still loading has neither dates nor counts. */
   function written<T extends string | number>(value: T | null, text: (value: T) => string = String): ComponentChildren {
     if (value !== null) return text(value);
     return status === 'loading' ? <ValueSkeleton /> : '–';

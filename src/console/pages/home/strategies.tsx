@@ -12,16 +12,16 @@ import { indexAddress } from '../../words/addresses.js';
 import { RunButton } from './run-button.js';
 import { change, countValues, decimal, signClass } from '../../words/numbers.js';
 
-/** A strategy with the overview of its stored run; null before the first run. */
+/** A strategy with a summary of its stored run, which is null before the first run. */
 interface Row {
   readonly stored: StoredStrategy;
   readonly run: RunSummaryRow | null;
-  /** Last run, if it failed after the stored one was made. */
+  /** The last run if it failed and is newer than the stored run; null otherwise. */
   readonly failed: JobStatus | null;
   readonly asking: Asking;
 }
 
-/** Renders portfolios that follow an index under their own terms; empty if there are none. */
+/** Renders the strategies: portfolios that follow an index under their own terms. Renders nothing if there are none. */
 export function Strategies() {
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));

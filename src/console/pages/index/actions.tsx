@@ -26,10 +26,10 @@ interface ActionsProps {
   readonly run: OverviewView;
 }
 
-/** Effects of past and announced corporate actions on the index. */
+/** Renders the effects of past and announced corporate actions on the index. */
 export function Actions({ id, run }: ActionsProps) {
   const range = findChosenRange();
-  // Without a range, actions after the run are included.
+  // Without a range, the query includes actions after the end of the run.
   const query = { ...readShownRun(), ...(range === null ? {} : { from: range.from, to: range.to }) };
   const view = useResource(
     `actions of ${runKey(id)} ${range?.from} ${range?.to}`,
@@ -38,7 +38,7 @@ export function Actions({ id, run }: ActionsProps) {
       const all = await service.value.call('getIndexActions', { ...asked, query });
       const { actions, actions_total: total } = all;
       if (range !== null || total <= actions.length) return all;
-      // More actions exist than one answer can contain. For the whole run, the latest ones are shown.
+      // One response cannot contain all actions. For the whole run, the latest actions are shown.
       const from = latestFrom(run, actions.length / total);
       const latest = await service.value.call('getIndexActions', { ...asked, query: { ...query, from } });
       return { ...latest, actions_total: total };
@@ -59,7 +59,10 @@ export function Actions({ id, run }: ActionsProps) {
 
 const DAYS_PER_MONTH = 30;
 
-/** Returns the date from which a share of the actions of a run fits, with a margin. */
+/**
+ * Returns the start date of a final part of the run that contains at most the given share of its actions, with a margin
+ * of 20 %.
+ */
 function latestFrom({ start, end }: Pick<OverviewView, 'start' | 'end'>, share: number): string {
   const months = (dayNumber(end) - dayNumber(start)) / DAYS_PER_MONTH;
   return monthsBefore(end, Math.floor(0.8 * share * months));
@@ -110,10 +113,10 @@ function ActionTable({
   );
 }
 
-/** Maximum number of counted kinds of actions; the rest are counted together. */
+/** Maximum number of kinds that are counted separately; other kinds are counted together. */
 const KINDS_MAX = 5;
 
-/** Counts the listed actions by kind. */
+/** Renders the number of listed actions by kind. */
 function Kinds({ actions }: { readonly actions: readonly IndexAction[] }) {
   const counts = new Map<string, number>();
   for (const { type } of actions) counts.set(type, (counts.get(type) ?? 0) + 1);
@@ -158,9 +161,9 @@ const DECIDED: Readonly<Partial<Record<IndexAction['type'], typeof OFFER>>> = {
   SPECIAL_DIVIDEND: SCRIP,
 };
 
-/** Outcomes of pending elections, by choice. */
+/** Renders the outcomes of pending elections, by choice. */
 function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
-  // Both sides of an offer have the same choices.
+  // A merger is omitted because both of its securities list the same choices.
   const open = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
   const facts = useNames(
     open.map(({ identifier }) => identifier),
@@ -201,7 +204,7 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
   );
 }
 
-/** Renders ordinary dividends in index points; empty if the prices of the run include them. */
+/** Renders the ordinary dividends in index points. Renders nothing if the prices of the run include dividends. */
 function Dividends({ id }: { readonly id: string }) {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
@@ -276,7 +279,7 @@ const WHAT: readonly Column<IndexAction>[] = [
   },
 ];
 
-/** Writes a value before and after an action; one that does not change is written once. */
+/** Renders a value before and after an action. An unchanged value is rendered once. */
 function effectText(before: number | null, after: number | null) {
   const [from, to] = [figure(before), figure(after)];
   return from === to ? <span class="quiet">{to}</span> : `${from} → ${to}`;

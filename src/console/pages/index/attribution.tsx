@@ -26,7 +26,7 @@ import { returnText, addReturn } from '../../words/returns.js';
 import { FactorAttribution } from './factor-attribution.js';
 import { useNameAddress } from './use-name-address.js';
 
-/** Value in the address for no benchmark. */
+/** Address value for attribution without a benchmark. */
 const NOTHING = '-';
 
 interface AttributionProps {
@@ -34,7 +34,7 @@ interface AttributionProps {
   readonly run: OverviewView;
 }
 
-/** Renders the sources of the return of a range: cumulative steps, groups, securities. */
+/** Renders the attribution of the return of a range: cumulative steps, groups and securities. */
 export function Attribution({ id, run }: AttributionProps) {
   const addressOfName = useNameAddress();
   const range = findChosenRange();
@@ -44,7 +44,7 @@ export function Attribution({ id, run }: AttributionProps) {
   const own = useResource(`performance ${runKey(id)}`, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
-  // Returns the benchmark of the run, if it is an index and no other was chosen.
+  // Default benchmark: the benchmark of the run, if it is an index.
   const usual = others.find(({ id: other }) => other === own.data?.benchmark)?.id ?? null;
   const asked = parameter('against');
   const against = asked === NOTHING ? null : (asked ?? usual);
@@ -118,7 +118,10 @@ export function Attribution({ id, run }: AttributionProps) {
   );
 }
 
-/** Renders the returns of both sides and the effects of all groups; nothing without a benchmark. */
+/**
+ * Renders the returns of the index and the benchmark and the total effects of all groups. Renders nothing without a
+ * benchmark.
+ */
 function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
   const { effects, benchmark, findings } = view;
   if (effects === null || benchmark === null) return null;
@@ -142,7 +145,7 @@ function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
   );
 }
 
-/** Securities with a separate step, at each end. */
+/** Number of securities with a separate step, among the gains and among the losses. */
 const STEPS = 6;
 
 function Total({ view }: { readonly view: AttributionView }) {
@@ -176,7 +179,7 @@ function Total({ view }: { readonly view: AttributionView }) {
   );
 }
 
-/** Residual of a sum: 0 for rounding errors, whose exact value is folded. */
+/** Renders the residual of a sum. A rounding error is shown as 0, with the exact value folded. */
 export const Residual = ({ value }: { readonly value: number }) =>
   residualText(value) === figure(value) ? (
     <>residual {figure(value)}</>
@@ -187,7 +190,10 @@ export const Residual = ({ value }: { readonly value: number }) =>
     </details>
   );
 
-/** The largest contributions at both ends, everything in between, costs, and the total. */
+/**
+ * Returns the steps of the return: the largest gains, the sum of the other securities, the largest losses, overlay
+ * parts, costs, and the total.
+ */
 function stepsOf({
   contributions,
   cost_drag: cost,

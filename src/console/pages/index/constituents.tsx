@@ -21,12 +21,12 @@ interface ConstituentsProps {
   readonly run: OverviewView;
 }
 
-/** Constituents on a date, compared with the target weights; each one links to its explanation. */
+/** Renders the constituents on a date with their target weights. Each constituent links to its explanation. */
 export function Constituents({ id, run }: ConstituentsProps) {
   const on = parameter('on') ?? run.end;
   const open = parameter('name');
   const weights = useResource(`weights ${runKey(id)} ${on}`, weightsOf(id, on, false), { keeps: true });
-  // A run that is too short has no risk, and for many securities risk takes longer than weights.
+  // Risk is a separate request because it takes longer than the weights and fails for a short run.
   const measured = useResource(`risk ${runKey(id)} ${on}`, weightsOf(id, on, true), { keeps: true });
   const withRisk = measured.data?.as_of === weights.data?.as_of ? measured.data : undefined;
   return (
@@ -131,15 +131,18 @@ function Held({ id, view, open }: HeldProps) {
   );
 }
 
-/** Half of the last digit of a percentage. */
+/** Half of the last displayed digit of a percentage. */
 const SHOWN_MIN = 5e-5;
 
-/** Positions in all, where some of them are short. */
+/** Returns a note with the number of long and short positions, if some positions are short. */
 function grossNote({ constituents, gross_constituents: all }: WeightsView['concentration']) {
   return all === undefined || all === constituents ? {} : { note: `${count(all)} positions, long and short` };
 }
 
-/** Returns the uninvested weight: cash, or a loan if the weights exceed 1. */
+/**
+ * Returns the figure of the uninvested weight: cash, or a loan if the weights exceed 1. Returns no figure if the weight
+ * would be displayed as zero.
+ */
 function cashOf(weights: readonly ConstituentRow[]) {
   const cash = 1 - weights.reduce((sum, { weight }) => sum + weight, 0);
   return Math.abs(cash) < SHOWN_MIN

@@ -4,9 +4,10 @@ import { useResource } from '../../state/resource.js';
 import { newestRun } from './run-terms.js';
 
 /**
- * Returns the run whose definition explains single decisions; undefined if the stored definition is the same.
+ * Returns the query of the run whose definition explains the decisions; an empty query if the stored definition is the
+ * definition of the run.
  * @param stale state of the displayed run
- * @returns null while it is unknown
+ * @returns null while the run is unknown
  */
 export function useDefinitionRun(id: string, stale: StaleState | null): { readonly run_id?: string } | null {
   const named = parameter('run_id');

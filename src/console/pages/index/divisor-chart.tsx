@@ -13,11 +13,14 @@ import { sumsByYear } from '../../words/sums.js';
 interface Divisors {
   readonly dates: readonly string[];
   readonly divisor: readonly (number | null)[];
-  /** Dividend points of each calendar year up to a date; empty if dividends buy more of the security that pays them. */
+  /** Cumulative dividend points by calendar year; empty if dividends are reinvested in the securities that pay them. */
   readonly points: readonly Line[];
 }
 
-/** Renders the divisor of the index and its ordinary dividends in points, which are read when the part is opened. */
+/**
+ * Renders the divisor of the index and its ordinary dividends in index points. The data is loaded when the section is
+ * opened.
+ */
 export function DivisorChart({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -56,7 +59,7 @@ function Charts({ id }: { readonly id: string }) {
   );
 }
 
-/** Significant digits of a divisor: small changes at a rebalance are visible. */
+/** Number of significant digits of a divisor, so that small changes at a rebalance are visible. */
 const DIGITS = 8;
 const DECIMALS_MAX = 12;
 
@@ -74,7 +77,7 @@ async function divisorsOf(id: string, signal: AbortSignal): Promise<Divisors> {
   });
   const valuesOf = (name: string) => {
     const at = columns.indexOf(name);
-    return data.map((row) => row[at] as number | null); // A number of the table, or null.
+    return data.map((row) => row[at] as number | null); // every cell is a number or null
   };
   const dates = data.map((row) => String(row[columns.indexOf('date')]));
   const series = [

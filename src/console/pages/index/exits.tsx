@@ -17,7 +17,7 @@ interface Exit {
   readonly divisorAfter: number | null;
 }
 
-/** Renders securities that left between rebalances, with or without an action, from the table of events. */
+/** Renders the securities that left between rebalances, with or without a corporate action. */
 export function Exits({ id }: { readonly id: string }) {
   const addressOfName = useNameAddress();
   const range = findChosenRange();
@@ -55,7 +55,7 @@ async function exitsOf(id: string, signal: AbortSignal): Promise<readonly Exit[]
     signal,
   });
   const at = (row: readonly unknown[], name: string) => row[columns.indexOf(name)];
-  const number = (row: readonly unknown[], name: string) => at(row, name) as number | null; // The table contains it.
+  const number = (row: readonly unknown[], name: string) => at(row, name) as number | null; // these columns contain numbers or null
   return data
     .filter((row) => at(row, 'type') === 'exit')
     .map((row) => ({

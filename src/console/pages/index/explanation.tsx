@@ -21,7 +21,10 @@ interface ExplanationProps {
   readonly onClose: () => void;
 }
 
-/** Renders the reasons for the weight of a security, or for its absence: every rule, the formula, the cap. */
+/**
+ * Renders why a security is or is not in the index and how its weight was computed: every rule, the weighting formula
+ * and the cap.
+ */
 export function Explanation({ id, identifier, asOf, stale, onClose }: ExplanationProps) {
   const run = useDefinitionRun(id, stale);
   const chain = useResource(run === null ? null : `explain ${id} ${identifier} ${asOf} ${run.run_id ?? ''}`, (signal) =>
@@ -45,7 +48,7 @@ export function Explanation({ id, identifier, asOf, stale, onClose }: Explanatio
   );
 }
 
-/** Renders a note if a new run would decide differently from this one. */
+/** Renders a note if a new run would decide differently. */
 export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
   const parts = [
     stale?.definition === true && 'the definition changed since this run',
@@ -122,11 +125,11 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
 
 interface PlacingProps {
   readonly explained: IndexExplanation;
-  /** Currency of its prices; null if it is not known. */
+  /** Currency of the prices of the security; null if unknown. */
   readonly quoted: string | null;
 }
 
-/** Renders the weight of a security, the date since which it is held, and pending changes. */
+/** Renders the weight of a security, the date on which it entered the index, and pending orders. */
 function Placing({ explained, quoted }: PlacingProps) {
   const { weight, drift } = explained;
   return (
@@ -148,7 +151,7 @@ function Placing({ explained, quoted }: PlacingProps) {
 
 type Change = NonNullable<IndexExplanation['entered']>;
 
-/** Describes how a security entered or left the index. */
+/** Formats the date and the cause of an entry into or exit from the index. */
 const cameText = ({ date, event, related, weight, price, currency }: Change): string =>
   `${date}, by ${event.replaceAll('_', ' ')}${related === null ? '' : ` (${related})`}: ${percent(weight, 4)} at ${formatMoney(figure(price), currency)}`;
 
@@ -192,7 +195,7 @@ interface WeighingProps {
   readonly currency: string | null;
 }
 
-/** Renders the steps from the raw weight to the capped one. */
+/** Renders the steps from the raw weight to the capped weight. */
 function Weighing({ explained: { weighting, capping }, currency }: WeighingProps) {
   if (weighting === null) return null;
   return (

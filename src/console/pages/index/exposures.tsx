@@ -16,11 +16,14 @@ import { percent } from '../../words/numbers.js';
 export interface ExposuresProps {
   readonly id: string;
   readonly run: OverviewView;
-  /** Dates and interval of the page. */
+  /** Date range and interval selected on the page. */
   readonly query: { readonly start?: string; readonly end?: string; readonly interval: 'native' | 'weekly' };
 }
 
-/** Renders a weighted datapoint through time, against a benchmark if one is chosen, with turnover and concentration. */
+/**
+ * Renders the weighted average of a datapoint over time, for the index and optionally a benchmark, with turnover and
+ * concentration.
+ */
 export function Exposures({ id, run, query }: ExposuresProps) {
   const fields = useFieldsOfRun(id, run);
   const numeric = fields.data?.fields.map(({ name }) => name) ?? [];
@@ -80,7 +83,7 @@ export function Exposures({ id, run, query }: ExposuresProps) {
   );
 }
 
-/** Digits that distinguish values of this size. */
+/** Returns the number of decimals for values of this magnitude. */
 const digitsOf = (values: Line['values']): number => {
   const size = Math.max(...values.map((value) => Math.abs(value ?? 0)));
   return size < 1 ? 4 : size < 1000 ? 2 : 0;

@@ -19,7 +19,7 @@ const MODELS = [
   { value: 'market_sector', text: 'Market and sectors' },
 ] as const;
 
-/** Renders the return of a range by market, sectors and styles, with the remainder. */
+/** Renders the return of a range attributed to factors, with the unexplained remainder. */
 export function FactorAttribution({ id }: { readonly id: string }) {
   const range = findChosenRange();
   const model = MODELS.find(({ value }) => value === parameter('factors'))?.value ?? 'styles';
@@ -48,7 +48,7 @@ export function FactorAttribution({ id }: { readonly id: string }) {
   );
 }
 
-/** A factor, or the part that no factor explains; in the order of the model. */
+/** A factor or the unexplained remainder, in the order of the model. */
 interface Row {
   readonly name: string;
   readonly exposure: number | null;

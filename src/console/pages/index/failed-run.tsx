@@ -14,11 +14,11 @@ import { newestRun } from './run-terms.js';
 
 interface FailedRunProps {
   readonly id: string;
-  /** True for a strategy, whose rules are those of its index. */
+  /** True for a strategy. The rules of a strategy belong to its index, so findings have no link. */
   readonly isStrategy: boolean;
 }
 
-/** Cause of the failure of the last run, shown until the next run. */
+/** Renders the cause of the failure of the last run, until the next run. */
 export function FailedRun({ id, isStrategy }: FailedRunProps) {
   const job = useFailedRuns().get(id);
   const stored = useResource(job === undefined ? null : `run before the failure ${job.finished_at}`, (signal) =>
@@ -26,7 +26,7 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
   );
   if (job === undefined || stored.data === undefined || !isLater(job, stored.data?.run_at)) return null;
   const { error, finished_at: finished, job_id: jobId } = job;
-  const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // The contract gives codes of validation this member.
+  const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // validation errors of the contract have this member
   return (
     <Banner
       kind="bad"
@@ -51,6 +51,6 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
   );
 }
 
-/** Returns the address of the rule of a finding in the designer. */
+/** Returns the address of the rule of a finding in the designer; null if the finding is not about a rule. */
 const ruleAddress = (id: string, path: string): string | null =>
   path.startsWith('pipeline.') ? addressOf(`${indexAddress(id)}/edit`, { at: path }) : null;

@@ -2,17 +2,20 @@ import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.
 import { returnText } from '../../words/returns.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
 
-/** Figure as displayed. */
+/** A figure with its label, as it is displayed. */
 interface Figure {
   readonly term: string;
   readonly value: string;
-  /** Label of the measured series. */
+  /** Description of the figure. */
   readonly help?: string;
   readonly kind?: string;
   readonly note?: string;
 }
 
-/** Returns the subject of all figures of an answer: `Index INDEX-1, total return, before costs of the run`. */
+/**
+ * Describes the series behind all figures of a response, for example `Index INDEX-1, total return, before costs of the
+ * run`.
+ */
 export const subjectOf = (view: Pick<PerformanceView, 'of' | 'return_variant'>, tracked: string): string =>
   view.of === 'index'
     ? `Index ${tracked}, ${returnText(view.return_variant)}, before costs of the run`
@@ -25,7 +28,7 @@ const withSign = (term: string, value: number | null, help: string): Figure => (
   help,
 });
 
-/** Returns the main figures of a range. */
+/** Returns the main figures of a date range. */
 export function figuresOf(view: PerformanceView): readonly Figure[] {
   const { metrics, benchmark, benchmark_statistics: relative, of, return_variant: variant } = view;
   const { tracking_error: error, tracking_difference: difference } = metrics;
@@ -76,7 +79,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Distribution of the daily returns of the range. */
+/** Returns the figures of the distribution of daily returns. */
 export function statisticsOf({ statistics }: PerformanceView): readonly Figure[] {
   return [
     {
@@ -101,7 +104,7 @@ export function statisticsOf({ statistics }: PerformanceView): readonly Figure[]
   ];
 }
 
-/** Returns the range relative to the benchmark of the run; empty if there is none. */
+/** Returns the figures relative to the benchmark of the run; empty if the run has no benchmark. */
 export function againstBenchmark({ benchmark_statistics: relative }: PerformanceView): readonly Figure[] {
   if (relative === null) return [];
   return [
@@ -127,7 +130,7 @@ export function againstBenchmark({ benchmark_statistics: relative }: Performance
   ];
 }
 
-/** Returns a derived index relative to its parent, over the whole run. */
+/** Returns the figures of a derived index relative to its parent, for the whole run. */
 export function againstParent({ parent }: OverviewView): readonly Figure[] {
   if (parent === undefined) return [];
   const { forecast } = parent;

@@ -14,7 +14,7 @@ import { FailedRun } from './failed-run.js';
 import { runAsAsked } from './run-settings.js';
 import { runOf } from '../../state/refusals.js';
 
-/** Actions on an index. */
+/** Renders the actions on an index. */
 export function IndexActions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {
   return (
     <>
@@ -35,7 +35,7 @@ export function IndexActions({ id, isOverlay }: { readonly id: string; readonly 
   );
 }
 
-/** Actions on any run. */
+/** Renders the actions on the run of an index or a strategy. */
 export function RunActions({ id, isStrategy }: { readonly id: string; readonly isStrategy: boolean }) {
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   return (
@@ -61,7 +61,7 @@ interface RunStateProps {
   readonly isStrategy?: boolean;
 }
 
-/** Renders a run under way, or why the last one failed. */
+/** Renders the progress of a running job, or the cause of a failed run. */
 export function RunState({ id, isStrategy = false }: RunStateProps) {
   const job = liveJobs.value.find(({ job_id: jobId }) => jobId === `backtest:${id}`);
   if (job === undefined) return <FailedRun id={id} isStrategy={isStrategy} />;

@@ -67,9 +67,9 @@ const CorporateActions = lazy<RunPartProps>(
 
 const TABS: readonly Tab[] = INDEX_PARTS;
 
-/** Page of one index or strategy, whose runs and views have the same addresses. */
+/** Page of one index or strategy. Both have the same addresses, runs and views. */
 export function IndexPage({ params }: PageProps) {
-  const id = params['id']!; // The address has it.
+  const id = params['id']!; // the route has this parameter
   const definition = useResource(definitionKey(id), (signal) => definitionOf(id, signal));
   const { data, trouble, reload } = definition;
   if (data === undefined && trouble !== null)
@@ -86,7 +86,7 @@ export function IndexPage({ params }: PageProps) {
   );
 }
 
-/** Renders the versions of an index that was deleted: one of them can be restored. */
+/** Renders the versions of a deleted index, each of which can be restored. */
 function Deleted({ id }: { readonly id: string }) {
   const list = useResource(`versions index ${id}`, (signal) => listVersions({ kind: 'index', id }, signal));
   return list.data === undefined ? null : <Versions kind="index" id={id} />;
@@ -202,7 +202,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
 /** Maximum number of characters of a description at the top of the page. */
 const DESCRIPTION_MAX = 240;
 
-/** Description of an index; a long text is collapsed. */
+/** Renders the description of an index. A long text is folded. */
 function Description({ text }: { readonly text: string | null }) {
   if (text === null) return null;
   if (text.length <= DESCRIPTION_MAX) return <span class="index-description">{text}</span>;
@@ -217,9 +217,9 @@ function Description({ text }: { readonly text: string | null }) {
 interface RunPartsProps {
   readonly id: string;
   readonly tab: string;
-  /** The index that the run tracks: of a strategy the one that it follows. */
+  /** Index tracked by the run. For a strategy: the index that it follows. */
   readonly tracked: string;
-  /** Data store of the index; null for the served one. */
+  /** Data store of the index; null for the served store. */
   readonly store: string | null;
 }
 
@@ -278,7 +278,7 @@ function Part({ tab, id, run, tracked }: PartProps) {
 
 function NeverRun({ id }: { readonly id: string }) {
   const hasFailed = useFailedRuns().has(id);
-  if (hasFailed) return null; // The reason is shown above, with a button that repeats the run.
+  if (hasFailed) return null; // another component shows the failure with a button that repeats the run
   return (
     <EmptyState
       title="Not run yet"

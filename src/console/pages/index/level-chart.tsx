@@ -21,14 +21,14 @@ import { rebase, RelativePane } from './relative-pane.js';
 
 interface LevelChartProps {
   readonly id: string;
-  /** The index that the run tracks. */
+  /** Index tracked by the run. */
   readonly tracked: string;
   readonly run: OverviewView;
-  /** Null before it is loaded. The chart has no benchmark then. */
+  /** Performance of the run; null before it is loaded, when the chart has no benchmark. */
   readonly performance: PerformanceView | null;
 }
 
-/** Indices drawn in addition to this one. */
+/** Maximum number of other indices in the chart. */
 const OTHERS_MAX = 6;
 
 const VARIANTS = [
@@ -48,7 +48,7 @@ const UNITS = [
   { value: 'points', text: 'Points', help: 'Index points' },
 ] as const;
 
-/** Renders the level of the index against the portfolio that follows it, the benchmark of the run and other indices. */
+/** Renders the levels of the index, of the portfolio that follows it, of the benchmark and of other indices. */
 export function LevelChart(props: LevelChartProps) {
   const { id, tracked, performance } = props;
   const variant = chosenVariant();
@@ -104,7 +104,7 @@ export function LevelChart(props: LevelChartProps) {
   );
 }
 
-/** The lines of the chart, on the dates of the run. */
+/** Returns the lines of the chart on the dates of the run. */
 function useLines(
   { id, tracked, run, performance }: LevelChartProps,
   unit: 'rebased' | 'points',
@@ -128,7 +128,7 @@ function useLines(
   return { dates, lines, trouble: levels.trouble };
 }
 
-/** The days on which rebalances are traded. */
+/** Returns a mark for each day on which a rebalance is traded. */
 function useRebalanceMarks(id: string): readonly Mark[] {
   const rebalances = useResource(
     `rebalances ${runKey(id)}`,
@@ -148,7 +148,7 @@ function useRebalanceMarks(id: string): readonly Mark[] {
 
 const NO_FALLS: PerformanceView['drawdowns'] = [];
 
-/** Returns the period from the high to the recovery, or to the last date. */
+/** Returns the shaded period of a drawdown, from its peak to its recovery or the last date. */
 const bandOf = ({ peak, trough, recovery }: PerformanceView['drawdowns'][number]): Band => ({
   from: peak,
   to: recovery ?? '9999-12-31',
@@ -215,14 +215,20 @@ interface Levels {
   readonly data: readonly (number | null)[];
 }
 
-/** @param run one of its runs. Default: the newest */
+/**
+ * Reads the levels of a run.
+ * @param run query of the run. Default: the latest run
+ */
 async function levelsOf(id: string, variant: Variant, signal: AbortSignal, run = {}): Promise<Levels> {
   const query = variant === 'own' ? run : { ...run, variant };
   const { levels, variant: told } = await service.value.call('getLevels', { params: { index_id: id }, query, signal });
   return { id, variant: told, index: levels.index, data: levels.data };
 }
 
-/** Reads the levels in the requested variant, or in that of the definition if the prices do not support it. */
+/**
+ * Reads the levels in the requested return variant, or in the variant of the definition if the prices do not support
+ * the request.
+ */
 async function nearestLevels(id: string, variant: Variant, signal: AbortSignal): Promise<Levels> {
   try {
     return await levelsOf(id, variant, signal);
@@ -242,7 +248,7 @@ interface Drawn {
   readonly range: Range | null;
 }
 
-/** Prepares all lines on the dates of the run, optionally rebased at the first date of the range. */
+/** Returns all lines on the dates of the run, optionally rebased at the first date of the range. */
 function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
@@ -254,7 +260,7 @@ function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
     return dates.map((date) => known.get(date) ?? null);
   };
   const scaleValues = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebase(values, first) : values);
-  // Points of several indices are not to be compared.
+  // Levels in points are not comparable between indices, so only the first index is drawn.
   const lines: Line[] = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k) => ({
     id: series.id,
     label: addReturn(k === 0 ? tracked : series.id, series.variant),
@@ -269,7 +275,7 @@ function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
     colour: 2,
     isDashed: true,
   });
-  // Portfolio and benchmark are those of the run, regardless of the return variant.
+  // The portfolio and the benchmark always have the return variant of the run.
   if (performance === null) return { dates, lines };
   const { benchmark, benchmark_level: level, benchmark_variant: read } = performance;
   if (benchmark !== null && level !== null && benchmark !== id)
@@ -283,7 +289,7 @@ function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
   return { dates, lines };
 }
 
-/** Other indices with a run, which can be added to the chart. */
+/** Renders buttons that add or remove other indices with a run. */
 function OtherIndices({ id, others }: { readonly id: string; readonly others: readonly string[] }) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }), {
     isLater: true,

@@ -6,13 +6,13 @@ import { runKey, readShownRun } from '../../state/shown-run.js';
 import type { JsonObject } from '../../words/paths.js';
 import { ownScenarios, shocksOf, windowsWithin } from './scenario-library.js';
 
-/** Named windows within the dates of the store, and shocks of the sectors of an index, the largest first. */
+/** Historical windows within the dates of the store, and shocks to the sectors of an index, largest sector first. */
 export interface KnownScenarios {
   readonly windows: readonly JsonObject[];
   readonly shocks: readonly JsonObject[];
 }
 
-/** Returns the scenarios that apply to an index; null before they are known, or without a data store. */
+/** Returns the scenarios that apply to an index; null while they are unknown or no store is served. */
 export function useKnownScenarios(id: string): KnownScenarios | null {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
@@ -21,7 +21,7 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
   );
   const facts = useNames(held.data?.weights.map(({ identifier }) => identifier) ?? [], held.data?.as_of);
   if (served?.start == null || served.end === null) return null;
-  // The facts of the holdings come after the holdings.
+  // The reference data of the holdings is loaded after the holdings.
   if (held.data === undefined || (facts.size === 0 && held.data.weights.length > 0)) return null;
   const weights = new Map<string, number>();
   for (const { identifier, weight } of held.data.weights) {
@@ -32,7 +32,7 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
   return { windows: windowsWithin(served.start, served.end), shocks: shocksOf('SECTOR', sectors) };
 }
 
-/** Scenarios of a page that has none in its address: the latest windows, and shocks of the largest sectors. */
+/** Default scenarios of a page: the latest windows and shocks to the largest sectors. */
 export const usualScenarios = ({ windows, shocks }: KnownScenarios): readonly JsonObject[] => [
   ...windows.slice(-WINDOWS_USUAL),
   ...shocks.slice(0, SHOCKS_USUAL),
@@ -47,7 +47,7 @@ interface LibraryProps {
   onAdd(scenario: JsonObject): void;
 }
 
-/** Adds a scenario of the library, or one that was saved. */
+/** Renders a selector that adds a scenario from the library or a saved scenario. */
 export function Library({ known, asked, onAdd }: LibraryProps) {
   const library: readonly (readonly [string, readonly JsonObject[]])[] = [
     ['saved', ownScenarios.value],
@@ -65,7 +65,7 @@ export function Library({ known, asked, onAdd }: LibraryProps) {
       label="Add from the library"
       prompt="+ From the library"
       options={all}
-      onAdd={(text) => onAdd(JSON.parse(text) as JsonObject)} // Written above.
+      onAdd={(text) => onAdd(JSON.parse(text) as JsonObject)} // each option value is a scenario as JSON
     />
   );
 }

@@ -32,10 +32,10 @@ type Rule = NonNullable<LimitsView['rule']>;
 /** Prefix of constraint sets in a list of rules and sets. */
 const SET = 'set:';
 
-/** `UCITS_5_10_40` reads `UCITS 5/10/40`. */
+/** Formats the name of a rule: `UCITS_5_10_40` becomes `UCITS 5/10/40`. */
 const ruleWords = (rule: string): string => rule.replace('_', ' ').replaceAll('_', '/');
 
-/** Renders a published rule of concentration, or the rows of a constraint set, watched on every session. */
+/** Renders the monitoring of a regulatory concentration rule or a constraint set on every session. */
 export function Limits({ id, run }: LimitsProps) {
   const schemas = useSchemas();
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
@@ -79,10 +79,10 @@ export function Limits({ id, run }: LimitsProps) {
   );
 }
 
-/** Default reference column of issuers. */
+/** Default reference column that identifies issuers. */
 const ISSUER = 'ISSUER';
 
-/** Renders the choice of issuers: securities with the same value of a reference column count together. */
+/** Renders the choice of the column that identifies issuers. Securities with the same value count together. */
 function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView }) {
   const fields = useFieldsOfRun(id, run);
   const columns = (fields.data?.fields ?? []).filter(
@@ -104,7 +104,10 @@ function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView 
   );
 }
 
-/** @param chosen a rule or a set; null for the rule of the index */
+/**
+ * Reads the monitored limits.
+ * @param chosen rule, or constraint set with its prefix; null for the rule of the index
+ */
 async function readLimits(id: string, chosen: string | null, signal: AbortSignal): Promise<LimitsView> {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
@@ -240,7 +243,10 @@ const ROWS: readonly Column<Row>[] = [
 
 const CAUSES: Readonly<Record<Breach['cause'], Kind>> = { price: 'plain', action: 'info', rebalance: 'warning' };
 
-/** @param rows rows whose units apply to the figures of their breaches */
+/**
+ * Returns the columns of the table of breaches.
+ * @param rows monitored rows, which determine the units of the breaches
+ */
 function breachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
   const units = new Map(rows.map(({ row, unit }) => [row, unit]));
   const figureOf = (row: string, value: number) => write(value, units.get(row) ?? 'value');

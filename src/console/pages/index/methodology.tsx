@@ -11,7 +11,7 @@ import { service } from '../../state/service.js';
 import { governanceAddress } from '../../words/addresses.js';
 import { plainSentence, SECTION_TITLES } from '../../words/methodology.js';
 
-/** Renders the definition in words, with a table of contents, and as it is stored. */
+/** Renders the definition as sentences with a table of contents, and as stored JSON. */
 export function Methodology({ index }: { readonly index: IndexDocument }) {
   const { id } = index;
   const words = useResource(`methodology ${id}`, (signal) =>
@@ -70,7 +70,7 @@ function Text({ id, sentences, store }: TextProps) {
   );
 }
 
-/** Scrolls to a section and moves the focus to its heading. */
+/** Scrolls to a section and focuses its heading. */
 function show(name: Titled): void {
   const heading = document.getElementById(`methodology-${name}`);
   heading?.scrollIntoView({ block: 'start' });
@@ -114,7 +114,7 @@ function Part({ name, sentences, store }: PartProps) {
   );
 }
 
-/** Renders the terms of a strategy, as they are stored. */
+/** Renders the stored terms of a strategy. */
 export function Terms({ strategy }: { readonly strategy: StoredStrategy['strategy'] }) {
   return (
     <div class="index-part">

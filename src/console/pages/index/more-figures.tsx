@@ -11,11 +11,11 @@ import { againstBenchmark, againstParent, statisticsOf } from './figures.js';
 export interface MoreProps {
   readonly view: PerformanceView;
   readonly run: OverviewView;
-  /** Subject of the figures. */
+  /** Description of the series behind the figures. */
   readonly subject: string;
 }
 
-/** Monthly returns, drawdowns, the distribution of returns, and comparisons. */
+/** Renders monthly returns, drawdowns, the distribution of returns, and comparisons. */
 export function MoreFigures({ view, run, subject }: MoreProps) {
   const { benchmark, benchmark_variant: variant } = view;
   const window = `${subject}, ${view.start} to ${view.end}`;

@@ -11,7 +11,7 @@ import { termsText } from './run-terms.js';
 
 interface OtherRunProps {
   readonly id: string;
-  /** Reason why the run cannot be shown; null if it is shown. */
+  /** Error that prevents the run from being shown; null if there is none. */
   readonly trouble: Trouble | null;
 }
 

@@ -24,7 +24,7 @@ const More = lazy<MoreProps>('more figures', async () => (await import('./more-f
 interface PerformanceProps {
   readonly id: string;
   readonly run: OverviewView;
-  /** The index that the run tracks: of a strategy the one that it follows. */
+  /** Index tracked by the run. For a strategy: the index that it follows. */
   readonly tracked: string;
 }
 
@@ -34,7 +34,9 @@ const MEASURED = [
 ] as const;
 type Measured = PerformanceView['of'];
 
-/** Levels, figures of a range of dates, and the returns of months and years: of the index or of the portfolio. */
+/**
+ * Renders the levels, the figures of a date range, and the returns by month and year, for the index or the portfolio.
+ */
 export function Performance({ id, run, tracked }: PerformanceProps) {
   const range = findChosenRange();
   const usual = tracked === id ? 'index' : 'portfolio';
@@ -88,7 +90,10 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** Returns the requested return variant if the run has it: a portfolio has only the variant of its run. */
+/**
+ * Requests the performance in a return variant. If the run does not have it, requests the variant of the run, which is
+ * the only variant of a portfolio.
+ */
 async function measure({ id, of, variant, query, signal }: Asked): Promise<PerformanceView> {
   const params = { index_id: id };
   const ask = (asked: { readonly variant?: Exclude<Variant, 'own'> }) =>
@@ -118,7 +123,7 @@ function Instead({ view, variant }: { readonly view: PerformanceView; readonly v
 
 interface ShownProps {
   readonly view: PerformanceView;
-  /** Subject of the figures. */
+  /** Description of the series behind the figures. */
   readonly subject: string;
 }
 

@@ -18,7 +18,7 @@ import { dayNumber } from '../../words/dates.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 import { bps, costText, count, decimal, percent } from '../../words/numbers.js';
 
-/** Loaded when a tab needs it: most visits of an index do not. */
+/** Loaded when a tab needs it, because most visits of an index page do not. */
 const Orders = lazy<OrdersProps>('the orders', async () => (await import('../rebalance/orders.js')).Orders);
 
 interface RebalancesProps {
@@ -26,13 +26,13 @@ interface RebalancesProps {
   readonly run: OverviewView;
 }
 
-/** Renders all rebalances of the run and the following ones. */
+/** Renders all rebalances of the run and the next scheduled rebalances. */
 export function Rebalances({ id, run }: RebalancesProps) {
   const list = useResource(`rebalances ${runKey(id)}`, (signal) =>
     service.value.call('listRebalances', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  // A strategy trades under its own terms and has no orders of an index.
+  // Orders exist only for an index; a strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: known }) => known === id);
   return (
     <div class="index-part">
@@ -86,7 +86,7 @@ interface RebalancesOf {
 
 const DAYS_PER_YEAR = 365.25;
 
-/** Renders means over the rebalances after the first composition, which trades everything. */
+/** Renders mean figures of the rebalances after the first composition, which buys the whole index. */
 function Figures({ rebalances }: RebalancesOf) {
   const later = rebalances.filter((row) => !isFirst(row));
   const [first, last] = [rebalances[0], rebalances.at(-1)];
@@ -131,10 +131,10 @@ function TurnoverChart({ id, rebalances }: RebalancesOf & { readonly id: string 
 
 const MS_PER_DAY = 86_400_000;
 
-/** Rebalances that are shown of the schedule. */
+/** Maximum number of scheduled rebalances shown. */
 const UPCOMING = 4;
 
-/** Scheduled dates after the run: past dates without data, and dates from today. */
+/** Renders the scheduled dates after the run: past dates without data, and dates from today. */
 function Upcoming({ id, after }: { readonly id: string; readonly after: string | undefined }) {
   const yesterday = new Date(Date.now() - MS_PER_DAY).toISOString().slice(0, 10);
   const behind = useSchedule(id, after);
@@ -169,7 +169,7 @@ const useSchedule = (id: string, after: string | undefined): ScheduleView | unde
     service.value.call('getSchedule', { params: { index_id: id }, query: { as_of: after!, limit: UPCOMING }, signal }),
   ).data;
 
-/** The first composition has no trades and no cost, because everything is new. */
+/** Returns true for the first composition: it has no cost, and all its positions are new. */
 const isFirst = ({ cost_fraction: cost, added, gross_constituents: held }: RebalanceRow): boolean =>
   cost === null && added === held;
 

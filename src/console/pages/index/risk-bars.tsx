@@ -5,7 +5,7 @@ import { useNames } from '../../state/names.js';
 import { parameter, setParameters, addQuery } from '../../state/place.js';
 import { change } from '../../words/numbers.js';
 
-/** Contributions with their signs: of sectors, each of which opens to its securities, or of securities. */
+/** Renders signed risk contributions of securities, or of sectors that open to their securities. */
 export function RiskBars({ weights, asOf }: { readonly weights: readonly ConstituentRow[]; readonly asOf: string }) {
   const facts = useNames(
     weights.map(({ identifier }) => identifier),
@@ -53,12 +53,12 @@ const PARTS = [
   { value: 'sector', text: 'Sectors' },
 ] as const;
 
-/** Returns the largest contributions, and those that reduce the risk most. */
+/** Returns the largest risk contributions and the contributions that reduce risk most. */
 function selectExtremes(bars: readonly Bar[]): readonly Bar[] {
   if (bars.length <= SHOWN + REDUCING) return bars;
   return [...bars.slice(0, SHOWN), ...bars.slice(-REDUCING).filter(({ value }) => value < 0)];
 }
 
-/** Number of bars of the largest contributions, and of those that reduce the risk. */
+/** Number of bars for the largest contributions, and for contributions that reduce risk. */
 const SHOWN = 12;
 const REDUCING = 4;

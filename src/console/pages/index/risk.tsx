@@ -31,11 +31,11 @@ const MODELS = [
   { value: 'styles', text: 'Styles' },
 ] as const;
 
-/** Estimators of factor models, and the prefix of a stored model in the address. */
+/** Estimators of factor models. The address marks a stored model with the prefix `STORED`. */
 const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industries', 'styles']);
 const STORED = 'stored:';
 
-/** Renders risk over time, its sources, and the identities of the run. One reference applies to the whole page. */
+/** Renders risk over time, its sources, and the identities of the run. All parts use the same reference index. */
 export function Risk({ id }: { readonly id: string }) {
   const window = WINDOWS.find(({ value }) => value === parameter('window'))?.value ?? '126';
   const { isKnown, against, others } = useReference(id);
@@ -89,9 +89,9 @@ export function Risk({ id }: { readonly id: string }) {
 }
 
 interface Reference {
-  /** False until the benchmark of the run is known. */
+  /** False while the benchmark of the run is loading. */
   readonly isKnown: boolean;
-  /** The chosen index, or the benchmark of the run; null if there is none. */
+  /** Selected reference index. Default: the benchmark of the run; null if it has none. */
   readonly against: string | null;
   /** Possible references. */
   readonly others: readonly string[];
@@ -168,7 +168,8 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
   };
   const lines = useMemo(() => {
     const { benchmark_id: reference } = view;
-    // Without a reference the run would be compared with the index that it follows: the difference would be its costs.
+    // Without a reference, the service compares the run with the index that it follows, and the difference would be the
+    // costs.
     if (reference === null) return line('volatility', 'Volatility', 1);
     return [
       ...line('volatility', 'Volatility', 1),
@@ -181,11 +182,11 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
 
 interface FactorsProps {
   readonly id: string;
-  /** The index against which the active risk is measured; null until one is chosen. */
+  /** Reference index for the active risk; null until one is selected. */
   readonly against: string | null;
 }
 
-/** Renders the active risk against the reference of the page, split into factors. */
+/** Renders the active risk against the reference index, split by factor. */
 function Factors({ id, against }: FactorsProps) {
   const stored = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const models: readonly { readonly value: string; readonly text: string }[] = [
@@ -263,7 +264,7 @@ function Factors({ id, against }: FactorsProps) {
 
 type Check = ReconciliationView['checks'][number];
 
-/** Renders all identities of the run, computed again. */
+/** Renders the identities of the run with the results of recomputing them. */
 function Reconciliation({ id }: { readonly id: string }) {
   const view = useResource(
     `reconcile ${runKey(id)}`,

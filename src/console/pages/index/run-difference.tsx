@@ -17,14 +17,14 @@ import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 interface RunDifferenceProps {
   readonly id: string;
-  /** Ids of two runs. */
+  /** Id of the earlier run; the next field is the id of the later run. */
   readonly from: string;
   readonly to: string;
-  /** Version of the definition of the later one; null if it is not known. */
+  /** Definition version of the later run; null if unknown. */
   readonly version: number | null;
 }
 
-/** Renders the last comparison, if it is between these two runs; otherwise a button that compares them. */
+/** Renders the last comparison if it compares these two runs; otherwise a button that starts the comparison. */
 export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
   const last = useResource(`run difference ${id}`, (signal) => lastComparison(id, signal));
   const submit = (onRefusal: OnRefusal) =>
@@ -45,7 +45,7 @@ export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
           ) : (
             <MayNot scope="run" what="compare runs" />
           );
-        const result = job.result as RunsDifference | null; // The kind of the job implies this type.
+        const result = job.result as RunsDifference | null; // the kind of the job determines the type of its result
         return result === null ? (
           <JobState job={job} onAgain={submit} />
         ) : (
@@ -56,7 +56,7 @@ export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
   );
 }
 
-/** Returns the only comparison of an index, the last requested one. */
+/** Returns the comparison job of an index. Only the last comparison is stored. */
 async function lastComparison(id: string, signal: AbortSignal): Promise<JobStatus | null> {
   try {
     return await service.value.call('getJob', { params: { job_id: `diff:${id}` }, signal });
@@ -134,7 +134,7 @@ function Difference({ found, of: { id, version } }: DifferenceProps) {
 const storesOf = ({ from, to }: RunsDifference['data']['stores']): string | null =>
   from === to ? from : `${from ?? 'not known'} → ${to ?? 'not known'}`;
 
-/** Values of the data that differ. */
+/** Renders the data values that differ between the runs. */
 function Cells({ data: { cells, first, reason } }: Pick<RunsDifference, 'data'>) {
   if (cells === 0) return null;
   if (cells === null) return <p class="quiet">The list of differing values is not available. {reason}</p>;

@@ -8,12 +8,15 @@ import { rebase } from './relative-pane.js';
 
 interface RunLevelsProps {
   readonly id: string;
-  /** Ids of two runs. */
+  /** Id of the earlier run; the next field is the id of the later run. */
   readonly earlier: string;
   readonly later: string;
 }
 
-/** Renders the portfolios of two runs after costs, 100 at the first date of both, and the later divided by the earlier. */
+/**
+ * Renders the portfolios of two runs after costs, rebased to 100 at their first common date, and the ratio of the later
+ * to the earlier.
+ */
 export function RunLevels({ id, earlier, later }: RunLevelsProps) {
   const levels = useResource(
     `run levels ${id} ${earlier} ${later}`,

@@ -17,13 +17,15 @@ import { EXCEPT, inWord, newestRun, termsOf, termsText } from './run-terms.js';
 
 const SCHEMA = 'BacktestRequest';
 
-/** Subject of a requested run. Omitted terms of a strategy are those of its document. */
+/** Subject of a run request. Terms that the request of a strategy omits are taken from the strategy. */
 interface Asked {
   readonly id: string;
   readonly isStrategy: boolean;
 }
 
-/** Terms of the newest run and of the next one, which are in the address if they differ. */
+/**
+ * Renders the terms of the latest run, and a form for the terms of the next run. Changed terms are kept in the address.
+ */
 export function RunSettings({ id, isStrategy }: Asked) {
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   const newest = useResource(`newest run ${id} ${isRunning}`, (signal) => newestRun(id, signal), {
@@ -34,14 +36,15 @@ export function RunSettings({ id, isStrategy }: Asked) {
   const isAsked = parameter('run') !== null;
   // The form stays open during editing.
   const [isOpen, setOpen] = useState(isAsked);
-  // Suggestions of the form.
+  // Suggested values of the form.
   const series = useResource(isOpen ? 'series' : null, (signal) => service.value.call('listSeries', { signal }));
   const indices = useResource(isOpen ? 'indices' : null, (signal) => service.value.call('listIndices', { signal }));
   const taken = newest.data == null ? null : termsOf(newest.data);
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
   const findings = refusalAbout(runOf(id))?.findings ?? [];
   const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
-  // Not during editing, because the terms may briefly equal those of the run.
+  // Discards the terms in the address after a run with these terms. Does not react to editing, because edited terms may
+  // briefly equal those of the run.
   useEffect(() => {
     if (!isAsked || !isSame || isRunning) return;
     setParameters({ run: null });
@@ -83,21 +86,21 @@ export function RunSettings({ id, isStrategy }: Asked) {
   );
 }
 
-/** Runs with the terms of the address, or else those of the latest run. */
+/** Runs with the terms in the address. Default: the terms of the latest run. */
 export async function runAsAsked({ id, isStrategy }: Asked, onRefusal: OnRefusal): Promise<void> {
   const newest = isStrategy ? null : await attempt(() => newestRun(id), onRefusal);
   if (newest === undefined) return;
   await send(id, inAddress() ?? (newest === null ? {} : termsOf(newest)), onRefusal);
 }
 
-/** Runs with the terms of the newest run, which the service stores. */
+/** Runs again with the terms in the address. Default: the terms of the latest run, which the service stores. */
 export const runAgain = (id: string, onRefusal: OnRefusal) => send(id, inAddress() ?? { if_stale: true }, onRefusal);
 
-/** Runs with the terms that failed, or those of the address. */
+/** Runs again after a failure, with the terms in the address. Default: the terms of the failed run. */
 export const runAfterFailure = (id: string, failed: JobStatus, onRefusal: OnRefusal) =>
   send(id, inAddress() ?? (requestOf(failed) as JsonObject), onRefusal);
 
-/** The service validates the terms of an address. */
+/** Requests a run; the service validates the terms. */
 const send = (id: string, terms: JsonObject, onRefusal: OnRefusal) =>
   runIndex(id, terms as unknown as BacktestRequest, onRefusal);
 
@@ -120,7 +123,7 @@ function isSameRun({ asked, taken, isStrategy }: Terms, schemas: Schemas | undef
   return fieldsOf(schemas, SCHEMA).every(({ name, otherwise }) => {
     const given = inWord(asked[name] ?? undefined);
     if (EXCEPT.includes(name) || (isStrategy && given === undefined)) return true;
-    const usual = (otherwise ?? undefined) as Json | undefined; // Defaults of a schema of JSON.
+    const usual = (otherwise ?? undefined) as Json | undefined; // a schema default is plain JSON
     return differences(given ?? usual, inWord(taken[name] ?? undefined) ?? usual).length === 0;
   });
 }

@@ -12,7 +12,7 @@ export const EXCEPT = ['if_stale'];
 export const newestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
   (await service.value.call('listRuns', { params: { index_id: id }, query: { limit: 1 }, signal })).runs[0] ?? null;
 
-/** Returns the request of a run as form values, without null members. */
+/** Returns the request of a run as form values without null members. */
 export function termsOf({ request }: StoredRun): JsonObject {
   const all = request as Json;
   if (!isObject(all)) return {};
@@ -21,20 +21,26 @@ export function termsOf({ request }: StoredRun): JsonObject {
   );
 }
 
-/** Converts a benchmark of closes to its name: `{ kind: "index", id: "EQ" }` becomes `index:EQ`. */
+/**
+ * Converts a benchmark of closes to a reference: `{ kind: "index", id: "EQ" }` becomes `index:EQ`. Other values are
+ * unchanged.
+ */
 export function inWord(value: Json | undefined): Json | undefined {
   const { kind, id, price_column: column = 'CLOSE' } = isObject(value) ? value : {};
   return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
 }
 
-/** Describes a benchmark by its id, and another price column than the closes: `EQ, price column OPEN`. */
+/** Formats a benchmark as its id and, if it is not CLOSE, the price column: `EQ, price column OPEN`. */
 function wordsOf(value: Json): string {
   if (!isObject(value)) return String(value);
   const { kind: _, id, price_column: column = 'CLOSE' } = value;
   return column === 'CLOSE' ? String(id) : `${String(id)}, price column ${String(column)}`;
 }
 
-/** `Transaction cost 5 bps · Benchmark EQ`: what is not as by default, costs in any case. */
+/**
+ * Formats the terms of a run that differ from their defaults or are zero, for example `Transaction cost 5 bps ·
+ * Benchmark EQ`.
+ */
 export function termsText(request: Json, schema: string, schemas: Schemas | undefined): string {
   if (schemas === undefined || !isObject(request)) return 'Terms of the run';
   const parts = fieldsOf(schemas, schema).flatMap(({ name, label, unit, otherwise }) => {

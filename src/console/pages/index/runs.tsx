@@ -19,7 +19,10 @@ import { RunDifference } from './run-difference.js';
 import { RunLevels } from './run-levels.js';
 import { termsText } from './run-terms.js';
 
-/** Stored runs, newest first, and two of them compared: their levels and why they differ. */
+/**
+ * Renders the stored runs, newest first, and a comparison of two runs: their levels and the causes of their
+ * differences.
+ */
 export function Runs({ id }: { readonly id: string }) {
   const list = useResource(`runs ${id}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: id }, signal }),
@@ -61,11 +64,11 @@ export function Runs({ id }: { readonly id: string }) {
   );
 }
 
-/** Returns the runs that the address names for the comparison. */
+/** Returns the ids of the compared runs in the address. */
 const comparedKeys = (runs: readonly StoredRun[]): readonly string[] =>
   ['run_from', 'run_to'].map(parameter).filter((key): key is string => runs.some(({ run_id: run }) => run === key));
 
-/** Compares the two runs that were selected last, the earlier one with the later one. */
+/** Stores the two runs that were selected last in the address, as the earlier and the later run. */
 const compare =
   (runs: readonly StoredRun[]) =>
   (keys: readonly string[]): void => {
@@ -80,7 +83,7 @@ interface OpenProps {
   readonly schemas: Schemas | undefined;
 }
 
-/** Renders the figures of the open run, and the data and definition behind them. */
+/** Renders the figures, terms, data version and definition version of a run. */
 function Open({ run, schemas }: OpenProps) {
   if (run === undefined) return null;
   const { metrics, start, end, store_id: store, store_version: data, index_version: version } = run;
@@ -111,19 +114,19 @@ function Open({ run, schemas }: OpenProps) {
   );
 }
 
-/** Number of characters of an id that distinguish runs of one minute. */
+/** Number of characters of an id that distinguish runs started in the same minute. */
 const ID_SHOWN = 4;
 
 interface ComparedProps {
   readonly id: string;
-  /** Newest first, two at least. */
+  /** At least two runs, newest first. */
   readonly runs: readonly StoredRun[];
 }
 
-/** Renders two runs, by default the latest and the one before. */
+/** Renders the comparison of two runs. Default: the latest run and the run before it. */
 function Compared({ id, runs }: ComparedProps) {
   const findRun = (name: string) => runs.find(({ run_id: run }) => run === parameter(name));
-  const later = findRun('run_to') ?? runs[0]!; // There are two.
+  const later = findRun('run_to') ?? runs[0]!; // there are at least two runs
   const earlier = findRun('run_from') ?? runs.find((run) => run !== later)!;
   const options = runs.map(({ run_id: value, run_at: at }) => ({
     value,

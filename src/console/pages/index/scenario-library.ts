@@ -1,14 +1,14 @@
 import { createStoredList } from '../../state/kept.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** Past period with a common name. */
+/** A historical period with a common name. */
 interface NamedWindow {
   readonly name: string;
   readonly start: string;
   readonly end: string;
 }
 
-/** Windows from a peak of the world's equity markets to the low after it. */
+/** Historical periods, each from a peak of the world's equity markets to the next low. */
 const WINDOWS: readonly NamedWindow[] = [
   { name: 'Black Monday 1987', start: '1987-10-13', end: '1987-10-19' },
   { name: 'Russian default 1998', start: '1998-07-17', end: '1998-08-31' },
@@ -22,17 +22,17 @@ const WINDOWS: readonly NamedWindow[] = [
   { name: 'Inflation 2022', start: '2022-01-03', end: '2022-10-12' },
 ];
 
-/** Named windows within the dates of a store, as scenarios. */
+/** Returns the windows within the dates of a store, as scenarios. */
 export const windowsWithin = (start: string, end: string): readonly JsonObject[] =>
   WINDOWS.filter((window) => window.start >= start && window.end <= end).map(({ name, ...window }) => ({
     name,
     window: { ...window },
   }));
 
-/** Fall of one group, to which the others respond. */
+/** Return of the shocked group as a fraction; the other groups respond to it. */
 const FALL = -0.2;
 
-/** Shocks of each group of a column, as scenarios. */
+/** Returns one shock scenario for each group of a column. */
 export const shocksOf = (column: string, groups: readonly string[]): readonly JsonObject[] =>
   groups.map((group) => ({
     name: `${group} ${100 * FALL} %`.replace('-', '\u2212'),
@@ -43,9 +43,9 @@ const OWN_MAX = 50;
 
 const { items, set } = createStoredList<JsonObject>('divisor.scenarios', OWN_MAX);
 
-/** Scenarios that were saved in this browser. */
+/** Scenarios saved in this browser. */
 export const ownScenarios = items;
 
-/** Saves a scenario, replacing one with the same name. */
+/** Saves a scenario. A saved scenario with the same name is replaced. */
 export const saveScenario = (scenario: JsonObject): void =>
   set([...items.peek().filter(({ name }) => name !== scenario['name']), scenario]);

@@ -13,12 +13,12 @@ import { bodyOf } from './scenario-request.js';
 
 interface ScenarioMatrixProps {
   readonly id: string;
-  /** Results of this index. */
+  /** Results of the displayed index. */
   readonly own: readonly ScenarioResult[];
   readonly asked: readonly JsonObject[];
 }
 
-/** Number of other indices if none is chosen, and their maximum. */
+/** Default number of other indices, and their maximum number. */
 const OTHERS_USUAL = 3;
 const OTHERS_MAX = 11;
 
@@ -27,7 +27,7 @@ interface Row {
   readonly returns: ReadonlyMap<string, number | null>;
 }
 
-/** Renders the returns of several indices in the same scenarios: scenarios as rows, indices as columns. */
+/** Renders the returns of several indices under the same scenarios, with scenarios as rows and indices as columns. */
 export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const free = (runs.data?.backtests ?? []).map(({ index_id: one }) => one).filter((one) => one !== id);
@@ -70,7 +70,8 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
 }
 
 /**
- * Returns results of an index by scenario; none if the service refuses one, for example for a group without holdings.
+ * Returns the returns of an index by scenario; empty if the service refuses a scenario, for example a shock to a group
+ * that is not held.
  */
 async function resultsOf(
   id: string,

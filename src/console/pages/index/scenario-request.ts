@@ -1,6 +1,9 @@
 import type { ScenarioRequest } from '#clients/typescript/divisor.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** Returns the request body, which the service validates. @param on date of the holdings; null for the latest */
+/**
+ * Returns the body of a scenario request; the service validates it.
+ * @param on date of the holdings; null for the latest date
+ */
 export const bodyOf = (asked: readonly JsonObject[], on: string | null): ScenarioRequest =>
   ({ ...(on === null ? {} : { as_of: on }), scenarios: asked }) as unknown as ScenarioRequest;

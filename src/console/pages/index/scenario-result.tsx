@@ -18,7 +18,7 @@ interface OpenedProps {
 
 type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | null };
 
-/** Renders the sources of the return of one scenario. */
+/** Renders the contributions to the return of one scenario. */
 export function Opened({ result, by, asOf }: OpenedProps) {
   const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
   const addressOfName = useNameAddress();

@@ -34,7 +34,9 @@ interface ScenariosProps {
   readonly run: OverviewView;
 }
 
-/** Renders the composition of the run in past windows and under shocks; the address contains the request. */
+/**
+ * Renders the returns of the run's holdings in historical windows and under shocks. The address contains the scenarios.
+ */
 export function Scenarios({ id, run }: ScenariosProps) {
   const text = parameter('scenarios');
   const known = useKnownScenarios(id);
@@ -46,7 +48,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
     set([...asked, scenario]);
     setEdited(isEdited ? asked.length : null);
   };
-  // A shock without entries leaves the others unchanged.
+  // An unfinished shock without entries is excluded, so that the other scenarios are still computed.
   const written = asked.filter((scenario) => !isEmptyShock(scenario));
   const isWritten = written.length > 0;
   const answer = useOneAtATime(isWritten ? `${runKey(id)} ${on} ${JSON.stringify(written)}` : null, () =>
@@ -110,7 +112,9 @@ interface ResultsProps {
   readonly asked: readonly JsonObject[];
 }
 
-/** Returns of this index and of others in each scenario, and the sources of the open one. */
+/**
+ * Renders the returns of the index and of other indices in each scenario, and the contributions in the open scenario.
+ */
 function Results({ id, view, asked }: ResultsProps) {
   const open = openOf(view.scenarios);
   return (
@@ -138,14 +142,14 @@ interface AddingProps {
   /** Date of the holdings. */
   readonly on: string;
   readonly asked: readonly JsonObject[];
-  /** Adds a scenario and opens its form. */
+  /** Adds a scenario, optionally with its form open. */
   onAdd(scenario: JsonObject): void;
   onClear(): void;
-  /** Choice of the library. */
+  /** Selector of library scenarios. */
   readonly children: ComponentChildren;
 }
 
-/** Buttons that add scenarios, and the date of the composition. */
+/** Renders buttons that add scenarios, and the date of the holdings. */
 function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
   const nameScenario = (what: string) => `${what} ${asked.length + 1}`;
   return (
@@ -187,7 +191,7 @@ interface ChosenProps {
   onRemove(at: number): void;
 }
 
-/** Renders scenarios by name, each with a form that can be opened. */
+/** Renders the scenarios by name, each with a form that can be opened. */
 function Chosen({ asked, edited, onEdit, onRemove }: ChosenProps) {
   return (
     <ul class="scenario-chips" aria-label="Scenarios">
@@ -214,7 +218,7 @@ function Chosen({ asked, edited, onEdit, onRemove }: ChosenProps) {
   );
 }
 
-/** `2020-02-19 to 2020-03-23`, or `SECTOR:Energy −20.00%`. */
+/** Describes a scenario, for example `2020-02-19 to 2020-03-23` or `SECTOR:Energy −20.00%`. */
 function wordsOf({ window, shocks }: JsonObject): string {
   if (isObject(window)) return `${String(window['start'])} to ${String(window['end'])}`;
   return Object.entries(isObject(shocks) ? shocks : {})
@@ -225,7 +229,7 @@ function wordsOf({ window, shocks }: JsonObject): string {
 const openOf = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
   results.find(({ name }) => name === parameter('scenario')) ?? results[0];
 
-/** Returns true for a shock without entries, which cannot be requested. */
+/** Returns true for a shock without entries, which the service would refuse. */
 const isEmptyShock = ({ shocks }: JsonObject): boolean => isObject(shocks) && Object.keys(shocks).length === 0;
 
 function scenariosIn(text: string | null): readonly JsonObject[] {

@@ -12,14 +12,14 @@ import { runAgain } from './run-settings.js';
 interface StaleProps {
   readonly id: string;
   readonly stale: StaleState;
-  /** Data store of the index; null for the served one. */
+  /** Data store of the index; null for the served store. */
   readonly store: string | null;
   readonly isStrategy: boolean;
 }
 
-/** Renders the reasons why the displayed run is stale, and what makes it or its successor current. */
+/** Renders the reasons why the displayed run is stale, and the actions that make it current or replace it. */
 export function Stale({ id, stale, store, isStrategy }: StaleProps) {
-  // A run of an index that belongs to no store is current again once the store of the run is served.
+  // A run of an index without a store becomes current again when the store of the run is served.
   const made = store === null ? stale.store_id : null;
   return (
     <Banner
@@ -61,12 +61,12 @@ export function Stale({ id, stale, store, isStrategy }: StaleProps) {
   );
 }
 
-/** Stores the data store of an index in its definition. Levels do not change. */
+/** Assigns an index to a data store. Levels do not change. */
 const assignStore = (id: string, store: string, onRefusal: OnRefusal) =>
   attempt(async () => {
     const params = { index_id: id };
     const { answer, etag } = await service.value.callWithEtag('getIndex', { params });
-    const body = { ...answer, store_id: store } as unknown as IndexDocumentBody; // The service ignores what it derives.
+    const body = { ...answer, store_id: store } as unknown as IndexDocumentBody; // the service ignores derived members
     await service.value.call('putIndex', { params, body, ifMatch: etag ?? undefined });
     say('good', `${id} is computed on ${store}.`);
     notifyChange();

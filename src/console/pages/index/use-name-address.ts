@@ -2,7 +2,7 @@ import { useContext } from 'preact/hooks';
 import { NamesStore } from '../../state/names.js';
 import { nameAddress } from '../../words/addresses.js';
 
-/** Returns the addresses of pages of securities in the store of the displayed run. */
+/** Returns a function that creates the address of a security's page, in the store of the displayed run. */
 export function useNameAddress(): (identifier: string) => string {
   const store = useContext(NamesStore) ?? undefined;
   return (identifier) => nameAddress(identifier, store);

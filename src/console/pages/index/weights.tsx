@@ -24,20 +24,20 @@ interface WeightsProps {
   readonly run: OverviewView;
 }
 
-/** Maximum number of groups and securities with their own colour. */
+/** Maximum number of groups, and of securities, with a separate colour. */
 const GROUPS_MAX = COLOURS - 1;
 const NAMES_MAX = 8;
 
-/** Columns of the reference data that names are grouped by. */
+/** Reference data columns by which securities can be grouped. */
 const COLUMNS = ['SECTOR', 'INDUSTRY', 'COUNTRY', 'CURRENCY', 'EXCHANGE'] as const;
 
-/** Returns the columns of the served store that group securities; undefined while unknown. */
+/** Returns the columns of the served store that group securities; undefined while the columns are unknown. */
 function groupColumns(fields: FieldList | undefined): readonly string[] | undefined {
   const names = new Set(fields?.fields.flatMap(({ name, dataset }) => (dataset === 'reference' ? [name] : [])));
   return fields && COLUMNS.filter((column) => names.has(column));
 }
 
-/** Weights through time: by sector or another column, and of the largest names. */
+/** Renders weights over time, by sector or another column, and for the largest securities. */
 export function Weights({ id, run }: WeightsProps) {
   const fields = useFieldsOfRun(id, run);
   const columns = groupColumns(fields.data);
@@ -113,19 +113,19 @@ const linesOf = (view: ExposuresView): readonly Line[] =>
     colour: group === 'OTHERS' ? COLOURS : (k % GROUPS_MAX) + 1,
   }));
 
-/** Half of the last digit of a percentage. */
+/** Half of the last displayed digit of a percentage. */
 const SHOWN_MIN = 5e-5;
 
-/** Returns the cash, if there is any. */
+/** Returns the line of the uninvested weight; empty if the weight would be displayed as zero. */
 function cashOf({ dates, groups }: ExposuresView): readonly Line[] {
   const held = dates.map((_, t) => groups.reduce((sum, { weights }) => sum + (weights[t] ?? 0), 0));
-  const cash = held.map((sum) => (sum === 0 ? 0 : 1 - sum)); // Nothing is held before the first composition.
+  const cash = held.map((sum) => (sum === 0 ? 0 : 1 - sum)); // nothing is held before the first composition
   return cash.some((value) => value > SHOWN_MIN)
     ? [{ id: 'cash', label: 'Cash', values: cash.map((value) => Math.max(0, value)), colour: COLOURS - 1 }]
     : [];
 }
 
-/** Stacked areas; lines if a group is short. */
+/** Renders stacked areas, or lines if a group has short positions. */
 function Stack({ view, label }: { readonly view: ExposuresView; readonly label: string }) {
   const lines = useMemo(() => [...linesOf(view), ...cashOf(view)], [view]);
   const isShort = view.groups.some(({ weights }) => weights.some((weight) => weight < 0));

@@ -1,7 +1,7 @@
 import type { OverviewView } from '#clients/typescript/divisor.js';
 import { findChosenRange } from '../../state/range.js';
 
-/** Parts of a range of dates, which they show. */
+/** Ids of the tabs that show the selected date range. */
 const OF_RANGE: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'limits', 'actions']);
 
 interface WholeRunProps {
@@ -9,7 +9,7 @@ interface WholeRunProps {
   readonly run: OverviewView;
 }
 
-/** Renders a note if a range was chosen on another tab and does not apply to this one. */
+/** Renders a note if the selected date range does not apply to the open tab. */
 export function WholeRun({ tab, run: { start, end } }: WholeRunProps) {
   const range = findChosenRange();
   if (range === null || OF_RANGE.has(tab)) return null;

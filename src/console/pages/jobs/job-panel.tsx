@@ -25,7 +25,7 @@ interface JobPanelProps {
   onClose(): void;
 }
 
-/** Renders one job: its request, progress and errors. */
+/** Renders a job: its request, progress and errors. */
 export function JobPanel({ id, onClose }: JobPanelProps) {
   const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));
   return (
@@ -39,7 +39,7 @@ export function JobPanel({ id, onClose }: JobPanelProps) {
 
 function Job({ job }: { readonly job: JobStatus }) {
   const { status, error, created_at: created, started_at: started, finished_at: finished } = job;
-  const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // The contract gives codes of validation this member.
+  const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // validation errors of the contract have this member
   return (
     <>
       {status === 'failed' ? (
@@ -79,7 +79,7 @@ function Job({ job }: { readonly job: JobStatus }) {
   );
 }
 
-/** Attempts of a job, and what it reported while the page was open. */
+/** Renders the attempts of a job, and the messages that it reported while the page was open. */
 function Log({ job: { job_id: id, created_at: created, attempts } }: { readonly job: JobStatus }) {
   const lines = [
     { at: created, text: 'Submitted' },

@@ -21,10 +21,10 @@ type State = JobStatus['status'];
 
 const STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const satisfies readonly State[];
 const FIRST = 100;
-/** Maximum number of jobs in one response. */
+/** Maximum number of jobs in a response. */
 const MOST = 500;
 
-/** Page of all jobs: waiting, running and ended. Each opens to its request and result. */
+/** Page of all jobs: pending, running and ended. Each job opens to its request and result. */
 export function JobsPage() {
   const [limit, setLimit] = useState(FIRST);
   const kind = (Object.keys(KINDS) as Kind[]).find((known) => known === parameter('kind'));
@@ -123,7 +123,7 @@ function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   );
 }
 
-/** Returns the list with jobs that began after it was requested. */
+/** Adds jobs that started after the list was requested. */
 function withLive(
   listed: readonly JobStatus[],
   kind: Kind | undefined,

@@ -1,18 +1,18 @@
 import { service } from '../../state/service.js';
 import { monthsBefore } from '../../words/dates.js';
 
-/** Closes of the last year including dividends, with their dates. */
+/** Closes of the last year with their dates, adjusted for splits and dividends. */
 export interface Year {
   readonly dates: readonly string[];
   readonly closes: readonly number[];
 }
 
-/** A store as part of a query. Default: the served one. */
+/** Returns the query of a store. Default: the served store. */
 export const inStore = (store?: string) => (store === undefined ? {} : { store_id: store });
 
 /**
- * Reads the closes of the year before a date, adjusted for splits and dividends. The first one is the last close on or
- * before the day one year earlier, from which returns are measured.
+ * Reads the closes of the year before a date, adjusted for splits and dividends. The first close is the base of the
+ * one-year return: the last close on or before the day one year earlier.
  */
 export async function yearOf(identifier: string, end: string, signal: AbortSignal, store?: string): Promise<Year> {
   const first = monthsBefore(end, 12);
@@ -33,32 +33,32 @@ export async function yearOf(identifier: string, end: string, signal: AbortSigna
   return { dates: year.map(({ date }) => date), closes: year.map(({ close }) => close) };
 }
 
-/** Returns the return since the last close on or before a date; null if the security had none. */
+/** Returns the return since the last close on or before a date; null if there is no such close. */
 function returnSince(year: Year, date: string): number | null {
   const at = year.dates.findLastIndex((own) => own <= date);
   return at < 0 ? null : year.closes.at(-1)! / year.closes[at]! - 1;
 }
 
-/** Return over a number of months before the last close. */
+/** Returns the return over a number of months before the last close. */
 export const overMonths = (year: Year | undefined, months: number): number | null =>
   year === undefined || year.dates.length === 0 ? null : returnSince(year, monthsBefore(year.dates.at(-1)!, months));
 
-/** Return of the last session. */
+/** Returns the return of the last session. */
 export function overDay(year: Year | undefined): number | null {
   const [before, last] = year?.closes.slice(-2) ?? [];
   return before === undefined || last === undefined ? null : last / before - 1;
 }
 
-/** Return since the last close of the year before. */
+/** Returns the return since the last close of the previous year. */
 export const overYearToDate = (year: Year | undefined): number | null =>
   year === undefined || year.dates.length === 0
     ? null
     : returnSince(year, `${Number(year.dates.at(-1)!.slice(0, 4)) - 1}-12-31`);
 
-/** Sessions of a year. */
+/** Number of sessions per year. */
 const SESSIONS = 252;
 
-/** Annualised standard deviation of the daily returns of the year; null below two returns. */
+/** Computes the annualised standard deviation of the daily returns of the year; null for fewer than two returns. */
 export function volatilityOf({ closes }: Year): number | null {
   const returns = closes.slice(1).map((close, at) => close / closes[at]! - 1);
   if (returns.length < 2) return null;
@@ -67,13 +67,16 @@ export function volatilityOf({ closes }: Year): number | null {
   return Math.sqrt(SESSIONS * variance);
 }
 
-/** Concurrent requests. */
+/** Maximum number of concurrent requests. */
 const REQUESTS = 4;
 
 let free = REQUESTS;
 const waiting: (() => void)[] = [];
 
-/** Runs a request when fewer than a few are under way; an aborted one gives up its turn. */
+/**
+ * Runs a request as soon as fewer than `REQUESTS` requests are running. A request that was aborted while waiting is not
+ * sent.
+ */
 export async function inTurn<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
   if (free === 0) await new Promise<void>((resolve) => void waiting.push(resolve));
   else free--;
@@ -89,11 +92,11 @@ export async function inTurn<T>(ask: () => Promise<T>, signal: AbortSignal): Pro
 
 interface Priced {
   readonly identifier: string;
-  /** Last date with a price. */
+  /** Last date with a price; null if there is none. */
   readonly end: string | null;
 }
 
-/** Reads the last years of securities with prices, a few at once. */
+/** Reads the closes of the last year of several securities, with limited concurrency. */
 export async function yearsOf(
   securities: readonly Priced[],
   signal: AbortSignal,

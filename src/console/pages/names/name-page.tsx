@@ -28,7 +28,7 @@ import './names.css';
 
 /** Page of one security: its prices, its corporate actions, and its reference data. */
 export function NamePage({ params }: PageProps) {
-  const identifier = params['name']!; // The address has it.
+  const identifier = params['name']!; // the route has this parameter
   const store = parameter('store') ?? undefined;
   const reference = useResource(`reference ${identifier} ${store}`, (signal) =>
     service.value.call('getAssetReference', { params: { identifier }, query: inStore(store), signal }),
@@ -82,13 +82,13 @@ const EXITS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER'
 
 interface SecurityProps {
   readonly identifier: string;
-  /** Default: the served one. */
+  /** Data store. Default: the served store. */
   readonly store: string | undefined;
   /** Currency of the prices; null if unknown. */
   readonly currency: string | null;
 }
 
-/** Renders the last close, its returns and its range, from the year before it. */
+/** Renders the last close, returns and price range of a security over the last year. */
 function Today({ identifier, store, currency }: SecurityProps) {
   const facts = useResource(`security ${identifier} ${store}`, async (signal) => {
     const { identifiers } = await service.value.call('searchIdentifiers', {
@@ -105,7 +105,7 @@ function Today({ identifier, store, currency }: SecurityProps) {
   const money = (value: number | null) => formatMoney(decimal(value, value !== null && value < 1 ? 4 : 2), currency);
   const [day, month, ytd, whole] = [overDay(year), overMonths(year, 1), overYearToDate(year), overMonths(year, 12)];
   const base = year.closes.at(-1);
-  // The range in prices of the last day: closes with dividends and splits, scaled to the last one.
+  // The range is in prices of the last day: adjusted closes are scaled to the last close.
   const scale = close === null || base === undefined ? null : close / base;
   return (
     <Metrics
@@ -194,7 +194,7 @@ interface PriceChartsProps extends Omit<PricesProps, 'identifier' | 'store'> {
 
 const COUNT: Unit = { of: 'number', digits: 0 };
 
-/** Renders CLOSE with its actions as marks, and below it another column, by default volume. */
+/** Renders closes with corporate actions as marks, and another column below. Default: volume. */
 function PriceCharts({ view, actions, currency, isLog }: PriceChartsProps) {
   const { index, columns, data } = view.prices;
   const dates = useMemo(() => index.map(String), [view]);
@@ -266,7 +266,7 @@ function lineOf(
   };
 }
 
-/** Months shown around an action when its mark is opened. */
+/** Number of months shown before and after an action when its mark is opened. */
 const AROUND_MONTHS = 3;
 
 function marksOf(actions: CorporateActionsResponse | undefined, currency: string | null): readonly Mark[] {

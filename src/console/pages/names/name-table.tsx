@@ -17,12 +17,12 @@ import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
 
-/** Page size and maximum number of requests, enough for the largest market. */
+/** Page size and maximum number of requests, sufficient for the largest market. */
 const AT_ONCE = 1000;
 const PAGES_MAX = 10;
 
 interface NameTableProps {
-  /** Store in place of the served one. */
+  /** Data store. Default: the served store. */
   readonly store?: string;
 }
 
@@ -38,7 +38,7 @@ export function NameTable({ store }: NameTableProps) {
 }
 
 function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: string | undefined }) {
-  // An order or filter by return requires the prices of every row, otherwise those of the rows in sight suffice.
+  // Sorting or filtering by return needs the prices of all securities; otherwise the visible rows suffice.
   const isByYear =
     parameter('names.sort')?.startsWith('year:') === true || parameter('names.where')?.includes('"year":') === true;
   const years = useResource(
@@ -47,7 +47,7 @@ function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: 
     { follows: false },
   );
   const columns = useMemo(() => columnsOf(store, years.data), [store, years.data]);
-  // A table keeps the values of its rows: they are other rows once their years are known.
+  // A new array makes the table read its cached values again once the returns are known.
   const known = useMemo(() => [...rows], [rows, years.data]);
   return (
     <>
@@ -74,7 +74,7 @@ function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: 
 
 const orderOf = (rows: readonly Row[]) => (rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST : FIRST);
 
-/** Reads the securities of a store. Default: the served one. */
+/** Reads the securities of a store. Default: the served store. */
 export async function allNames(signal: AbortSignal, store?: string): Promise<readonly Row[]> {
   const rows: Row[] = [];
   let after: string | undefined;
@@ -90,11 +90,11 @@ export async function allNames(signal: AbortSignal, store?: string): Promise<rea
   return rows;
 }
 
-/** Renders the closes of the last year and their return. They are read for rows in sight only. */
+/** Renders the closes of the last year and their return. Prices are read for visible rows only. */
 function LastYear({ row: { identifier, end }, store }: { readonly row: Row; readonly store: string | undefined }) {
   const { data: year } = useResource(
     end === null ? null : `year ${store} ${identifier} ${end}`,
-    (signal) => inTurn(() => yearOf(identifier, end!, signal, store), signal), // Asked only with an end.
+    (signal) => inTurn(() => yearOf(identifier, end!, signal, store), signal), // requested only if `end` is known
     { follows: false },
   );
   return year === undefined ? null : yearLine(identifier, year);

@@ -2,7 +2,7 @@ import type { ReferenceResponse } from '#clients/typescript/divisor.js';
 import { Facts } from '../../components/facts.js';
 import { figure } from '../../words/numbers.js';
 
-/** Renders the latest known reference data of a security, and the universes it belongs to. */
+/** Renders the latest reference data of a security, and the universes that contain it. */
 export function Reference({ view: { fields, universes } }: { readonly view: ReferenceResponse }) {
   const entries = Object.entries(fields).filter(([, value]) => value !== null);
   if (entries.length === 0 && universes.length === 0) return <p class="quiet">The store contains none.</p>;

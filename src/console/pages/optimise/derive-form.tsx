@@ -11,18 +11,21 @@ interface DeriveFormProps {
   readonly parent: IndexDocument;
   readonly rows: readonly JsonObject[];
   readonly isValid: boolean;
-  /** @returns the error of a refused request */
+  /**
+   * Stores the derived index.
+   * @returns the error of a refused request; null if it succeeded
+   */
   onDerive(id: string, name: string, rows: readonly JsonObject[]): Promise<Trouble | null>;
 }
 
-/** Renders the form of a derived index, optimised at every rebalance of its parent. */
+/** Renders the form of a derived index, which optimises the weights of its parent at each rebalance. */
 export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps) {
   const [id, setId] = useState(`${parent.id}-OPT`);
   const [name, setName] = useState(`${parent.name}, optimised`);
   const [refused, setRefused] = useState<Trouble | null>(null);
   const section = useRef<HTMLElement>(null);
   const isAsked = parameter('derive') !== null;
-  // A result leads here to be saved as an index.
+  // A link on the page of a result opens this form, which then takes the focus.
   useEffect(() => {
     if (!isAsked) return;
     section.current?.focus();

@@ -4,7 +4,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { JobTable } from '../../components/job-table.js';
 
-/** Renders earlier optimisations. */
+/** Renders the list of earlier optimisations. */
 export function EarlierRuns() {
   const jobs = useResource('jobs optimise', (signal) =>
     service.value.call('listJobs', { query: { kind: ['optimise'], limit: 50 }, signal }),

@@ -9,13 +9,13 @@ import { rowWords, type Changes } from './measures.js';
 interface ExplanationsProps {
   readonly run: OptimisationRunResult;
   readonly changes: Changes;
-  /** Data store of the index; undefined for the served one. */
+  /** Data store of the index; undefined for the served store. */
   readonly store: string | undefined;
 }
 
 /**
- * Renders costs of constraints, effects of relaxing them, and the next securities to enter; empty for runs without
- * them.
+ * Renders the costs of constraints, the effects of relaxing them, and the next securities to enter. Renders nothing for
+ * a run without explanations.
  */
 export function Explanations({ run, changes, store }: ExplanationsProps) {
   const { sensitivities = [], constraint_costs: costs = [], next_names: names = [] } = run;
@@ -70,7 +70,10 @@ interface SentencesProps {
   readonly rows: readonly { readonly index: number; readonly sentence: string }[];
 }
 
-/** Writes rows of a sentence in words: `Removing PositionBounds[pos] lowers ...` reads `Removing position bounds pos lowers ...`. */
+/**
+ * Replaces the constraint ids in a sentence by words: `Removing PositionBounds[pos] lowers ...` becomes `Removing
+ * position bounds pos lowers ...`.
+ */
 const sentenceWords = (sentence: string): string =>
   sentence.replaceAll(/\b[A-Z]\w+\[[^\]]*\]/g, (row) => {
     const words = rowWords(row);
@@ -90,7 +93,7 @@ function Sentences({ label, rows }: SentencesProps) {
 const rowName = ({ id, index, type }: { readonly id: string; readonly index: number; readonly type: string }) =>
   rowWords(`${type}[${id === '' ? index + 1 : id}]`);
 
-/** Returns the rows whose bounds are fractions. */
+/** Returns the positions of the constraints with bounds that are fractions. */
 const fractionsOf = ({ binding }: OptimisationRunResult): ReadonlySet<number> =>
   new Set(binding.flatMap((row) => (row?.['unit'] === 'fraction' ? [Number(row['index'])] : [])));
 

@@ -3,16 +3,16 @@ import type { JsonObject } from '../../words/paths.js';
 
 export type FrontierPoint = FrontierPayload['points'][number];
 
-/** The tangency, where it is the point that is chosen. */
+/** Address value of the tangency portfolio. */
 export const TANGENCY = 'tangency';
 
-/** A point that an address names: by its place from 1 on, or the tangency. */
+/** The frontier point selected in the address: its number from 1, or the tangency portfolio. */
 export interface ChosenPoint {
   readonly label: string;
   readonly point: FrontierPoint;
 }
 
-/** Returns the point that is chosen; the first where none is. */
+/** Returns the selected point. Default: the first point. */
 export function chosenPoint({ points, tangency }: FrontierPayload, named: string | null): ChosenPoint | undefined {
   if (named === TANGENCY && tangency !== null) return { label: 'Tangency', point: tangency };
   const at = Math.max(0, Number(named ?? 1) - 1);
@@ -21,9 +21,9 @@ export function chosenPoint({ points, tangency }: FrontierPayload, named: string
 }
 
 /**
- * Returns the terms of an optimisation whose solution is a point of the frontier: the largest utility at its risk
- * aversion, with the expected returns of the frontier; the minimum variance if it has none. Null if the run has no
- * frontier.
+ * Returns the optimisation terms that reproduce a point of the frontier: maximum utility at the risk aversion of the
+ * point, with the expected returns of the frontier, or minimum variance if the point has no risk aversion. Returns null
+ * if the run did not store risk aversions.
  */
 export function termsOfPoint({ risk_aversion: aversion }: FrontierPoint, terms: JsonObject): JsonObject | null {
   if (aversion === undefined) return null;
@@ -31,7 +31,7 @@ export function termsOfPoint({ risk_aversion: aversion }: FrontierPoint, terms: 
   return {
     ...terms,
     objective: { type: 'max_utility', risk_aversion: aversion },
-    // By default, the frontier uses the means over the risk window.
+    // The frontier uses the historical means over the risk window by default.
     expected_returns: terms['expected_returns'] ?? { type: 'historical' },
   };
 }

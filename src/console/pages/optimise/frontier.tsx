@@ -9,7 +9,7 @@ import { parameter, setParameters } from '../../state/place.js';
 import { decimal, figure, percent } from '../../words/numbers.js';
 import { chosenPoint, TANGENCY, type FrontierPoint } from './frontier-point.js';
 
-/** Maximum width of the chart, because its letters would grow with it. */
+/** Maximum width of the chart in pixels; text is scaled with the width. */
 const WIDTH_MAX = 640;
 const WIDTH_MIN = 280;
 const HEIGHT = 300;
@@ -20,12 +20,13 @@ interface FrontierProps {
   readonly frontier: FrontierPayload;
   /** True if expected returns were chosen. */
   readonly hasReturns: boolean;
-  /** Returns the address of an optimisation whose solution is a point; null if it is unknown. */
+  /** Returns the address of an optimisation that reproduces a point; null if the address is unknown. */
   addressOf(point: FrontierPoint): string | null;
 }
 
 /**
- * Renders portfolios with the highest return for their risk within the constraints. Selecting one shows its figures.
+ * Renders the portfolios with the highest expected return for their risk under the constraints. A selected point shows
+ * its figures.
  */
 export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
   const { points, tangency, portfolio, index } = frontier;
@@ -107,13 +108,13 @@ const whereOf = ({ volatility, expected_return: expected }: Where): string =>
 
 type Where = Pick<FrontierPoint, 'volatility' | 'expected_return'>;
 
-/** Marks that are not points of the frontier. */
+/** A portfolio in the chart that is not a point of the frontier. */
 interface Mark extends Where {
   readonly label: string;
   readonly kind: string;
 }
 
-/** The run and its index; one mark where the run has the weights of the index. */
+/** Returns the marks of the run and its index. Both share one mark if their weights are equal. */
 function marksOf(run: FrontierPayload['portfolio'], index: FrontierPayload['index']): readonly Mark[] {
   if (run === undefined || index === undefined) return [];
   if (run.tracking_error < SAME) return [{ label: 'This run, identical to the index', kind: 'is-run', ...run }];
@@ -123,7 +124,7 @@ function marksOf(run: FrontierPayload['portfolio'], index: FrontierPayload['inde
   ];
 }
 
-/** A tracking error below this counts as zero. */
+/** Tracking error below which two portfolios are treated as equal. */
 const SAME = 1e-6;
 
 interface DotProps {
@@ -135,7 +136,7 @@ interface DotProps {
   onChoose(): void;
 }
 
-/** Renders a portfolio of the frontier, to be chosen. */
+/** Renders a selectable point of the frontier. */
 function Dot({ x, y, label, kind = '', isChosen, onChoose }: DotProps) {
   return (
     <circle
@@ -157,7 +158,7 @@ interface MarkProps {
   readonly mark: Mark;
   readonly x: number;
   readonly y: number;
-  /** True if its label does not fit on the right. */
+  /** True if the label does not fit to the right of the mark. */
   readonly isAtEnd: boolean;
 }
 
@@ -172,7 +173,7 @@ function MarkOf({ mark, x, y, isAtEnd }: MarkProps) {
   );
 }
 
-/** Renders the way to an index that holds the chosen point at each rebalance. */
+/** Renders a link to an optimisation that reproduces the selected point, from which an index can be derived. */
 function Take({ point, address }: { readonly point: FrontierPoint; readonly address: string | null }) {
   if (address === null) return null;
   return (
@@ -219,7 +220,7 @@ interface Scale {
 
 const TICKS = 5;
 
-/** Returns a scale with round ticks that covers the values with a margin. */
+/** Returns a linear scale with round ticks that covers the values with a margin. */
 function scaleOf(values: readonly number[], from: number, to: number): Scale {
   const least = Math.min(...values);
   const most = Math.max(...values);

@@ -14,7 +14,7 @@ interface InfeasibleProps {
   onRows(rows: readonly JsonObject[]): void;
 }
 
-/** Change of one row that makes the problem feasible. */
+/** Relaxation of one constraint that makes the problem feasible. */
 interface Remedy {
   readonly id: string;
   readonly index: number;
@@ -24,7 +24,7 @@ interface Remedy {
   readonly to: number;
 }
 
-/** Conflicting constraints of an infeasible problem, with the relaxations that make it feasible. */
+/** Renders the conflicting constraints of an infeasible problem, with the relaxations that make it feasible. */
 export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   const conflict = listIn(detail, 'conflict') as readonly { readonly label: string }[];
   const remediesIn = (name: string) =>
@@ -76,10 +76,10 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   );
 }
 
-/** Number of significant digits of a change. */
+/** Number of significant digits of a relaxation. */
 const DIGITS = 4;
 
-/** Returns a relaxation rounded outwards, so that the problem stays feasible. */
+/** Rounds a relaxation outwards, so that the relaxed problem stays feasible. */
 function round(remedy: Remedy): Remedy {
   const { from, to } = remedy;
   if (to === 0) return remedy;

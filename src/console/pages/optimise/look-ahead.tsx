@@ -12,16 +12,16 @@ import { isObject, type Json } from '../../words/paths.js';
 
 interface LookAheadProps {
   readonly message: string;
-  /** Details of the refusal: model_id and decision_date. */
+  /** Detail of the error: `model_id` and `decision_date`. */
   readonly detail: Readonly<Record<string, unknown>> | null;
   readonly indexId: string;
-  /** Called with the id of the model that ends in time, when it is estimated. */
+  /** Called with the id of the new model after it was estimated. */
   onModel(id: string): void;
 }
 
 /**
- * Renders a problem: the risk model uses returns after the decision. A button estimates another one that ends with the
- * decision.
+ * Renders the error that a risk model uses returns after the decision date. A button estimates a model that ends on the
+ * decision date.
  */
 export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps) {
   const [asked, setAsked] = useState<string | null>(null);
@@ -55,15 +55,18 @@ export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps)
   );
 }
 
-/** Longest id of a document. */
+/** Maximum length of a document id. */
 const ID_MAX = 64;
 
 const idUpTo = (model: string, date: string): string => `${model.slice(0, ID_MAX - date.length - 1)}-${date}`;
 
-/** Returns the settings of the model with another end; for a deleted model, the securities of the index. */
+/**
+ * Returns the request of the model with another end date. If the model was deleted, the request names the index as the
+ * source of securities.
+ */
 async function requestUpTo(model: string, end: string, indexId: string): Promise<RiskModelRequest> {
   const job = await service.value.call('getJob', { params: { job_id: `risk:${model}` } }).catch(() => null);
   const request = job?.request as Json | undefined;
   const known = isObject(request) ? request : { index_id: indexId };
-  return { ...known, end } as unknown as RiskModelRequest; // The service reports errors in it.
+  return { ...known, end } as unknown as RiskModelRequest; // the service validates the request
 }

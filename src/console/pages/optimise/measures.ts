@@ -2,17 +2,20 @@ import type { ObjectiveTypes, OptimisationRunResult } from '#clients/typescript/
 import type { Metric } from '../../components/metrics.js';
 import { bps, figure, NONE, percent } from '../../words/numbers.js';
 
-/** Unit of an objective in the catalogue. */
+/** Unit and name of an objective in the catalogue. */
 export type Measure = ObjectiveTypes['objectives'][number]['measure'];
 
-/** Returns the objective of a run. Earlier versions supported one objective only and did not store it. */
+/** Returns the objective of a run. Old runs do not store it, because there was only one objective. */
 const objectiveOf = (run: Partial<OptimisationRunResult>): string => run.objective_type ?? 'min_tracking_error';
 
-/** Returns the measure of a run's objective; a plain number if the service no longer has that objective. */
+/**
+ * Returns the measure of a run's objective. Objectives that the service no longer supports are measured as plain
+ * numbers.
+ */
 export const measureOf = (run: OptimisationRunResult, { objectives }: ObjectiveTypes): Measure =>
   objectives.find(({ type }) => type === objectiveOf(run))?.measure ?? { name: objectiveOf(run), form: 'number' };
 
-/** True if the value is a fraction of the portfolio. */
+/** Returns true if the objective value is a fraction of the portfolio value. */
 const isShare = (form: Measure['form']): boolean => form === 'return' || form === 'loss';
 
 type Figures = NonNullable<OptimisationRunResult['before']>;
@@ -21,7 +24,7 @@ type SolvedFigures = Pick<
   'objective_value' | 'volatility' | 'tracking_error' | 'turnover' | 'expected_return'
 >;
 
-/** Returns figures of solved weights, each with that of the index weights below it. */
+/** Returns the figures of the optimised weights, each with the figure of the index weights as a note. */
 export function comparedTiles(
   before: Figures | undefined,
   after: Figures | SolvedFigures,
@@ -63,7 +66,7 @@ export function comparedTiles(
   ];
 }
 
-/** Returns an objective value in its unit: of a variance its square root. */
+/** Formats an objective value in its unit. A variance is shown as its square root. */
 function objectiveText(value: number, form: Measure['form']): string {
   if (form === 'number') return figure(value);
   return percent(isShare(form) ? value : Math.sqrt(Math.max(0, value)));
@@ -71,25 +74,25 @@ function objectiveText(value: number, form: Measure['form']): string {
 
 type Maybe = number | null | undefined;
 
-/** Changes of the objective value of a run, in the measure of its sentences. */
+/** Returns functions that format changes of the objective value, relative to the value of a run. */
 export function changesOf({ objective_value: value }: OptimisationRunResult, { form }: Measure) {
   const root = (variance: number) => Math.sqrt(Math.max(0, variance));
   return {
-    /** Formats a change of the objective value from another solve. */
+    /** Formats a given change of the objective value. */
     step(change: Maybe): string {
       if (change === null || change === undefined) return NONE;
       if (form === 'number') return figure(change);
       return bps(isShare(form) ? change : root(value + change) - root(value));
     },
-    /** Formats the amount by which the value is worse than another one, at least zero. */
+    /** Formats the cost of a constraint: the difference to the value without it, at least zero. */
     cost(without: Maybe): string {
       if (without === null || without === undefined) return NONE;
       if (form === 'number') return figure(Math.abs(value - without));
       return bps(Math.abs(isShare(form) ? value - without : root(value) - root(without)));
     },
     /**
-     * Formats a small change of the objective value by its slope; undefined at variance zero, where the square root has
-     * no slope.
+     * Formats a small change of the objective value, linearised at the value of the run. At variance zero the square
+     * root has no slope, so the text is a dash.
      */
     slope(change: Maybe): string {
       if (change === null || change === undefined) return NONE;
@@ -98,7 +101,7 @@ export function changesOf({ objective_value: value }: OptimisationRunResult, { f
       if (change === 0) return bps(0);
       return value <= 0 ? NONE : bps(change / (2 * root(value)));
     },
-    /** Formats the objective value of another solve. */
+    /** Formats an objective value. */
     level(other: Maybe): string {
       if (other === null || other === undefined || form === 'number') return figure(other);
       return percent(isShare(form) ? other : root(other));
@@ -107,7 +110,10 @@ export function changesOf({ objective_value: value }: OptimisationRunResult, { f
 }
 export type Changes = ReturnType<typeof changesOf>;
 
-/** `PositionBounds[small]:upper:CAVX` reads `Position bounds (small), upper, CAVX`; an id that repeats it is omitted. */
+/**
+ * Formats a constraint label: `PositionBounds[small]:upper:CAVX` becomes `Position bounds (small), upper, CAVX`. An id
+ * that equals the name of the type is omitted.
+ */
 export function rowWords(label: string): string {
   const [, type, id, rest] = /^(\w+)(?:\[([^\]]*)\])?(?::(.*))?$/.exec(label) ?? [];
   if (type === undefined) return label;
@@ -117,7 +123,10 @@ export function rowWords(label: string): string {
   return [words, ...(rest?.split(':') ?? []).filter((part) => part !== 'eq')].join(', ');
 }
 
-/** `PositionBounds[small]:upper:CAVX` has the constraint `Position bounds (small)` and the subject `CAVX`. */
+/**
+ * Splits a constraint label: `PositionBounds[small]:upper:CAVX` becomes the constraint `Position bounds (small)` and
+ * the subject `CAVX`.
+ */
 export function rowParts(label: string): { readonly constraint: string; readonly subject: string | null } {
   const [, head = label, rest = ''] = /^(\w+(?:\[[^\]]*\])?)(?::(.*))?$/.exec(label) ?? [];
   const subject = rest.replace(/^(?:eq|lower|upper)(?::|$)/, '');

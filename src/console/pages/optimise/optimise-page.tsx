@@ -37,7 +37,10 @@ import { ownFindings, useSolution } from './use-solution.js';
 import '../designer/designer.css';
 import './optimise.css';
 
-/** Page for optimisation under constraints: constraint rows, a live solution, a run, a derived index. */
+/**
+ * Page for optimisation under constraints: constraint rows, a live solution, the start of a run, and derivation of an
+ * index.
+ */
 export function OptimisePage() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
@@ -114,7 +117,8 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
             {({ constraint_sets: all }) => {
               const wanted = parameter('set');
               const set = all.find(({ id: known }) => known === wanted);
-              // The list of an earlier page may lack the set: forms of other rows would be replaced once it is read again.
+              // A cached list may lack the set. The form waits for the current list, because it would otherwise be
+              // replaced after editing had started.
               if (wanted !== null && set === undefined && !isRead.current) return <Wait what="the constraint set" />;
               return <Rows key={set?.id} parent={document} set={set} specs={specs} />;
             }}
@@ -125,7 +129,7 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
   );
 }
 
-/** Stores terms in the address, without those at their default. */
+/** Stores the terms in the address, or removes them if all are at their defaults. */
 const setTerms = (next: Terms) =>
   setParameters({ terms: Object.keys(next).length === 0 ? null : JSON.stringify(next) });
 
@@ -186,7 +190,7 @@ function Rows({ parent, set, specs }: RowsProps) {
                   ...asTerms(terms),
                   index_id: parent.id,
                   constraint_set_id: name,
-                  ...(asOf === null ? {} : { as_of: asOf }), // The date of the preview.
+                  ...(asOf === null ? {} : { as_of: asOf }), // decision date of the preview
                 };
                 return service.value.call('startOptimisation', { body: request });
               }, onRefusal)
@@ -206,7 +210,7 @@ function TooLong() {
   return <p class="quiet">These constraints are too long for the address. Save them before you share the page.</p>;
 }
 
-/** Keeps rows and the id under which they are saved in the address while they differ from the stored set. */
+/** Keeps edited rows and the id for saving in the address while they differ from the stored set. */
 function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
   const first = useMemo(() => asRows(set?.constraints ?? []), [set]);
   const written = useAddressed('rows');
@@ -224,7 +228,7 @@ function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
   };
 }
 
-/** Stores rows as a constraint set, which the page then shows. */
+/** Saves the rows as a constraint set and opens the set. */
 const saveRows = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
   attempt(async () => {
     await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
@@ -233,7 +237,7 @@ const saveRows = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
     say('good', `The constraint set ${body.id} was saved.`);
   }, onRefusal);
 
-/** Findings of the service about constraints and terms. */
+/** Validates the constraints and the terms with the service. */
 async function validate(set: ConstraintSetBody, document: IndexDocumentBody): Promise<readonly Finding[]> {
   const [ofRows, ofTerms] = await Promise.all([
     service.value.call('validateConstraintSet', { body: set }),
@@ -246,14 +250,14 @@ interface RunProps {
   readonly name: string;
   readonly findings: readonly Finding[];
   readonly isValid: boolean;
-  /** The set that the rows began with. */
+  /** Id of the constraint set that was opened; null for new rows. */
   readonly stored: string | null;
   onName(name: string): void;
   onSave(onRefusal: OnRefusal): Promise<unknown>;
   onRun(onRefusal: OnRefusal): Promise<{ readonly job_id: string } | undefined>;
 }
 
-/** Stores the rows under a name and runs the optimisation. */
+/** Renders the form that saves the rows under an id and runs the optimisation. */
 function Run({ name, findings, isValid, stored, onName, onSave, onRun }: RunProps) {
   return (
     <section class="designer-part" aria-label="Run">
@@ -313,7 +317,10 @@ function DeleteSet({ id }: { readonly id: string }) {
   );
 }
 
-/** Stores an index that optimises its parent at each rebalance, and opens it. @returns the error of a refused request */
+/**
+ * Stores an index that optimises its parent at each rebalance, and opens the index.
+ * @returns the error of a refused request; null if it succeeded
+ */
 const derive = (parentId: string, terms: Terms) => async (id: string, name: string, rows: readonly JsonObject[]) => {
   const body = { ...asTerms(terms), id, name, constraints: asConstraints(rows) };
   let refused: Trouble | null = null;

@@ -10,11 +10,11 @@ import { jsonIn } from '../../state/addressed.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import type { Terms } from './terms.js';
 
-/** Rows of the request, unchecked: the service validates them. */
+/** Casts form rows to request rows; the service validates them. */
 export const asConstraints = (rows: readonly JsonObject[]): readonly (ConstraintRowBody & ConstraintRowInput)[] =>
   rows as unknown as readonly (ConstraintRowBody & ConstraintRowInput)[];
 
-/** Stored rows as they are edited. */
+/** Casts the constraints of a stored set to form rows. */
 export const asRows = (constraints: ConstraintSet['constraints']): readonly JsonObject[] =>
   constraints as unknown as readonly JsonObject[];
 
@@ -23,10 +23,10 @@ type SentTerms = Pick<
   'objective' | 'expected_returns' | 'uncertainty' | 'costs' | 'risk_model' | 'candidates'
 >;
 
-/** Returns the sent terms, which the service also checks. */
+/** Casts form terms to request terms; the service validates them. */
 export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerms;
 
-/** Parses the terms of an address; empty if they are invalid. */
+/** Parses the terms in an address; empty if they are invalid. */
 export function termsIn(text: string | null): Terms {
   const value = jsonIn(text);
   return isObject(value) ? value : {};
@@ -38,7 +38,10 @@ interface Derived {
   readonly terms: Terms;
 }
 
-/** Returns an index without storing it: the parent, optimised under the rows from a date. */
+/**
+ * Returns the definition of an index that optimises its parent under constraints from a date. The definition is not
+ * stored.
+ */
 export function derivedFrom(parent: IndexDocument, { base, rows, terms }: Derived): IndexDocumentBody {
   const { id, name, calendar, base_value, currency } = parent;
   return {

@@ -28,7 +28,7 @@ import { asConstraints, asRows, termsIn } from './rows.js';
 import { useObjectiveTypes } from './terms.js';
 import './optimise.css';
 
-/** Page of one optimisation: its progress, its result, or the reason why there is none. */
+/** Page of one optimisation: its progress, its result, or the reason for the lack of a result. */
 export function RunPage({ params }: PageProps) {
   const id = params['run'] ?? '';
   const job = useResource(`job optimise ${id}`, (signal) =>
@@ -79,7 +79,7 @@ export function RunPage({ params }: PageProps) {
 interface Asked {
   readonly index: string | null;
   readonly set: string | null;
-  /** Terms as in the address. */
+  /** Terms as JSON text for the address. */
   readonly terms: string | null;
 }
 
@@ -104,7 +104,10 @@ interface NotFeasibleProps {
   readonly back: string;
 }
 
-/** A remedy is stored with the set that was run, and seen on the page of its rows. */
+/**
+ * Renders the conflict of an infeasible run. A relaxation is saved in the constraint set of the run, and the page of
+ * the set is opened.
+ */
 function NotFeasible({ error, set, back }: NotFeasibleProps) {
   const stored = useResource(set === null ? null : `constraint set ${set}`, (signal) =>
     service.value.callWithEtag('getConstraintSet', { params: { constraint_set_id: set ?? '' }, signal }),
@@ -145,7 +148,7 @@ function Result({ id, asked }: { readonly id: string; readonly asked: Asked }) {
   );
 }
 
-/** Returns the address of an optimisation under the same rows whose solution is a point of the frontier. */
+/** Returns the address of an optimisation under the same constraints that reproduces a point of the frontier. */
 function addressOfPoint(point: FrontierPoint, { index, set, terms }: Asked): string | null {
   const own = termsOfPoint(point, termsIn(terms));
   return own && addressOf('/console/optimise', { index, set, terms: JSON.stringify(own) });
@@ -222,12 +225,12 @@ function Figures({ run, measure }: ResultOfProps) {
   );
 }
 
-/** Positions in all, where some of them are short. */
+/** Returns a note with the number of long and short positions, if some positions are short. */
 function shortNote({ holdings, gross_holdings: all }: ResultOfProps['run']) {
   return all === undefined || all === holdings ? {} : { note: `${count(all)} positions, long and short` };
 }
 
-/** Returns the risk model and its range of returns. */
+/** Describes the risk model and the dates of its returns. */
 function riskNote({ risk_model: model, start, end }: ResultOfProps['run']): string {
   if (model === undefined) return `risk from ${start} to ${end}`;
   const by = model.model_id === null ? model.estimator : `the model ${model.model_id}`;
@@ -254,7 +257,7 @@ function bindingOf({ binding }: OptimisationRunResult): readonly Binding[] {
     }));
 }
 
-/** Returns the step of a shadow price: one percentage point of a fraction, otherwise 1. */
+/** Returns the change of a bound to which a shadow price refers: one percentage point for a fraction, otherwise 1. */
 const stepOf = (unit: string): number => (unit === 'fraction' ? 0.01 : 1);
 
 const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
@@ -287,7 +290,7 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
   },
 ];
 
-/** Returns the weights of the run with those of a point of its frontier. */
+/** Adds a column with the weights of a frontier point. */
 const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
   ...WEIGHTS.slice(0, POINT_AFTER),
   numeric({
@@ -302,7 +305,7 @@ const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Co
   ...WEIGHTS.slice(POINT_AFTER),
 ];
 
-/** Number of columns before that of a point: security, index, weight. */
+/** Number of columns before the column of the point: security, index and weight. */
 const POINT_AFTER = 3;
 
 const WEIGHTS: readonly Column<WeightRow>[] = [

@@ -32,11 +32,11 @@ interface SolveProps {
   onTerms(terms: Terms): void;
 }
 
-/** Renders the live solution on a date. The last solution is kept until there is a newer one. */
+/** Renders the live solution on a date. The last solution stays visible until a new one arrives. */
 export function Solve(props: SolveProps) {
   const { asOf, hasStores, extent, data, trouble, isBehind } = props.solution;
   const { findings } = props;
-  // On a telephone the strip covers the form.
+  // On a telephone the strip would cover the form, so it is folded at first.
   const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
   const isEarlier = trouble !== null || findings.some(({ severity }) => severity === 'error');
   return (
@@ -79,7 +79,7 @@ export function Solve(props: SolveProps) {
   );
 }
 
-/** Renders the reason why there is no solution, with possible changes. */
+/** Renders the reason for the lack of a solution, with changes that would help. */
 function Refused({ parent, rows, terms, trouble, ...act }: SolveProps & { readonly trouble: Trouble }) {
   const { code, message, detail } = trouble;
   if (code === 'INFEASIBLE') return <Infeasible message={message} detail={detail} rows={rows} onRows={act.onRows} />;
@@ -141,7 +141,7 @@ function Solved({ preview, model }: { readonly preview: PreviewResponse; readonl
   );
 }
 
-/** Returns a slack in its unit. */
+/** Formats a slack in its unit. */
 export function slackText(slack: number, unit: PreviewConstraint['unit']): string {
   return unit === 'fraction' ? percent(slack) : figure(slack);
 }

@@ -8,7 +8,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 
-/** Terms of an optimisation other than constraints: objective, expected returns, candidates, costs, risk model. */
+/** Terms of an optimisation without its constraints: objective, expected returns, candidates, costs and risk model. */
 export type Terms = JsonObject;
 
 interface TermsFormProps {
@@ -23,7 +23,10 @@ interface TermsFormProps {
 export const useObjectiveTypes = () =>
   useResource('objective types', (signal) => service.value.call('listObjectiveTypes', { signal }), { follows: false });
 
-/** Forms from the catalogues of objectives and expected returns, and from the contract. */
+/**
+ * Renders the forms of the terms, which are generated from the catalogues of objectives and expected returns and from
+ * the contract.
+ */
 export function TermsForm({ value, findings, path, datapoints, onChange }: TermsFormProps) {
   const types = useObjectiveTypes();
   const put = (name: string, own: Json | undefined) => {
@@ -94,7 +97,7 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
   );
 }
 
-/** Renders sets of expected returns and covariances, for whose worst case the objective is optimised. */
+/** Renders the uncertainty sets of expected returns and covariances for a robust objective. */
 function Uncertainty({ value, findings, path, onChange }: RiskModelProps) {
   const whole = isObject(value) ? value : {};
   const selectPart = (name: string) => {
@@ -124,7 +127,7 @@ interface RiskModelProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a stored model by its id, or how one is estimated at each decision. */
+/** Renders the selection of a stored risk model, and the settings of a model that is estimated at each decision. */
 function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const text = pathText(path);
@@ -165,7 +168,7 @@ function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
 
 interface ClassedProps {
   readonly label: string;
-  /** The default class; null if there is none. */
+  /** Class used by default; null if there is none. */
   readonly otherwise: string | null;
   readonly types: readonly TypeSpec[];
   readonly value: Json | undefined;
@@ -175,7 +178,7 @@ interface ClassedProps {
   onChange(value: JsonObject | undefined): void;
 }
 
-/** Renders a class of a catalogue with its own parameters. */
+/** Renders the selection of a catalogue class and the parameters of the class. */
 function Classed({ label, otherwise, types, value, findings, path, datapoints, onChange }: ClassedProps) {
   const given: JsonObject = typeof value === 'string' ? { type: value } : isObject(value) ? value : {};
   const type = typeof given['type'] === 'string' ? given['type'] : undefined;

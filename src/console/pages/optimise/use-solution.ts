@@ -14,19 +14,19 @@ interface Question {
   readonly isValid: boolean;
 }
 
-/** The solution of constraints on a date. */
+/** Live solution of an optimisation on a date. */
 export interface Solution extends Latest<PreviewResponse> {
   /** False until the served store is known. */
   readonly hasStores: boolean;
-  /** Null if no data is served. */
+  /** Decision date; null if no store is served. */
   readonly asOf: string | null;
-  /** Dates of the served store. */
+  /** First and last date of the served store; null if no store is served. */
   readonly extent: { readonly start: string; readonly end: string } | null;
-  /** Findings of the service about constraints and terms. */
+  /** Findings of the service about the constraints and terms. */
   readonly findings: readonly Finding[];
 }
 
-/** Solves the last rebalance on or before a date, with the same result as a run. */
+/** Returns the solution of the last rebalance on or before a date, which equals the result of a run. */
 export function useSolution({ parent, rows, terms, isValid }: Question): Solution {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const { start = null, end = null } = stores.data?.stores.find(({ active }) => active) ?? {};
@@ -45,7 +45,7 @@ export function useSolution({ parent, rows, terms, isValid }: Question): Solutio
   };
 }
 
-/** Findings of a derivation as the fields of its rows and terms have them. */
+/** Converts findings about a derivation to findings about the fields of its rows and terms. */
 export function ownFindings(trouble: Pick<Trouble, 'findings'> | null): readonly Finding[] {
   return (trouble?.findings ?? []).flatMap((finding) => {
     const path = /(?:^|\.)derivation\.(.*)$/.exec(finding.path)?.[1];

@@ -61,12 +61,12 @@ const SOURCES: Readonly<Record<string, string>> = {
     '// Raw weights: the service scales them to a sum of 1.\nfunction compute({ close }, parameters, count) {\n  return Array.from(close, (price) => 1 / price);\n}\n',
 };
 
-/** A new plug-in of a kind, with an example of its source. */
+/** Returns a new plug-in of the kind in the address, with example source text. */
 function newPlugin(): JsonObject {
   const asked = parameter('kind') ?? '';
   const kind = asked in SOURCES ? asked : 'datapoint';
   const inputs = { close: { expression: 'CLOSE' } };
-  return { id: '', name: '', kind, inputs, parameters: {}, source: SOURCES[kind]! }; // There is one of each kind.
+  return { id: '', name: '', kind, inputs, parameters: {}, source: SOURCES[kind]! }; // there is an example for each kind
 }
 
 async function pluginOf(id: string | null, signal?: AbortSignal): Promise<Opened> {
@@ -81,7 +81,7 @@ type PluginBody = Operations['putPlugin']['request']['body'];
 function put({ id, ...document }: JsonObject, write: Write) {
   return service.value.callWithEtag('putPlugin', {
     params: { plugin_id: String(id) },
-    body: document as unknown as PluginBody, // The service reports errors in it.
+    body: document as unknown as PluginBody, // the service validates the document
     ...write,
   });
 }
@@ -161,11 +161,11 @@ const ScriptEditor = lazy(
 interface SourceProps {
   readonly edited: Edited;
   readonly isFixed: boolean;
-  /** Findings of the computation of the draft. */
+  /** Findings from computing the draft. */
   readonly tried: readonly Finding[];
 }
 
-/** Renders the source in an editor, with the errors of the sandbox at their lines. */
+/** Renders the source editor, with errors of the sandbox marked at their lines. */
 function Source({ edited, isFixed, tried }: SourceProps) {
   const { document, findings, set } = edited;
   const id = useId();
@@ -174,7 +174,7 @@ function Source({ edited, isFixed, tried }: SourceProps) {
     ({ path, message }) => path === 'source' && !wrong.some((own) => own.message === message),
   );
   const marked = [...wrong, ...others];
-  // A refused save shows the message; the editor marks its line.
+  // Registers the editor as the field of errors in the source, so that a refused save leads to the marked line.
   useFindingField(wrong, { id, member: 'source', label: 'Source' });
   return (
     <div id={id} class="field">
@@ -193,5 +193,5 @@ function Source({ edited, isFixed, tried }: SourceProps) {
   );
 }
 
-/** Returns the line that the message of an error names; the first one if it names none. */
+/** Returns the line number in an error message. Default: 1. */
 const lineIn = (message: string): number => Number(/\(line (\d+)\)/.exec(message)?.[1] ?? 1);

@@ -15,19 +15,19 @@ import type { JsonObject } from '../../words/paths.js';
 type Request = Operations['previewPlugin']['request']['body'];
 type Value = PluginPreview['values'][number];
 
-/** Maximum number of values that are listed. */
+/** Maximum number of values in the list. */
 const LISTED_MAX = 1000;
 
-/** An answer about a draft, or the reason why there is none. */
+/** Result of computing a draft, or the error. */
 export interface Previewed {
   readonly preview: PluginPreview | null;
   readonly trouble: Trouble | null;
 }
 
-/** Computes a draft on the served store whenever it changes; null before the first answer. */
+/** Computes a draft on the served store after each change; returns null before the first result. */
 export function usePreview(document: JsonObject, isAllowed: boolean): Previewed | null {
   const { id: _id, name: _name, description: _text, ...rest } = document;
-  const body = { plugin: { name: 'Draft', ...rest }, limit: LISTED_MAX } as unknown as Request; // The service reports errors in it.
+  const body = { plugin: { name: 'Draft', ...rest }, limit: LISTED_MAX } as unknown as Request; // the service validates the draft
   const isReady = isAllowed && String(rest['source'] ?? '') !== '';
   return (
     useOneAtATime<Previewed>(isReady ? JSON.stringify(rest) : null, async () => {
@@ -42,12 +42,12 @@ export function usePreview(document: JsonObject, isAllowed: boolean): Previewed 
 
 interface PluginValuesProps {
   readonly previewed: Previewed | null;
-  /** Findings that the page already shows. */
+  /** Findings that are already shown on the page. */
   readonly shown: readonly Finding[];
   readonly kind: string;
 }
 
-/** Renders the values that a plug-in has on the latest session of the served store. */
+/** Renders the values of a plug-in on the latest session of the served store. */
 export function PluginValues({ previewed, shown, kind }: PluginValuesProps) {
   return (
     <section class="plugin-values" aria-label="Values">
@@ -61,7 +61,7 @@ export function PluginValues({ previewed, shown, kind }: PluginValuesProps) {
 }
 
 function Answer({ preview, trouble, shown, kind }: Previewed & Pick<PluginValuesProps, 'shown' | 'kind'>) {
-  // A draft that the contract does not accept has its findings at its fields.
+  // Findings about the shape of a draft are shown at its fields.
   if (preview === null)
     return trouble === null || trouble.findings.length > 0 ? (
       <p class="quiet">The values are shown once the form is complete.</p>
@@ -116,7 +116,7 @@ function factsOf(kind: string, values: readonly Value[], { valued, securities }:
     return [covered, ['Stay', count(stay)] as const, ['Excluded', count(values.length - stay)] as const];
   }
   if (values.length === 0) return [covered];
-  const [largest, smallest] = [values[0]!.value, values.at(-1)!.value]; // They are sorted.
+  const [largest, smallest] = [values[0]!.value, values.at(-1)!.value]; // values are sorted in descending order
   const median = values[Math.floor(values.length / 2)]!.value;
   return [covered, ['Smallest, median, largest', [smallest, median, largest].map(figure).join(', ')] as const];
 }

@@ -15,7 +15,7 @@ import { pluginAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 
-/** Datapoints, selection rules and weightings that users write as JavaScript. */
+/** Page of plug-ins: datapoints, selection rules and weightings written in JavaScript by users. */
 export function PluginsPage() {
   const plugins = useResource('plug-ins', (signal) => service.value.call('listPlugins', { signal }));
   const add = may('admin') && (

@@ -14,12 +14,12 @@ interface AccountProps {
   onChange(account: JsonObject | null): void;
 }
 
-/** Form in which holdings are entered. */
+/** Quantity in which holdings are entered. */
 type Held = 'shares' | 'value';
 
 const HELD: Readonly<Record<Held, string>> = { shares: 'the shares', value: 'the value at the close' };
 
-/** Renders an account: its cash, and shares or values by security. */
+/** Renders the form of an account: its cash, and shares or values by security. */
 export function Account({ account, findings, at, currency, onChange }: AccountProps) {
   const path = ['accounts', at];
   const name = String(account['name'] ?? '');

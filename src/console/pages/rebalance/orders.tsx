@@ -27,22 +27,22 @@ import { Account } from './account.js';
 import './orders.css';
 import { Reconciliation } from './reconciliation.js';
 
-/** Initial orders: a purchase of the whole index. */
+/** Initial request: buy the whole index for a new portfolio. */
 const FIRST: JsonObject = { aum: 1_000_000, accounts: [] };
 
 export interface OrdersProps {
   readonly id: string;
-  /** Currency of amounts. */
+  /** Currency of the amounts. */
   readonly currency: string;
-  /** Default session whose closes price the orders; another one may be chosen. */
+  /** Default session of the prices; the user may choose another session. */
   readonly asOf: string;
   readonly least: string;
   readonly most: string;
-  /** True if the definition differs from that of the displayed run. */
+  /** True if the stored definition differs from the definition of the displayed run. */
   readonly isChanged: boolean;
 }
 
-/** Renders the orders that bring accounts to the index as of a rebalance. Nothing is stored. */
+/** Renders the orders that trade accounts to the index weights of a rebalance. Nothing is stored. */
 export function Orders({ isChanged, ...pack }: OrdersProps) {
   const [isOpen, setOpen] = useState(parameter('orders') !== null);
   return (
@@ -61,7 +61,7 @@ export function Orders({ isChanged, ...pack }: OrdersProps) {
 function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isChanged'>) {
   const [asked, setAsked] = useAddressedObject('orders', FIRST);
   const asOf = parameter('priced') ?? first;
-  const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // The service reports errors in it.
+  const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // the service validates the request
   const isEmpty = accountsIn(asked).length === 0 && asked['aum'] === undefined;
   const pack = useOneAtATime(isEmpty ? null : `${id} ${JSON.stringify(body)}`, () =>
     service.value.call('packRebalance', { params: { index_id: id }, body }),
@@ -137,7 +137,7 @@ interface FilesProps extends Pick<OrdersProps, 'id' | 'asOf'> {
   readonly body: RebalancePackRequest;
 }
 
-/** Renders downloads of the orders of all accounts; JSON contains the whole pack. */
+/** Renders downloads of the orders of all accounts. The JSON file contains the complete response. */
 function Files({ id, body, asOf }: FilesProps) {
   const params = { index_id: id };
   return (
@@ -167,7 +167,7 @@ const accountsIn = (asked: JsonObject): readonly JsonObject[] => {
   return Array.isArray(accounts) ? (accounts as readonly Json[]).filter(isObject) : [];
 };
 
-/** Returns the list with an item replaced; without it if there is no replacement. */
+/** Replaces an item of a list, or removes it if the replacement is null. */
 const replaceValue = (list: readonly JsonObject[], at: number, next: JsonObject | null): readonly JsonObject[] =>
   list.flatMap((own, i) => (i !== at ? [own] : next === null ? [] : [next]));
 
@@ -231,7 +231,7 @@ function Packed({ pack, currency }: PackedProps) {
   );
 }
 
-/** Shares sold up to the first horizon by which everything is. */
+/** Returns the horizons up to the first one at which all shares are sold. */
 function untilAll(liquidation: RebalancePack['liquidation']): RebalancePack['liquidation'] {
   const all = liquidation.findIndex(({ share }) => share >= 1);
   return all < 0 ? liquidation : liquidation.slice(0, all + 1);
@@ -266,7 +266,7 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
   );
 }
 
-/** A value below the last decimal is not shown as zero. */
+/** Formats a number of days. A positive number that would round to zero is shown as `< 0.01`. */
 const daysText = (days: number | null) => (days !== null && days > 0 && days < 0.005 ? '< 0.01' : decimal(days));
 
 const COLUMNS: readonly Column<Packing['trades'][number]>[] = [

@@ -39,7 +39,7 @@ export function RebalancePage({ params }: PageProps) {
     service.value.call('getRebalance', { params: { index_id: id, date }, query: readShownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  // A strategy trades under its own terms and has no orders of an index.
+  // Orders exist only for an index; a strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: known }) => known === id);
   const open = parameter('name');
   return (
@@ -132,14 +132,14 @@ function Figures({ view }: { readonly view: RebalanceView }) {
   );
 }
 
-/** Selection of constituents, by the definition of the run. */
+/** Renders the selection of the constituents by the definition of the run. */
 function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView }) {
   const asOf = view.decision_date ?? view.date;
   const run = useDefinitionRun(id, view.stale);
   const preview = useResource(run === null ? null : `preview ${id} ${asOf} ${run.run_id ?? ''}`, (signal) =>
     service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: asOf, ...run }, signal }),
   );
-  // A strategy has no rules: it holds the weights of its index.
+  // A strategy has no selection rules, because it holds the weights of its index.
   if (preview.data === undefined && preview.trouble?.code === 'INDEX_NOT_FOUND') return null;
   return (
     <Section title="Selection of constituents" aside={`decided on ${asOf}`}>
@@ -188,7 +188,7 @@ const IS_SHOWN: Readonly<Record<Shown, (name: RebalancedName) => boolean>> = {
 interface NamesProps {
   readonly view: RebalanceView;
   readonly open: string | null;
-  /** Currency of money; empty if unknown. */
+  /** Currency of the amounts; empty if unknown. */
   readonly currency: string;
 }
 
@@ -290,7 +290,7 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-/** Trades at old prices, and orders that were not filled. */
+/** Renders notes on trades at stale prices and on unfilled orders. */
 function Notes({ view: { stale_fills: stale, unfilled }, currency }: Omit<NamesProps, 'open'>) {
   if (stale.length + unfilled.length === 0) return null;
   return (

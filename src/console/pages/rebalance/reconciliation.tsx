@@ -10,12 +10,12 @@ type Order = Reconciled['accounts'][number]['orders'][number];
 
 interface ReconciliationProps {
   readonly reconciliation: Reconciled;
-  /** Name of the account that is shown. */
+  /** Name of the displayed account. */
   readonly account: string;
   readonly currency: string;
 }
 
-/** Orders of the announcement compared with current orders: the effect of prices since then. */
+/** Renders the orders at the announcement next to the current orders; the differences are due to price changes. */
 export function Reconciliation({ reconciliation: { announced, accounts }, account, currency }: ReconciliationProps) {
   const found = accounts.find(({ name }) => name === account);
   const addressOfName = useNameAddress();

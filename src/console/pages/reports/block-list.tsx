@@ -12,7 +12,7 @@ interface BlockListProps {
   onChange(blocks: readonly JsonObject[]): void;
 }
 
-/** The blocks of a template in their order, each a form of its kind. */
+/** Renders the blocks of a template in order, each with the form of its kind. */
 export function BlockList({ blocks, findings, onChange }: BlockListProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
@@ -40,12 +40,12 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
 
 const blockSchema = (schemas: Schemas) => schemas['ReportBlock'] ?? {};
 
-/** Settings of few reports. */
+/** Members that only few reports need. */
 const RARE = ['aum', 'scenarios', 'rule', 'fallback_rule', 'height', 'new_page'];
 
-/** Content of a block whose source is literal. */
+/** Members with the content of a block with literal data. */
 const LITERAL = ['values', 'frame'];
 
-/** Content of a block whose source is not literal. */
+/** Returns the members of a block that are hidden because its source is not literal. */
 const literalMembers = ({ source }: JsonObject, names: readonly string[]): readonly string[] =>
   source === 'literal' || !names.includes('source') ? [] : LITERAL;

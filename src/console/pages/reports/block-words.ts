@@ -1,7 +1,7 @@
 import { labelOf } from '../../words/labels.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** Names of the kinds of blocks. */
+/** Labels of the kinds of blocks. */
 const KIND_WORDS: Readonly<Record<string, string>> = {
   header: 'Header',
   text: 'Text',
@@ -13,14 +13,14 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
 
 export const blockKind = (kind: string): string => KIND_WORDS[kind] ?? labelOf(kind);
 
-/** `Largest constituents`: the title of a block, otherwise what it shows. */
+/** Returns the title of a block, for example `Largest constituents`. Default: a description of its content. */
 export function blockTitle({ kind, title, subtitle, source, lines }: JsonObject): string {
   const words = [title, kind === 'header' ? subtitle : null, source, Array.isArray(lines) ? lines[0] : null];
   const found = words.find((word) => typeof word === 'string' && word !== '');
   return found === undefined ? '' : found === title || found === subtitle ? found : labelOf(found);
 }
 
-/** `Contributors and detractors: contributions, half of the width, CORE-40`. */
+/** Summarises a block, for example `Contributors and detractors: contributions, half of the width, CORE-40`. */
 export function blockSummary(block: JsonObject, hasIndex: boolean): string {
   const { title, source, lines, width, index_id: index } = block;
   const shown = [source, ...(Array.isArray(lines) ? lines : [])]

@@ -7,10 +7,10 @@ import { countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
 import { Thumbnail } from './thumbnail.js';
 
-/** Reports whose first page is shown: a row on a wide screen. */
+/** Number of reports with a visible first page: one row on a wide screen. */
 const COVERS_MAX = 4;
 
-/** The newest reports by their first page. */
+/** Renders the newest reports by their first pages. */
 export function Covers() {
   const renders = useResource('newest reports', (signal) =>
     service.value.call('listRenders', { query: { limit: COVERS_MAX }, signal }),
@@ -43,7 +43,7 @@ function Cover({ render }: { readonly render: RenderResult }) {
   );
 }
 
-/** The first page, drawn by the viewer of the browser without its controls. */
+/** Renders the first page in the PDF viewer of the browser, without its controls. */
 function FirstPage({ id }: { readonly id: string }) {
   const pdf = useResource(
     `pdf ${id}`,
@@ -65,7 +65,7 @@ function FirstPage({ id }: { readonly id: string }) {
   );
 }
 
-/** The template of a report in outline, for browsers without a viewer. */
+/** Renders the outline of a report's template, for browsers without a PDF viewer. */
 export function Outline({ template: id }: { readonly template: string }) {
   const template = useResource(
     `built-in template ${id}`,

@@ -2,14 +2,14 @@ import type { JsonObject } from '../../words/paths.js';
 import { blockKind, blockTitle } from './block-words.js';
 import { Shape } from './thumbnail.js';
 
-/** Heights of the kinds of blocks in the outline. */
+/** Heights of the kinds of blocks in the outline. All other kinds have the height of a chart. */
 const HEIGHTS: Readonly<Record<string, number>> = { header: 14, text: 22, stat_grid: 26, table: 46 };
 const CHART_HEIGHT = 42;
 const WIDTH = 100;
-/** Height of a line of text. */
+/** Height of a text line in the outline. */
 const LINE = 7;
 
-/** Renders the blocks of a template as they are placed on paper: halves side by side. */
+/** Renders the blocks of a template as they are placed on the page. Blocks of half width are side by side. */
 export function PageOutline({ blocks, size }: { readonly blocks: readonly JsonObject[]; readonly size: string }) {
   return (
     <aside class="template-outline" aria-label="Outline of the report" tabIndex={0}>

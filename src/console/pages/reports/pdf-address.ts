@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** An address of a PDF within this page; it ends with the component. */
+/** Returns an object URL of a PDF, which is revoked when the component is unmounted. */
 export function usePdfAddress(pdf: Uint8Array | undefined): string | null {
   const [address, setAddress] = useState<string | null>(null);
   useEffect(() => {
     if (pdf === undefined) return undefined;
-    const created = URL.createObjectURL(new Blob([pdf as Uint8Array<ArrayBuffer>], { type: 'application/pdf' })); // The client's own bytes.
+    const created = URL.createObjectURL(new Blob([pdf as Uint8Array<ArrayBuffer>], { type: 'application/pdf' })); // the client returns an ArrayBuffer that is not shared
     setAddress(created);
     return () => URL.revokeObjectURL(created);
   }, [pdf]);

@@ -17,7 +17,7 @@ import { bytes, countValues } from '../../words/numbers.js';
 import { Outline } from './covers.js';
 import { usePdfAddress } from './pdf-address.js';
 
-/** Renders a report: its progress, then the PDF itself. */
+/** Renders the progress of a report, and then the PDF. */
 export function Render({ ident }: { readonly ident: string }) {
   const id = `render:${ident}`;
   const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));
@@ -26,7 +26,7 @@ export function Render({ ident }: { readonly ident: string }) {
       {(stored) => {
         const { status, result } = stored;
         return status === 'succeeded' && result !== null ? (
-          <Pdf result={result as RenderResult} /> // Jobs of this kind answer it.
+          <Pdf result={result as RenderResult} /> // the kind of the job determines the type of its result
         ) : (
           <JobState job={(jobOf(id) ?? stored) as JobStatus} />
         );

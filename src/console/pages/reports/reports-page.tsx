@@ -23,7 +23,7 @@ import { Render } from './render.js';
 import { Thumbnail } from './thumbnail.js';
 import './reports.css';
 
-/** Page of reports: renders one, shows earlier ones, and lists the templates. */
+/** Page that renders a report, shows earlier reports and lists the templates. */
 export function ReportsPage() {
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
   const renders = useResource('jobs render', (signal) =>
@@ -105,7 +105,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
   );
 }
 
-/** Indices of an address that are in the report after its first. */
+/** Returns the further indices of the report in the address, without its first index. */
 function othersIn(ids: readonly string[], first: string | undefined): readonly string[] {
   const named = parameter('and')?.split(',') ?? [];
   return [...new Set(named)].filter((id) => id !== first && ids.includes(id));
@@ -120,7 +120,7 @@ interface OthersProps {
   readonly free: readonly string[];
 }
 
-/** Renders further indices of the same document, each beginning on a new page. */
+/** Renders the selection of further indices for the same document. Each index starts on a new page. */
 function Others({ others, free }: OthersProps) {
   const put = (next: readonly string[]) => setParameters({ and: next.length === 0 ? null : next.join() });
   return (
@@ -142,7 +142,7 @@ function Others({ others, free }: OthersProps) {
   );
 }
 
-/** Renders a note if a run other than the latest is shown. */
+/** Renders a note if the report shows a run other than the latest. */
 function OfRun({ index, run }: { readonly index: string; readonly run: string }) {
   const list = useResource(`runs ${index}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: index }, signal }),
@@ -211,11 +211,11 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
   );
 }
 
-/** `13 blocks, A4 portrait`. */
+/** Formats the size of a template, for example `13 blocks, A4 portrait`. */
 const extentOf = ({ blocks, page }: Pick<ReportTemplateDocument, 'blocks' | 'page'>): string =>
   `${countValues(blocks.length, 'block')}, ${page.size} ${page.orientation}`;
 
-/** Renders a template of the service, which a new one begins with. */
+/** Renders a built-in template, which can be copied to a new template. */
 function BuiltIn({ id }: { readonly id: string }) {
   const template = useResource(
     `built-in template ${id}`,

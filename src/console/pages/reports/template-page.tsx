@@ -23,7 +23,7 @@ import '../data/data.css';
 import '../designer/designer.css';
 import './reports.css';
 
-/** Renders a template of a report: its page and blocks, and the PDF that it makes. */
+/** Page of a report template: its page format and blocks, and a preview as PDF. */
 export function TemplatePage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const [from, index] = [parameter('from'), parameter('index')];
@@ -76,7 +76,7 @@ export function TemplatePage({ params }: PageProps) {
 const blocksOf = ({ blocks }: JsonObject): readonly JsonObject[] =>
   Array.isArray(blocks) ? (blocks as readonly Json[]).filter(isObject) : [];
 
-/** `A4, portrait`. */
+/** Formats the page format, for example `A4, portrait`. */
 function sizeOf({ page }: JsonObject): string {
   const { size, orientation } = isObject(page) ? page : {};
   return `${String(size ?? 'A4')}, ${String(orientation ?? 'portrait')}`;
@@ -94,20 +94,20 @@ const put = (document: JsonObject, write: Write) =>
 
 async function load(id: string, signal?: AbortSignal): Promise<Opened> {
   const { answer, etag } = await service.value.callWithEtag('getTemplate', { params: { template_id: id }, signal });
-  return { document: answer as unknown as JsonObject, etag }; // A document of JSON.
+  return { document: answer as unknown as JsonObject, etag }; // the response is plain JSON
 }
 
-/** Returns an empty template, or a built-in one for the run of an index. */
+/** Returns an empty template, or a copy of a built-in template for the run of an index. */
 async function newTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<Opened> {
   if (from === null) return { document: { template_id: 'MONTHLY', name: 'Monthly report', blocks: [] }, etag: null };
   const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });
   const { backtests } = await service.value.call('listBacktests', { signal });
   const shown = index ?? backtests[0]?.index_id ?? null;
-  const blocks = answer.blocks.map((block) => ({ ...block, index_id: shown })) as unknown as Json[]; // Documents of JSON.
+  const blocks = answer.blocks.map((block) => ({ ...block, index_id: shown })) as unknown as Json[]; // the response is plain JSON
   return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
 }
 
-/** Renders the stored template: an unsaved draft is saved first. */
+/** Renders a button that previews the stored template. An unsaved draft is saved first. */
 function Preview({ edited }: { readonly edited: Edited }) {
   const { document, isChanged, save } = edited;
   const id = String(document['template_id']);
@@ -122,13 +122,16 @@ function Preview({ edited }: { readonly edited: Edited }) {
   return <ActionButton act={render}>Save and preview</ActionButton>;
 }
 
-/** `Factsheet, A4` for FACTSHEET-A4, and `Factsheet, Letter` for FACTSHEET-LETTER. */
+/**
+ * Formats the id of a built-in template: `Factsheet, A4` for FACTSHEET-A4, and `Factsheet, Letter` for
+ * FACTSHEET-LETTER.
+ */
 function titleOf(id: string): string {
   const [name = id, ...size] = id.split('-');
   return [name, ...size].map((part) => labelOf(part.toLowerCase())).join(', ');
 }
 
-/** Built-in templates, whose blocks a new template can begin with. */
+/** Renders the built-in templates from which a new template can be started. */
 function Beginnings() {
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
   const index = parameter('index');

@@ -6,7 +6,7 @@ const WIDTH = 44;
 const HEIGHT = 60;
 const MARGIN = 4;
 
-/** Heights of the kinds of blocks in an outline; every other kind is as high as a chart. */
+/** Heights of the kinds of blocks in an outline. All other kinds have the height of a chart. */
 const HEIGHTS: Readonly<Record<string, number>> = { header: 5, text: 6, stat_grid: 7, table: 14 };
 const CHART_HEIGHT = 13;
 
@@ -39,7 +39,7 @@ interface ShapeProps {
   readonly h: number;
 }
 
-/** Renders the shape of a kind of block. */
+/** Renders the shape for a kind of block. */
 export function Shape({ kind, x, y, w, h }: ShapeProps) {
   switch (kind) {
     case 'header':

@@ -8,13 +8,15 @@ import './correlation-map.css';
 
 interface CorrelationMapProps {
   readonly view: RiskModelView;
-  /** Security whose row and column are framed. */
+  /** Security whose row and column are highlighted. */
   readonly chosen: string | undefined;
 }
 
-/** Renders all correlations as colours, similar securities next to each other. A click chooses a security. */
+/**
+ * Renders all correlations as a map of colours in which similar securities are adjacent. A click selects a security.
+ */
 export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen }: CorrelationMapProps) {
-  const matrix = correlation?.data as readonly (readonly number[])[] | undefined; // A matrix of numbers.
+  const matrix = correlation?.data as readonly (readonly number[])[] | undefined; // the matrix contains only numbers
   const order = useMemo(() => (matrix === undefined ? [] : orderOf(matrix)), [matrix]);
   const strongest = useMemo(() => (matrix === undefined ? 0 : largestOf(matrix)), [matrix]);
   const [at, setAt] = useState<readonly [number, number] | null>(null);
@@ -26,7 +28,7 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
   }, [matrix, order, strongest, theme]);
   if (matrix === undefined || names.length < 2) return null;
   const placeOf = (event: MouseEvent): readonly [number, number] => {
-    const { left, top, width, height } = canvas.current!.getBoundingClientRect(); // Drawn before an event.
+    const { left, top, width, height } = canvas.current!.getBoundingClientRect(); // the canvas exists before any mouse event
     const cell = (offset: number, size: number) =>
       order[Math.max(0, Math.min(names.length - 1, Math.floor((offset / size) * names.length)))]!;
     return [cell(event.clientY - top, height), cell(event.clientX - left, width)];
@@ -75,10 +77,10 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
   );
 }
 
-/** Securities up to which rows have room for names. */
+/** Maximum number of securities whose names fit next to the rows. */
 const NAMED_MAX = 48;
 
-/** Percentage of the width of the map that its rows have as height together, to scale their names by. */
+/** Height of all rows together as a percentage of the map's width, from which the font size of the names is derived. */
 const ROWS_SHARE = 88;
 
 interface Painted {
@@ -87,17 +89,17 @@ interface Painted {
   readonly strongest: number;
 }
 
-/** Draws one pixel for each pair: the colour by the sign, its strength by the size. */
+/** Draws one pixel per pair of securities. The colour shows the sign of the correlation, its intensity the size. */
 function paint(canvas: HTMLCanvasElement, coloured: Element, { matrix, order, strongest }: Painted): void {
   const context = canvas.getContext('2d');
   if (context === null) return;
   const size = order.length;
   const image = context.createImageData(size, size);
-  const { color, backgroundColor } = getComputedStyle(coloured.querySelector('.correlation-scale')!); // Rendered with it.
+  const { color, backgroundColor } = getComputedStyle(coloured.querySelector('.correlation-scale')!); // the scale is rendered with the map
   const [above, below] = [channels(color), channels(backgroundColor)];
   order.forEach((row, y) =>
     order.forEach((column, x) => {
-      const value = matrix[row]![column]!; // A square matrix.
+      const value = matrix[row]![column]!; // the matrix is square
       const [red, green, blue] = value >= 0 ? above : below;
       const strength = row === column ? 1 : Math.abs(value) / (strongest || 1);
       image.data.set([red, green, blue, 255 * Math.min(1, strength)], 4 * (y * size + x));
@@ -111,11 +113,14 @@ function channels(color: string): readonly [number, number, number] {
   return [red, green, blue];
 }
 
-/** Returns the largest absolute correlation of two securities. */
+/** Returns the largest absolute correlation between two securities. */
 const largestOf = (matrix: readonly (readonly number[])[]): number =>
   Math.max(0, ...matrix.map((row, i) => Math.max(0, ...row.map((value, j) => (i === j ? 0 : Math.abs(value))))));
 
-/** Orders securities so that each is followed by the one most correlated with it, from the highest mean on. */
+/**
+ * Orders securities greedily: starts with the highest mean correlation, and then appends the security most correlated
+ * with the previous one.
+ */
 function orderOf(matrix: readonly (readonly number[])[]): readonly number[] {
   const sums = matrix.map((row) => row.reduce((sum, value) => sum + value, 0));
   const left = new Set(matrix.keys());
@@ -123,7 +128,7 @@ function orderOf(matrix: readonly (readonly number[])[]): readonly number[] {
   let next: number | undefined = sums.indexOf(Math.max(...sums));
   while (next !== undefined && left.delete(next)) {
     order.push(next);
-    const row: readonly number[] = matrix[next]!; // One of its rows.
+    const row: readonly number[] = matrix[next]!; // `next` is a row of the matrix
     next = [...left].reduce<number | undefined>(
       (best, one) => (best === undefined || row[one]! > row[best]! ? one : best),
       undefined,

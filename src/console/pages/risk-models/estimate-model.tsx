@@ -17,10 +17,10 @@ const WORDS = {
   intensity_method: { shape: 'by securities and observations', ledoit_wolf: 'Ledoit and Wolf' },
 };
 
-/** Settings that are folded. */
+/** Settings that are folded, because few models need them. */
 const OTHERS = ['returns', 'repair', 'identifiers'];
 
-/** Renders the form of a new model. It contains only the settings of the selected estimator. */
+/** Renders the form of a new risk model. It contains only the settings of the selected estimator. */
 export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const ids = indices.data?.indices.filter(({ has_run: hasRun }) => hasRun).map(({ id }) => id) ?? [];
@@ -28,13 +28,13 @@ export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
   const setId = (typed: string) => setParameters({ id: typed === '' ? null : typed });
   const [asked, setAsked] = useAddressedObject('estimate', {});
   const [trouble, setTrouble] = useState<Trouble | null>(null);
-  const { estimator = 'shrinkage' } = asked as unknown as RiskModelRequest; // The service checks the values.
+  const { estimator = 'shrinkage' } = asked as unknown as RiskModelRequest; // the service validates the value
   const estimate = async () => {
     setTrouble(null);
     try {
-      const body = asked as unknown as RiskModelRequest; // The service reports errors in it.
+      const body = asked as unknown as RiskModelRequest; // the service validates the request
       const job = await service.value.call('estimateRiskModel', { params: { model_id: id }, body });
-      noteJob(job as unknown as JobStatus); // Every job's answer is a JobStatus.
+      noteJob(job as unknown as JobStatus); // the response is a job status
       go(riskModelAddress(id));
     } catch (thrown) {
       setTrouble(troubleOf(thrown));
@@ -101,11 +101,11 @@ export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
   );
 }
 
-/** Returns the request without settings that its estimator does not use. */
+/** Returns the request without settings that its estimator ignores. */
 function withoutUnused<R extends Readonly<Record<string, unknown>>>(request: R): R {
-  const { estimator = 'shrinkage' } = request as unknown as RiskModelRequest; // The service checks the values.
+  const { estimator = 'shrinkage' } = request as unknown as RiskModelRequest; // the service validates the value
   const used = settingsOf(estimator);
   return Object.fromEntries(
     Object.entries(request).filter(([name]) => !(name in SETTING_HELP) || used.includes(name)),
-  ) as R; // Its optional members are left out.
+  ) as R; // only optional members are removed
 }

@@ -2,7 +2,7 @@ import type { RiskModelSummary } from '#clients/typescript/divisor.js';
 
 type Source = RiskModelSummary['estimator'];
 
-/** Names of the estimators. */
+/** Labels of the estimators. */
 export const ESTIMATORS: Readonly<Record<Source, string>> = {
   shrinkage: 'Shrinkage towards a target',
   nonlinear: 'Nonlinear shrinkage (Ledoit and Wolf)',
@@ -15,7 +15,7 @@ export const ESTIMATORS: Readonly<Record<Source, string>> = {
   imported: 'Imported',
 };
 
-/** Method and purpose of each estimator. */
+/** Description of the method and purpose of each estimator. */
 export const ESTIMATOR_HELP: Readonly<Record<Exclude<Source, 'imported'>, string>> = {
   shrinkage: 'A sample covariance moved towards a simple target. A good first choice.',
   nonlinear: 'Shrinks each eigenvalue separately. Suitable for many securities with few observations.',
@@ -27,7 +27,7 @@ export const ESTIMATOR_HELP: Readonly<Record<Exclude<Source, 'imported'>, string
   styles: 'The market, sectors, size, value, momentum, volatility, liquidity, quality and dividend as factors.',
 };
 
-/** Settings in addition to securities and dates, by the estimators that use them. */
+/** Settings by name with the estimators that use them. Securities and dates apply to all estimators. */
 const SETTINGS: Readonly<Record<string, readonly Source[]>> = {
   target: ['shrinkage'],
   intensity_method: ['shrinkage'],
@@ -43,7 +43,10 @@ const SETTINGS: Readonly<Record<string, readonly Source[]>> = {
 export const settingsOf = (estimator: Source): readonly string[] =>
   Object.entries(SETTINGS).flatMap(([name, users]) => (users.includes(estimator) ? name : []));
 
-/** Help of the settings, without the names of estimators, which the form already considers. */
+/**
+ * Help texts of the settings. Estimators are not mentioned, because the form shows only the settings of the selected
+ * estimator.
+ */
 export const SETTING_HELP: Readonly<Record<string, string>> = {
   target: 'Simple covariance towards which the sample covariance is moved.',
   intensity_method: 'How far it is moved, if no intensity is given.',

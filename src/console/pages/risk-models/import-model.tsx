@@ -12,7 +12,7 @@ import { riskModelAddress } from '../../words/addresses.js';
 
 type ImportQuery = Operations['importRiskModel']['request']['query'];
 
-/** Media types of files by extension. JSON contains its own terms. */
+/** Media types by file extension. A JSON file contains all terms of the import. */
 const MEDIA: Readonly<Record<string, string>> = {
   csv: 'text/csv',
   arrow: 'application/vnd.apache.arrow.stream',
@@ -23,7 +23,7 @@ const CHANGES = {
   annualisation: { label: 'Sessions of a year', help: 'Factor from values per session to values per year.' },
 };
 
-/** Renders a file with a risk model from outside. */
+/** Renders the form that imports a risk model from a file. */
 export function ImportModel({ onCancel }: { readonly onCancel: () => void }) {
   const input = useRef<HTMLInputElement>(null);
   const id = parameter('import') ?? '';
@@ -32,7 +32,7 @@ export function ImportModel({ onCancel }: { readonly onCancel: () => void }) {
   const send = async (file: File) => {
     setTrouble(null);
     try {
-      await sendModel(id, file, terms as ImportQuery); // The service reports errors in it.
+      await sendModel(id, file, terms as ImportQuery); // the service validates the terms
       go(riskModelAddress(id));
     } catch (thrown) {
       setTrouble(troubleOf(thrown));
@@ -100,9 +100,9 @@ export function ImportModel({ onCancel }: { readonly onCancel: () => void }) {
 
 async function sendModel(modelId: string, file: File, query: ImportQuery): Promise<void> {
   const params = { model_id: modelId };
-  const media = MEDIA[file.name.split('.').at(-1)!.toLowerCase()]; // A split text has a last part.
+  const media = MEDIA[file.name.split('.').at(-1)!.toLowerCase()]; // `split` returns at least one part
   if (media === undefined) {
-    const body = JSON.parse(await file.text()) as RiskModelImportInput; // The service reports errors in it.
+    const body = JSON.parse(await file.text()) as RiskModelImportInput; // the service validates the file
     await service.value.call('importRiskModel', { params, body });
   } else await service.value.upload('importRiskModel', media, file, { params, query });
 }

@@ -27,15 +27,16 @@ import { compact } from '../../words/amounts.js';
 import { count, decimal, figure, percent } from '../../words/numbers.js';
 
 /**
- * Maximum number of securities whose matrix is shown. A larger one has several megabytes and is downloaded as Arrow.
+ * Maximum number of securities for which the matrix is displayed. Larger matrices have several megabytes and can be
+ * downloaded as Arrow.
  */
 export const NAMES_MAX = 500;
-/** Partners of a name that are drawn. */
+/** Maximum number of most and least correlated securities shown. */
 const PARTNERS = 12;
 
-/** One risk model: its inputs, its quality and its correlations. */
+/** Page of one risk model: its inputs, its quality and its correlations. */
 export function RiskModelPage({ params }: PageProps) {
-  const id = params['id']!; // The address has it.
+  const id = params['id']!; // the route has this parameter
   const job = jobOf(`risk:${id}`);
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const assets = models.data?.risk_models.find(({ model_id: known }) => known === id)?.assets;
@@ -122,11 +123,11 @@ interface Name {
   readonly volatility: number;
 }
 
-/** Renders the figures of a model, its volatilities and its correlations. */
+/** Renders the figures, volatilities and correlations of a model. */
 export function Shown({ view }: { readonly view: RiskModelView }) {
   const { asset_ids: names, volatilities } = view;
   const rows = names.map((identifier): Name => ({ identifier, volatility: volatilities[identifier] ?? 0 }));
-  // The first row of the table is open by default.
+  // The first row of the table, which is selected by default.
   const [first] = rows.toSorted((a, b) => b.volatility - a.volatility);
   const chosen = names.find((name) => name === parameter('name')) ?? first?.identifier;
   return (
@@ -198,12 +199,12 @@ function Figures({ view }: { readonly view: RiskModelView }) {
   );
 }
 
-/** From this value on the matrix has no inverse. */
+/** Condition number from which the matrix is reported as having no inverse. */
 const NO_INVERSE = 1e300;
 
 const conditionText = (value: number): string => (value >= NO_INVERSE ? 'no inverse' : compact(value));
 
-/** Renders the securities most and least correlated with one security. */
+/** Renders the securities that are most and least correlated with a security. */
 function Partners({
   view: { model_id: model, asset_ids: names, correlation },
   name,
@@ -230,7 +231,7 @@ function Partners({
   );
 }
 
-/** Returns the data store of the index from which a model took its securities; undefined for the served one. */
+/** Returns the store of the index from which a model took its securities; undefined for the served store. */
 function useStoreOf(model: string): string | undefined {
   const job = useResource(
     `job risk ${model}`,
@@ -238,7 +239,7 @@ function useStoreOf(model: string): string | undefined {
     { isLater: true },
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }), { isLater: true });
-  const { index_id: index } = (job.data?.request ?? {}) as { readonly index_id?: unknown }; // The request as accepted.
+  const { index_id: index } = (job.data?.request ?? {}) as { readonly index_id?: unknown }; // the request that created the model
   return indices.data?.indices.find(({ id }) => id === index)?.store_id ?? undefined;
 }
 

@@ -20,7 +20,7 @@ import { ESTIMATORS } from './estimators.js';
 import { ImportModel } from './import-model.js';
 import { NAMES_MAX, Shown } from './risk-model-page.js';
 
-/** Covariances that are estimated once and used by their id. */
+/** Page of risk models: covariances that are estimated once and referenced by id. */
 export function RiskModelsPage() {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const adding = parameter('add');
@@ -85,14 +85,14 @@ export function RiskModelsPage() {
 
 type Row = RiskModelCollection['risk_models'][number];
 
-/** Renders one of the models, by default the first that is small enough for a page. */
+/** Renders one of the models. Default: the first model that is small enough to display. */
 function Latest({ all }: { readonly all: readonly Row[] }) {
   const small = all.filter(({ assets }) => assets <= NAMES_MAX);
   const shown = small.find(({ model_id: id }) => id === parameter('model')) ?? small[0];
   const id = shown?.model_id;
   const model = useResource(
     id === undefined ? null : `risk model ${id}`,
-    (signal) => service.value.call('getRiskModel', { params: { model_id: id! }, signal }), // Asked only with an id.
+    (signal) => service.value.call('getRiskModel', { params: { model_id: id! }, signal }), // requested only if there is an id
   );
   if (id === undefined) return null;
   return (

@@ -12,10 +12,10 @@ import { checkWords } from './step-words.js';
 
 type Waiver = Operations['waiveScheduleCheck']['request']['body'];
 
-/** Sends a decision, and shows what was done. */
+/** Sends a decision, and shows a message when it was accepted. */
 type Decide = (call: () => Promise<unknown>, done: string) => (onRefusal: OnRefusal) => Promise<unknown>;
 
-/** Decisions about an unfinished day: perform it again, accept the findings of a check, or skip it. */
+/** Renders the decisions about an unfinished day: run it again, accept the findings of a check, or skip the day. */
 export function DayDecision({ day }: { readonly day: ScheduleDay }) {
   const [reason, setReason] = useState('');
   if (day.state === 'done' || day.state === 'skipped' || day.state === 'running') return null;
@@ -59,28 +59,31 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
   );
 }
 
-/** A check with the indices that its findings hold back. */
+/** A check with the indices that its findings block. */
 interface Blocked {
   readonly check: string;
   readonly indices: readonly string[];
 }
 
-/** Choice of all indices: ids of indices contain no such character. */
+/** Choice value for all indices. Index ids cannot contain this character. */
 const ALL = '*';
 
 interface AcceptanceProps {
   readonly blocked: Blocked;
-  /** True if a reason is given. */
+  /** True if a reason was entered. */
   readonly isReady: boolean;
   readonly decide: Decide;
   readonly waive: (body: Omit<Waiver, 'reason'>) => () => Promise<unknown>;
 }
 
-/** Accepts the findings of a check for one index, with those derived from it, or for all that it holds back. */
+/**
+ * Renders a button that accepts the findings of a check, for one index and the indices derived from it, or for all
+ * blocked indices.
+ */
 function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: AcceptanceProps) {
   const [chosen, setChosen] = useState('');
-  const index = indices.length === 1 ? indices[0]! : chosen; // There is one.
-  const body = { check: check as Waiver['check'], index_id: index === ALL ? null : index }; // The service named it.
+  const index = indices.length === 1 ? indices[0]! : chosen; // there is one index
+  const body = { check: check as Waiver['check'], index_id: index === ALL ? null : index }; // the service reported the check
   const of = index === ALL ? 'every index' : index;
   return (
     <div class="acceptance" role="group" aria-label={`Findings of ${checkWords(check)}`}>
@@ -107,7 +110,7 @@ function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: Acc
   );
 }
 
-/** Checks that hold indices back, with these indices. */
+/** Returns the checks that block indices, each with these indices. */
 function findingsOf({ steps }: ScheduleDay): readonly Blocked[] {
   const byCheck = new Map<string, Set<string>>();
   for (const { state, detail, index_id: index } of steps.flatMap(({ items }) => items)) {

@@ -5,11 +5,11 @@ import { indexAddress } from '../../words/addresses.js';
 import { weekday } from '../../words/dates.js';
 import { INDEX_STATES, indexStates, shownDay, type ShownState } from './day-states.js';
 
-/** Sessions and indices that are shown. */
+/** Maximum number of sessions and of indices in the table. */
 const SESSIONS_MAX = 30;
 const INDICES_MAX = 40;
 
-/** Signs of states, for readers who do not see the colours. */
+/** Symbols of the states, for users who cannot distinguish the colours. */
 const SIGNS: Readonly<Record<string, string>> = {
   done: '✓',
   blocked: '✕',
@@ -24,7 +24,7 @@ interface Cell extends ShownState {
   readonly reason: string;
 }
 
-/** Renders the state of each index on the latest sessions; a session opens its day. */
+/** Renders the state of each index on the latest sessions. A session links to its day. */
 export function DayHistory({
   schedule,
   days,
@@ -82,7 +82,7 @@ export function DayHistory({
   );
 }
 
-/** Months of the sessions, each with the number of its columns. */
+/** Returns the months of the sessions, each with its number of sessions. */
 function monthsOf(
   days: readonly ScheduleDaySummary[],
 ): readonly { readonly month: string; readonly sessions: number }[] {
@@ -102,7 +102,7 @@ function State({ date, cell: { text, kind, reason } }: { readonly date: string; 
   );
 }
 
-/** Returns the state of each index; a day that was skipped or missed has one for all. */
+/** Returns the state of each index. On a day that was skipped or missed, all indices have the state of the day. */
 function cellsOf(day: ScheduleDaySummary, indices: readonly string[]): ReadonlyMap<string, Cell> {
   if (day.state === 'skipped' || day.state === 'missed') {
     const cell = { ...shownDay(day), reason: day.reason ?? '' };

@@ -29,7 +29,7 @@ interface DayPanelProps {
   onClose(): void;
 }
 
-/** One day: its indices, its steps, and the files that clients received. */
+/** Renders one day of a schedule: its indices, its steps, and the files delivered to clients. */
 export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
   const params = { schedule_id: schedule.schedule_id, date };
   const key = `${schedule.schedule_id} ${date}`;
@@ -63,7 +63,7 @@ function statesOf(day: ScheduleDay, indices: readonly string[]): readonly IndexS
   return indexStates({ ...day, step: step?.type ?? null }, indices, step?.message);
 }
 
-/** Renders links to the registers in which decisions about the day and its results are kept. */
+/** Renders links to the registers with the decisions about the day and its results. */
 function Records({ schedule, date }: { readonly schedule: string; readonly date: string }) {
   const links = [
     [addressOf(governanceAddress('judgements'), { 'judgements.q': `${schedule} ${date}` }), 'Judgements of the day'],
@@ -92,7 +92,7 @@ function Described({ day }: { readonly day: ScheduleDay }) {
     <Facts
       facts={[
         ['State', <StateBadge {...shownDay(day)} />],
-        // Reasons of indices are next to them.
+        // Reasons of indices are shown next to the indices.
         ['Reason', ownReason(day)],
         ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
         ['Held back since', earlier.length === 0 ? null : <DayLinks dates={earlier} />],
@@ -106,7 +106,7 @@ function Described({ day }: { readonly day: ScheduleDay }) {
   );
 }
 
-/** Earlier days that hold indices back, in order. */
+/** Returns the earlier days whose findings block indices, in ascending order. */
 const heldSince = ({ date, held }: ScheduleDay): readonly string[] =>
   [...new Set(held.map(({ since }) => since).filter((since) => since < date))].toSorted();
 
@@ -123,7 +123,7 @@ const DayLinks = ({ dates }: { readonly dates: readonly string[] }) => (
 
 const StateBadge = ({ text, kind }: ShownState) => <Badge kind={kind}>{text}</Badge>;
 
-/** `Unexplained moves (CORE)`: the check, and the index or security if it is not for all. */
+/** Formats a waiver as its check and, if it is not for all, the index or security: `Unexplained moves (CORE)`. */
 function waiverWords({ check, index_id: index, identifier }: ScheduleDay['waivers'][number]): string {
   const of = [index, identifier].filter(Boolean).join(', ');
   return of === '' ? checkWords(check) : `${checkWords(check)} (${of})`;
@@ -147,7 +147,7 @@ const STEP_KINDS: Readonly<Record<Step['state'], Kind>> = {
   done: 'good',
 };
 
-/** A step that is done has performed every index, but may hold some of them back. */
+/** Returns the displayed state of a step. A completed step may still have blocked some indices. */
 const stepState = ({ state, held, indices }: Step): ShownState =>
   state === 'done' && held > 0
     ? { text: `${count(held)} of ${countValues(indices, 'index', 'indices')} held back`, kind: 'warning' }

@@ -1,11 +1,11 @@
 import type { HeldIndex, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 
-/** Kinds of badges. */
+/** Kind of a badge. */
 type Kind = 'plain' | 'good' | 'warning' | 'bad' | 'info';
 
 type Day = Pick<ScheduleDaySummary, 'date' | 'state' | 'reason' | 'held'>;
 
-/** Kinds of badges by the state of a day. */
+/** Badge kinds by the state of a day. */
 const DAY_KINDS: Readonly<Record<ScheduleDay['state'], Kind>> = {
   done: 'good',
   running: 'info',
@@ -15,7 +15,7 @@ const DAY_KINDS: Readonly<Record<ScheduleDay['state'], Kind>> = {
   missed: 'bad',
 };
 
-/** State as it is shown, and the kind of its badge. */
+/** A state as it is displayed, with the kind of its badge. */
 export interface ShownState {
   readonly text: string;
   readonly kind: Kind;
@@ -23,14 +23,19 @@ export interface ShownState {
 
 const AWAITED: ShownState = { text: 'awaits approval', kind: 'warning' };
 
-/** An index waits for the decision of a person, and is not wrong. */
+/** Returns true if an index only waits for an approval, without an error. */
 const isAwaited = ({ code }: Pick<HeldIndex, 'code'>): boolean => code === 'APPROVAL_REQUIRED';
 
-/** Returns the reason of a day that waits for something else than its indices, such as prices; null if there is none. */
+/**
+ * Returns the reason of a day that waits for something other than its indices, such as prices; null if there is none.
+ */
 export const ownReason = ({ reason, held }: Pick<Day, 'reason' | 'held'>): string | null =>
   reason === null || held.some((index) => reason.includes(index.reason)) ? null : reason;
 
-/** State of a day: one whose indices only wait for approval is not blocked. Indices may be held back since an earlier day. */
+/**
+ * Returns the displayed state of a day. A day with indices that only wait for approval is not shown as blocked, even if
+ * they have been waiting since an earlier day.
+ */
 export const shownDay = ({ state, reason, held }: Omit<Day, 'date'>): ShownState =>
   (state === 'blocked' || state === 'waiting') &&
   held.length > 0 &&
@@ -39,10 +44,10 @@ export const shownDay = ({ state, reason, held }: Omit<Day, 'date'>): ShownState
     ? AWAITED
     : { text: state, kind: DAY_KINDS[state] };
 
-/** Returns true for a day that needs a decision about its figures. */
+/** Returns true if a day needs a decision about its figures. */
 export const isBlocked = (day: Omit<Day, 'date'>): boolean => day.state === 'blocked' && shownDay(day) !== AWAITED;
 
-/** State of an index on a day. */
+/** State of an index on a day of a schedule. */
 export interface IndexState {
   readonly index: string;
   readonly state: 'blocked' | 'awaited' | 'waiting' | 'done';
@@ -57,14 +62,17 @@ export const INDEX_STATES: Readonly<Record<IndexState['state'], ShownState>> = {
   done: { text: 'done', kind: 'good' },
 };
 
-/** Order of states: what needs a person comes first. */
+/** Sort order of the states: states that need a decision come first. */
 const ORDER = Object.keys(INDEX_STATES);
 
 /** Returns the first step of a day that is not done. */
 export const openStep = ({ steps }: ScheduleDay): ScheduleDay['steps'][number] | undefined =>
   steps.find(({ state }) => state !== 'done');
 
-/** An index that an earlier day holds back waits for a decision about that day, whatever this day waits for. */
+/**
+ * Returns the state of a held index. An index blocked by an earlier day needs a decision about that day, even if the
+ * current day waits for something else.
+ */
 function heldState(index: HeldIndex, { date, state }: Pick<Day, 'date' | 'state'>): IndexState['state'] {
   if (isAwaited(index)) return 'awaited';
   const isOwn = index.since === date || index.code === 'STORE_UNAVAILABLE';
@@ -74,14 +82,17 @@ function heldState(index: HeldIndex, { date, state }: Pick<Day, 'date' | 'state'
 const heldReason = ({ since, reason }: HeldIndex, { date }: Pick<Day, 'date'>): string =>
   since < date ? `Since ${since}: ${reason}` : reason;
 
-/** States of the indices of a day: held ones with their reasons first, then those that wait, then the others. */
+/**
+ * Returns the states of all indices on a day: held indices with their reasons first, then waiting indices, then
+ * completed ones.
+ */
 export function indexStates(
   day: Day & Pick<ScheduleDaySummary, 'step'>,
   indices: readonly string[],
   message = '',
 ): readonly IndexState[] {
   const held = new Map(day.held.map((index) => [index.index_id, index]));
-  // Deliveries hold no index back.
+  // The delivery step holds no index back.
   const isOpen = (day.state === 'waiting' || day.state === 'running') && day.step !== null && day.step !== 'deliver';
   const states = indices.map((index): IndexState => {
     const found = held.get(index);

@@ -22,9 +22,9 @@ import { isBlocked, shownDay } from './day-states.js';
 import { stepWords } from './step-words.js';
 import './schedules.css';
 
-/** Days of a schedule; each opens to its indices, steps and deliveries. */
+/** Page of the days of a schedule. Each day opens to its indices, steps and deliveries. */
 export function DaysPage({ params }: PageProps) {
-  const id = params['id']!; // The address has it.
+  const id = params['id']!; // the route has this parameter
   const schedule = useResource(`schedule plan ${id}`, (signal) =>
     service.value.call('getSchedulePlan', { params: { schedule_id: id }, signal }),
   );
@@ -118,7 +118,7 @@ function Summary({ rows, next }: SummaryProps) {
   );
 }
 
-/** Renders a summary of the plan: its start, its indices, and its steps. */
+/** Renders a summary of the schedule: its start, its indices and its steps. */
 function Plan({ schedule }: { readonly schedule: Schedule }) {
   const { at, calendar, day_offset: offset, time_zone: zone, indices, steps } = schedule;
   const days = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;

@@ -9,11 +9,11 @@ type Sent = DeliveryRecord['files'][number] & { readonly client: string };
 
 interface DeliveriesProps {
   readonly records: readonly DeliveryRecord[];
-  /** Sentence for no file. */
+  /** Text shown if there are no files. */
   readonly empty: string;
 }
 
-/** Renders delivered files by client and target, with the log of attempts. */
+/** Renders the delivered files by client and target, with the log of delivery attempts. */
 export function Deliveries({ records, empty }: DeliveriesProps) {
   const rows = records.flatMap(({ client_id: client, files }) => files.map((file): Sent => ({ ...file, client })));
   if (rows.length === 0) return <EmptyState title="Nothing was delivered">{empty}</EmptyState>;

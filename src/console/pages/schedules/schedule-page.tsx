@@ -15,7 +15,7 @@ import { scheduleAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { StepList } from './step-list.js';
 
-/** The plan of a schedule: its indices, time and steps. */
+/** Page of a schedule's plan: its indices, time and steps. */
 export function SchedulePage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const index = parameter('index');
@@ -54,7 +54,7 @@ export function SchedulePage({ params }: PageProps) {
   );
 }
 
-/** A plan that runs and publishes an index, disabled until it is enabled. */
+/** Returns a new schedule that runs and publishes an index. It is disabled until a user enables it. */
 async function newSchedule(index: string | null, signal: AbortSignal): Promise<Opened> {
   const { indices } = await service.value.call('listIndices', { signal });
   const first = indices.find(({ id }) => id === index) ?? indices[0];
@@ -76,7 +76,7 @@ async function load(id: string, signal?: AbortSignal): Promise<Opened> {
     signal,
   });
   const { updated_at: _, ...document } = answer;
-  return { document: document as unknown as JsonObject, etag }; // A document of JSON.
+  return { document: document as unknown as JsonObject, etag }; // the response is plain JSON
 }
 
 type ScheduleBody = Operations['putSchedule']['request']['body'];
@@ -84,12 +84,12 @@ type ScheduleBody = Operations['putSchedule']['request']['body'];
 function put({ schedule_id: id, ...document }: JsonObject, write: Write) {
   return service.value.callWithEtag('putSchedule', {
     params: { schedule_id: String(id) },
-    body: document as unknown as ScheduleBody, // The service reports errors in it.
+    body: document as unknown as ScheduleBody, // the service validates the document
     ...write,
   });
 }
 
-/** Indices that are shown as a choice; more are typed. */
+/** Maximum number of indices shown as choices; above it, ids are typed. */
 const CHOICES_MAX = 40;
 const FIRST = ['name', 'calendar', 'at', 'starts_on', 'enabled', 'indices'];
 const OTHERS = [

@@ -19,19 +19,19 @@ import { count, countValues, NONE } from '../../words/numbers.js';
 import { INDEX_STATES, indexStates, isBlocked, shownDay, type IndexState, type ShownState } from './day-states.js';
 import { stepWords } from './step-words.js';
 
-/** A schedule with its latest day and its next one. */
+/** A schedule with its latest day and its next day. */
 interface Overview {
   readonly schedule: Schedule;
   readonly latest: ScheduleDaySummary | null;
   readonly next: ScheduleDays['next'];
-  /** Days of the last ones that are blocked or waiting. */
+  /** Latest days that are blocked, waiting or missed. */
   readonly open: readonly ScheduleDaySummary[];
 }
 
-/** Days of each schedule that are examined for open ones. */
+/** Number of latest days of each schedule that are searched for open days. */
 const EXAMINED = 20;
 
-/** All schedules with their latest and next days; each opens to its days. */
+/** Page of all schedules with their latest and next days. Each schedule opens to its days. */
 export function SchedulesPage() {
   const overview = useResource('schedules', loadOverview);
   return (
@@ -134,7 +134,7 @@ function All({ rows }: { readonly rows: readonly Overview[] }) {
   );
 }
 
-/** Open days that are listed. */
+/** Maximum number of open days listed. */
 const OPEN_MAX = 12;
 
 /** An index on the latest day of its schedule. */

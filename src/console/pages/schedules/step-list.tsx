@@ -14,7 +14,7 @@ interface StepListProps {
   onChange(steps: readonly JsonObject[]): void;
 }
 
-/** The steps of a plan in their order, each a form of its type. */
+/** Renders the steps of a schedule in order, each with the form of its type. */
 export function StepList({ steps, findings, onChange }: StepListProps) {
   return (
     <KindList
@@ -44,7 +44,7 @@ export function StepList({ steps, findings, onChange }: StepListProps) {
   );
 }
 
-/** Settings of few plans. */
+/** Members that only few schedules need. */
 const RARE = ['fail_on', 'allow_partial', 'indices', 'clients'];
 
 const CHANGES = { errors: { label: 'Error policy' }, checks: { words: CHECK_WORDS } };
@@ -52,14 +52,14 @@ const CHANGES = { errors: { label: 'Error policy' }, checks: { words: CHECK_WORD
 const stepSchema = (schemas: Schemas) => schemas['ScheduleBody']?.properties?.['steps']?.items ?? {};
 
 interface FilesProps {
-  /** Place of the step in its plan. */
+  /** Position of the step in the schedule. */
   readonly at: number;
   readonly files: readonly JsonObject[];
   readonly findings: readonly Finding[];
   onChange(files: readonly JsonObject[]): void;
 }
 
-/** Files that a step writes of each index. */
+/** Renders the form of the files that a step writes for each index. */
 function Files({ at, files, findings, onChange }: FilesProps) {
   const fileForm = (names: readonly string[], file: JsonObject, k: number) => (
     <SchemaForm

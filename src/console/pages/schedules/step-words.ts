@@ -2,7 +2,7 @@ import type { ScheduleDay } from '#clients/typescript/divisor.js';
 
 type StepType = ScheduleDay['steps'][number]['type'];
 
-/** Names of the steps of a day. */
+/** Labels of the step types. */
 const STEP_WORDS: Readonly<Record<StepType, string>> = {
   refresh: 'Refresh data',
   checks: 'Check',
@@ -16,7 +16,7 @@ const STEP_WORDS: Readonly<Record<StepType, string>> = {
 
 export const stepWords = (type: string): string => STEP_WORDS[type as StepType] ?? type;
 
-/** Names of the checks, by what they examine. */
+/** Labels of the checks. */
 export const CHECK_WORDS: Readonly<Record<string, string>> = {
   coverage: 'Coverage',
   staleness: 'Repeated prices',

@@ -15,7 +15,7 @@ import { count, countValues, NONE } from '../../words/numbers.js';
 import { resultColumns, type Row } from './columns.js';
 import type { Answered } from './sql-page.js';
 
-/** Renders the rows of a result, and its numbers by date as a chart. A row opens to its values in full. */
+/** Renders the rows of a query result, and a chart of its numbers by date. Each row opens to its full values. */
 export function Answer({ query, result, seconds }: Answered) {
   const { columns, data, rows, truncated } = result;
   const listed = useMemo(() => data.map((values, no): Row => ({ no, values })), [result]);
@@ -56,10 +56,10 @@ export function Answer({ query, result, seconds }: Answered) {
   );
 }
 
-/** Returns a value in full, as the service sent it. */
+/** Returns the text of a value without rounding. */
 const wholeText = (value: string | number | null): string => (value === null ? NONE : String(value));
 
-/** Formats of the whole result as a file. */
+/** File formats for the download of all rows. */
 const FILES = [
   { name: 'CSV', ending: 'csv', media: 'text/csv' },
   { name: 'Parquet', ending: 'parquet', media: 'application/vnd.apache.parquet' },
@@ -88,11 +88,11 @@ function Save({ query }: { readonly query: string }) {
   );
 }
 
-/** Numeric columns that are drawn. */
+/** Maximum number of numeric columns in the chart. */
 const LINES_MAX = 6;
 const POINTS_MIN = 3;
 
-/** Renders numbers by date if each date occurs once. */
+/** Renders the numeric columns by date. Renders nothing if a date occurs more than once. */
 function Drawn({ result: { columns, data } }: { readonly result: SqlResult }) {
   const at = columns.findIndex(({ type }) => type === 'date');
   const drawn = useMemo(() => {

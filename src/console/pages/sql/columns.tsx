@@ -11,16 +11,16 @@ export interface Row {
   readonly values: Values;
 }
 
-/** Rows whose values determine how their column is written. */
+/** Maximum number of rows from which the format of a column is determined. */
 const SAMPLE = 500;
 
-/** Width of a character and the space around a cell, in pixels, and the bounds of a column. */
+/** Width of a character, padding of a cell, and minimum and maximum width of a column, in pixels. */
 const CHARACTER = 7.4;
 const AROUND = 26;
 const WIDTH_MIN = 64;
 const WIDTH_MAX = 300;
 
-/** Returns the columns of a result, each as wide as its content and with one number of decimals. */
+/** Returns the columns of a result. Each column is as wide as its content and has a fixed number of decimals. */
 export function resultColumns({ columns, data }: SqlResult): readonly Column<Row>[] {
   const sample = data.slice(0, SAMPLE);
   return columns.map(({ name, type }, k): Column<Row> => {
@@ -44,7 +44,10 @@ type Write = (value: Value) => string;
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d/;
 
-/** Returns how the values of a column are written: times in the zone of the reader, numbers with the decimals of the column. */
+/**
+ * Returns the formatter of a column. Times are converted to the time zone of the browser; all numbers of a column have
+ * the same number of decimals.
+ */
 function writerOf(name: string, values: readonly Value[]): Write {
   const known = values.filter((value) => value !== null);
   const numbers = known.filter((value) => typeof value === 'number');
@@ -56,7 +59,7 @@ function writerOf(name: string, values: readonly Value[]): Write {
   return (value) => (typeof value === 'number' ? writeNumber(value) : (value ?? NONE));
 }
 
-/** A timestamp without a zone is in UTC. */
+/** Formats a timestamp in the time zone of the browser. A timestamp without a zone is interpreted as UTC. */
 const timeText = (text: string): string => {
   const iso = text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
   return moment(/Z|[+-]\d\d:\d\d$/.test(iso) ? iso : `${iso}Z`);

@@ -1,4 +1,4 @@
-/** Queries that any service with a run answers. */
+/** Example queries, which return rows on any service with a stored run. */
 export const EXAMPLES: readonly { readonly title: string; readonly query: string }[] = [
   { title: 'Indices and their runs', query: 'SELECT *\nFROM runs\nORDER BY index_id' },
   {

@@ -1,6 +1,6 @@
 import { createStoredList } from '../../state/kept.js';
 
-/** A query that was answered. */
+/** A successfully answered query. */
 export interface PastQuery {
   readonly query: string;
   readonly at: string;
@@ -12,10 +12,10 @@ const QUERIES_MAX = 50;
 
 const { items, set } = createStoredList<PastQuery>('divisor.sql', QUERIES_MAX);
 
-/** Answered queries of this browser, the newest last. */
+/** Answered queries of this browser, newest last. */
 export const pastQueries = items;
 
-/** Adds a query; an earlier one with the same text is removed. */
+/** Adds a query to the history. An earlier query with the same text is removed. */
 export const noteQuery = (past: PastQuery): void =>
   set([...items.peek().filter(({ query }) => query !== past.query), past]);
 

@@ -3,7 +3,7 @@ import { duration, moment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import { forgetQueries, pastQueries } from './history.js';
 
-/** Renders a menu of the queries that this browser has run, the newest first. */
+/** Renders a menu of the queries run in this browser, newest first. */
 export function PastQueries({ onChoose }: { readonly onChoose: (query: string) => void }) {
   const past = pastQueries.value.toReversed();
   if (past.length === 0) return null;

@@ -19,13 +19,13 @@ import './sql.css';
 
 const SqlEditor = lazy('the editor', async () => (await import('../../components/code/sql-editor.js')).SqlEditor);
 
-/** The views with their columns; none of them until they are read. */
+/** Tables for completion before the views are loaded. */
 const NONE = {};
 
-/** A query over runs, prices and reference data, with its views and its result. */
+/** Page for SQL queries over runs, prices and reference data, with a list of the views. */
 export function SqlPage() {
   const asked = parameter('q');
-  const [query, setQuery] = useState(asked ?? EXAMPLES[0]!.query); // There are examples.
+  const [query, setQuery] = useState(asked ?? EXAMPLES[0]!.query); // there is at least one example
   const views = useResource('sql views', tablesOf);
   const { result, trouble, isRunning, run, stop } = useQuery();
   useEffect(() => {
@@ -90,7 +90,7 @@ export function SqlPage() {
   );
 }
 
-/** Examples with their text, before the first result. */
+/** Renders example queries, before the first result. */
 const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }) => (
   <Section title="Begin with an example" aside="or with a view: it opens to its columns">
     <ul class="sql-examples">
@@ -106,15 +106,15 @@ const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }
   </Section>
 );
 
-/** Returns the error with the sentence of its only finding. */
+/** Returns an error with the message of its only finding in place of the general message. */
 const withSentence = (trouble: Trouble): Trouble =>
   trouble.findings.length === 1 ? { ...trouble, message: trouble.findings[0]!.message } : trouble;
 
-/** Returns the places of errors in the query. */
+/** Returns the positions and messages of the errors in the query. */
 const marksOf = ({ findings }: Trouble) =>
   findings.flatMap(({ position, message }) => (position ? [{ at: position.start, message }] : []));
 
-/** A result with its query and the time that it took. */
+/** A result with its query and duration. */
 export interface Answered {
   readonly query: string;
   readonly result: SqlResult;

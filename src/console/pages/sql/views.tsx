@@ -8,7 +8,7 @@ import { countValues } from '../../words/numbers.js';
 const COLUMNS =
   "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'main' ORDER BY table_name, ordinal_position";
 
-/** Types of DuckDB in words. */
+/** Labels of the DuckDB types. */
 const TYPES: Readonly<Record<string, string>> = {
   VARCHAR: 'text',
   DOUBLE: 'number',
@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
   BOOLEAN: 'true or false',
 };
 
-/** Reads the views with their columns. */
+/** Reads the views and their columns. */
 export async function tablesOf(signal: AbortSignal): Promise<SqlTables> {
   const { data } = await service.value.call('runSql', { body: { query: COLUMNS }, signal });
   const tables: Record<string, { name: string; type: string }[]> = {};
@@ -31,7 +31,7 @@ interface ViewsProps {
   readonly onChoose: (view: string) => void;
 }
 
-/** Renders the views that a query can read; each opens to its columns with their types. */
+/** Renders the views that queries can read. Each view opens to its columns and their types. */
 export function Views({ views, onChoose }: ViewsProps) {
   return (
     <Answered resource={views} what="the views">

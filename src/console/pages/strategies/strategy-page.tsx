@@ -14,7 +14,7 @@ import { StrategySummary } from './strategy-summary.js';
 import '../data/data.css';
 import './strategies.css';
 
-/** Page of a portfolio that follows an index under its own terms. */
+/** Page of a strategy: a portfolio that follows an index under its own terms. */
 export function StrategyPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const followed = parameter('index');
@@ -60,12 +60,12 @@ export function StrategyPage({ params }: PageProps) {
 
 type StrategyDocument = StoredStrategy['strategy'];
 
-/** Returns the service validates the document. */
+/** Casts a draft to a request body; the service validates it. */
 const bodyOf = (document: JsonObject): StrategyDocument => document as unknown as StrategyDocument;
 
 async function load(id: string, signal?: AbortSignal): Promise<Opened> {
   const { answer, etag } = await service.value.callWithEtag('getStrategy', { params: { strategy_id: id }, signal });
-  return { document: answer.strategy as unknown as JsonObject, etag }; // A document of JSON.
+  return { document: answer.strategy as unknown as JsonObject, etag }; // the response is plain JSON
 }
 
 async function newStrategy(followed: string | null, signal: AbortSignal): Promise<Opened> {
@@ -79,10 +79,10 @@ async function newStrategy(followed: string | null, signal: AbortSignal): Promis
   return { document, etag: null };
 }
 
-/** Kinds of benchmarks, in words. */
+/** Labels of the kinds of benchmarks. */
 const BENCHMARKS = { index: 'a stored index', identifier: 'a security or series' };
 
-/** Fields of a benchmark, which is optional: its missing members are reported once it is started. */
+/** Fields of the optional benchmark. Missing members are reported once one of its members is set. */
 const BENCHMARK_FIELDS = {
   kind: { label: 'Benchmark', isRequired: false, words: BENCHMARKS, help: 'Compared in addition to the index.' },
   id: { label: 'Name', isRequired: false, help: 'Id of the index, or identifier of the security.' },
@@ -152,7 +152,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
   );
 }
 
-/** Dates of rebalances: those of the index, or separate ones. */
+/** Renders the choice between the rebalance dates of the index and separate dates. */
 function Dates({ edited: { document, findings, set } }: { readonly edited: Edited }) {
   const { rebalance } = document;
   const isOwn = isObject(rebalance);

@@ -9,11 +9,11 @@ import type { Json, JsonObject } from '../../words/paths.js';
 
 interface StrategySummaryProps {
   readonly document: JsonObject;
-  /** The index that it follows. */
+  /** Summary of the followed index. */
   readonly index: IndexSummary | undefined;
 }
 
-/** Renders the strategy in a sentence, with figures of the index and the costs that its turnover would cause. */
+/** Describes the strategy in a sentence, with figures of the index and the expected costs of its turnover. */
 export function StrategySummary({ document, index }: StrategySummaryProps) {
   const overview = useResource(index?.has_run === true ? `overview ${index.id}` : null, (signal) =>
     service.value.call('getOverview', { params: { index_id: index!.id }, signal }),
@@ -60,7 +60,7 @@ export function StrategySummary({ document, index }: StrategySummaryProps) {
 
 const DAYS_PER_YEAR = 365.25;
 
-/** Mean one-way turnover per year of a run; the first purchase does not count. */
+/** Returns the mean one-way turnover of a run per year, without the first purchase. */
 function yearlyTurnover({ start, end }: OverviewView, { rebalances }: RebalanceList): number {
   const years = (dayNumber(end) - dayNumber(start)) / DAYS_PER_YEAR;
   const sum = rebalances.reduce((total, { turnover }) => total + (turnover ?? 0), 0);
@@ -70,7 +70,7 @@ function yearlyTurnover({ start, end }: OverviewView, { rebalances }: RebalanceL
 const numberIn = (value: Json | undefined, otherwise: number): number =>
   typeof value === 'number' ? value : otherwise;
 
-/** Describes a strategy in words. */
+/** Describes the terms of a strategy. */
 function sentenceOf(document: JsonObject, { id, name, base_date: base, currency }: IndexSummary): string {
   const capital = count(numberIn(document['initial_capital'], CAPITAL));
   const exposure = numberIn(document['exposure'], 1);
@@ -92,5 +92,5 @@ function sentenceOf(document: JsonObject, { id, name, base_date: base, currency 
   ].join('');
 }
 
-/** Default of the contract. */
+/** Default initial capital in the contract. */
 const CAPITAL = 1_000_000;

@@ -14,7 +14,7 @@ const NAMES: Readonly<Record<string, string>> = {
   '1': 'Highest',
 };
 
-/** Levels of all variants through time: their quantiles, and the variant that ranks first. */
+/** Renders the levels of all variants over time: their quantiles, and the top-ranked variant. */
 export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
   const lines = useMemo(
     (): readonly Line[] => [

@@ -3,7 +3,7 @@ import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** Schemas of the terms, by method. */
+/** Schemas of the fold settings, by method. */
 const SCHEMAS = { combinatorial: 'CombinatorialFolds', walk_forward: 'WalkForwardFolds' } as const;
 type Method = keyof typeof SCHEMAS;
 
@@ -11,13 +11,15 @@ const METHODS = Object.keys(SCHEMAS) as readonly Method[];
 const isMethod = (value: unknown): value is Method => METHODS.some((method) => method === value);
 
 interface FoldsFormProps {
-  /** Null if the choice is not tested. */
+  /** Fold settings; null if the selection of the best variant is not tested. */
   readonly folds: JsonObject | null;
   readonly findings: readonly Finding[];
   onChange(folds: JsonObject | null): void;
 }
 
-/** Renders the division of time that tests the choice among variants. */
+/**
+ * Renders the division of the backtest period into folds, which tests the selection of the best variant out of sample.
+ */
 export function FoldsForm({ folds, findings, onChange }: FoldsFormProps) {
   const method = folds?.['method'];
   return (

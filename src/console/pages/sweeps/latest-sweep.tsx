@@ -9,7 +9,7 @@ import { jobAddress } from '../../words/jobs.js';
 import { Figures, useTold } from './sweep-figures.js';
 import { SweepMap } from './sweep-map.js';
 
-/** Renders the figures and the map of the last sweep. */
+/** Renders the figures and the map of the latest sweep. */
 export function LatestSweep({ job }: { readonly job: JobStatus }) {
   const full = useResource(`job ${job.job_id}`, (signal) =>
     service.value.call('getJob', { params: { job_id: job.job_id }, signal }),

@@ -2,21 +2,24 @@ import type { SweepRow } from '#clients/typescript/divisor.js';
 import type { JsonObject } from '../../words/paths.js';
 import { patchText } from './values.js';
 
-/** Parameters of a map, by pointer; `down` is empty if only one is varied. */
+/** JSON pointers of the two parameters of a map. `down` is empty if the sweep varies only one parameter. */
 export interface MapAxes {
   readonly across: string;
   readonly down: string;
 }
 
-/** Parameters that a map does not show, with their values in the requested order. */
+/** A varied parameter that is not an axis of the map, with its values in the requested order. */
 export interface HiddenParameter {
   readonly pointer: string;
   readonly values: readonly string[];
-  /** The value that the map is cut at; null if a cell shows the first by rank over all of them. */
+  /** Value to which the map is restricted; null if each cell shows its best-ranked variant over all values. */
   readonly fixed: string | null;
 }
 
-/** @param fixed values in words, by pointer */
+/**
+ * Returns the varied parameters that are not axes of the map.
+ * @param fixed selected values as text, by pointer
+ */
 export function hiddenParameters(
   rows: readonly SweepRow[],
   pointers: readonly string[],
@@ -42,7 +45,7 @@ interface Cell extends MapAxes {
   readonly hidden: readonly HiddenParameter[];
 }
 
-/** Returns the best-ranked variant of a cell. */
+/** Returns the best-ranked variant of a cell; undefined if no variant is ranked. */
 export function shownIn(rows: readonly SweepRow[], { across, down, column, line, hidden }: Cell): SweepRow | undefined {
   return rows
     .filter(

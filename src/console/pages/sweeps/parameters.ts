@@ -5,8 +5,9 @@ import { isObject, valueAt, type Json, type JsonObject, type Path } from '../../
 import type { Varied } from './values.js';
 
 /**
- * Returns all parameters of a definition that the catalogues describe, and the costs of the backtest. @param costs
- * basis points
+ * Returns the parameters of a definition that a sweep can vary: the parameters in the catalogues, the schedule, and the
+ * costs of the backtest.
+ * @param costs current costs in basis points
  */
 export function variedIn(document: JsonObject, types: RuleTypes, costs: number): readonly Varied[] {
   const rules = rowsIn(valueAt(document, ['pipeline', 'selection']));
@@ -36,7 +37,7 @@ export function variedIn(document: JsonObject, types: RuleTypes, costs: number):
   ];
 }
 
-/** Kinds of parameters that fit into a line of a form. */
+/** Kinds of parameters with a single-line value. */
 const ONE_VALUE: ReadonlySet<string> = new Set([
   'number',
   'integer',
@@ -48,7 +49,7 @@ const ONE_VALUE: ReadonlySet<string> = new Set([
   'date',
 ]);
 
-/** Parameters that are numbers, words of a list, or yes and no. */
+/** Returns the parameters of a rule that have a single-line value. */
 function ofRow(row: JsonObject, path: Path, specs: readonly TypeSpec[], name: string): readonly Varied[] {
   const spec = specs.find(({ type }) => type === row['type']);
   const params = isObject(row['params']) ? row['params'] : {};
@@ -77,7 +78,10 @@ function own(document: JsonObject, path: Path, label: string, choices: readonly 
   };
 }
 
-/** @source RFC 6901 */
+/**
+ * Formats a path as a JSON pointer.
+ * @source RFC 6901
+ */
 function pointerOf(path: Path): string {
   return ['document', ...path].map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

@@ -1,18 +1,19 @@
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
-/** A definition and the terms of its backtest. */
+/** A definition and the terms of its backtests. */
 interface Base {
   readonly document: JsonObject;
   readonly request: JsonObject;
 }
 
 /**
- * Returns the definition and terms of a variant. @param patch values by JSON pointer, as the sweep has them (RFC 6901)
+ * Returns the definition and terms of a variant.
+ * @param patch values by JSON pointer (RFC 6901), as in the sweep
  */
 export function patchBase(base: Base, patch: JsonObject): Base {
   let whole: Json = { document: base.document, request: base.request };
   for (const [pointer, value] of Object.entries(patch)) whole = withPointer(whole, stepsOf(pointer), value ?? null);
-  return whole as unknown as Base; // Only values that exist in both are set.
+  return whole as unknown as Base; // only existing members are replaced
 }
 
 const stepsOf = (pointer: string): readonly string[] =>

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { variedIn } from './parameters.js';
 import { pointerLabel, type Told } from './values.js';
 
-/** Renders the figures of a sweep: how far its first rank can be trusted. */
+/** Renders the figures of a sweep, which show how reliable its ranking is. */
 export function Figures({ view: { selection, overfitting, variants, refused } }: { readonly view: SweepView }) {
   return (
     <Metrics
@@ -51,7 +51,10 @@ export function Figures({ view: { selection, overfitting, variants, refused } }:
   );
 }
 
-/** Labels and units of variable parameters by pointer; the pointer itself until they are loaded. */
+/**
+ * Returns a lookup of labels and units of the varied parameters. The labels are derived from the pointers until the
+ * definition is loaded.
+ */
 export function useTold(id: string): Told {
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
@@ -60,6 +63,6 @@ export function useTold(id: string): Told {
     service.value.call('getIndex', { params: { index_id: id }, signal }),
   );
   const isKnown = types.data !== undefined && index.data !== undefined;
-  const varied = isKnown ? variedIn(index.data as unknown as JsonObject, types.data!, 0) : []; // A document of JSON.
+  const varied = isKnown ? variedIn(index.data as unknown as JsonObject, types.data!, 0) : []; // the response is plain JSON
   return (pointer) => varied.find((one) => one.pointer === pointer) ?? { label: pointerLabel(pointer), unit: null };
 }

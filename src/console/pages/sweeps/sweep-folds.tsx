@@ -8,7 +8,7 @@ import { metricWords } from './values.js';
 
 type Choice = SweepFoldsView['choices'][number];
 
-/** Renders the out-of-sample performance of choosing the best variant of a sweep. */
+/** Renders the out-of-sample performance of selecting the best variant of a sweep. */
 export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
   const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => decimal(value, 3) : percent;
   const outside = folds.over_paths[folds.select_by];
@@ -53,7 +53,7 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
   );
 }
 
-/** Returns the variant that was chosen most often. */
+/** Describes the variant that was selected in most folds. */
 function chosenText({ chosen, choices }: SweepFoldsView): string {
   const [first] = chosen;
   return first === undefined ? '' : `variant ${first.variant} in ${count(first.splits)} of ${count(choices.length)}`;

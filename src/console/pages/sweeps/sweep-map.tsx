@@ -25,7 +25,10 @@ const METRICS = [
   'total_return',
 ] as const satisfies readonly (keyof BacktestMetrics)[];
 
-/** Renders a metric over two parameters. Further parameters are fixed, or a cell shows its best-ranked variant. */
+/**
+ * Renders a metric over two parameters. Other parameters are fixed; without a fixed value, a cell shows its best-ranked
+ * variant.
+ */
 export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps) {
   const across = pointers.find((pointer) => pointer === parameter('across')) ?? pointers[0] ?? '';
   const down = pointers.find((pointer) => pointer === parameter('down')) ?? pointers[1] ?? '';
@@ -93,7 +96,7 @@ export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps
   );
 }
 
-/** Values at the ends and in the middle of the colours. */
+/** Values at the ends and at the middle of the colour scale. */
 interface Scale {
   readonly least: number;
   /** Median of all variants. */
@@ -107,10 +110,13 @@ function medianOf(values: readonly number[]): number {
   return ((low ?? 0) + (high ?? 0)) / 2;
 }
 
-/** Strength of the colour at the ends of the scale, in percent. */
+/** Intensity of the colour at the ends of the scale, in percent. */
 const STRONGEST = 55;
 
-/** Blue above the median and orange below it, stronger with the distance. */
+/**
+ * Returns the colour of a value: blue above the median and orange below it, with an intensity that grows with the
+ * distance.
+ */
 function colourAt(value: number | null, { least, middle, most }: Scale): string {
   if (value === null) return 'transparent';
   const span = value >= middle ? most - middle : middle - least;
@@ -118,7 +124,7 @@ function colourAt(value: number | null, { least, middle, most }: Scale): string 
   return `color-mix(in srgb, var(--series-${value >= middle ? 1 : 2}) ${strength}%, transparent)`;
 }
 
-/** Steps of the legend, as shares of both halves of the scale. */
+/** Positions of the legend steps between the lowest value (−1), the median (0) and the highest value (1). */
 const STEPS = [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1] as const;
 
 interface LegendProps {
@@ -152,7 +158,7 @@ interface MapChoicesProps extends MapAxes, Pick<SweepMapProps, 'pointers' | 'tol
   readonly metric: string;
 }
 
-/** Renders the choice of parameters and metric of the map. */
+/** Renders selectors of the two parameters and the metric of the map. */
 function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
   const named = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
   return (
@@ -190,7 +196,7 @@ interface HiddenProps extends Pick<SweepMapProps, 'rows' | 'told' | 'rankBy'> {
   readonly hidden: readonly HiddenParameter[];
 }
 
-/** Meaning of a cell if the map omits parameters, and controls for their values. */
+/** Explains the cells if the map omits parameters, with selectors that fix their values. */
 function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
   if (hidden.length === 0) return null;
   const open = hidden.filter(({ fixed }) => fixed === null).map(({ pointer }) => told(pointer).label);
@@ -225,17 +231,17 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
   );
 }
 
-/** Values of the hidden parameters in the variant that a cell shows. */
+/** Formats the values of the omitted parameters in the variant of a cell. */
 function hiddenText({ variant, patch }: SweepRow, hidden: readonly HiddenParameter[], told: Told): string {
   const values = hidden.map(({ pointer }) => {
     const { label, unit } = told(pointer);
-    return `${label} ${withUnit(patch[pointer] as Json | undefined, unit)}`; // Values of a patch are JSON.
+    return `${label} ${withUnit(patch[pointer] as Json | undefined, unit)}`; // patch values are plain JSON
   });
   return [`Variant ${variant}`, ...values].join(', ');
 }
 
-/** Returns a value of a parameter with its unit. */
+/** Formats a parameter value with its unit. */
 function textOf(rows: readonly SweepRow[], pointer: string, text: string, told: Told): string {
   const value = rows.find(({ patch }) => pointer in patch && patchText(patch[pointer]) === text)?.patch[pointer];
-  return withUnit(value as Json, told(pointer).unit); // Values of a patch are JSON.
+  return withUnit(value as Json, told(pointer).unit); // patch values are plain JSON
 }

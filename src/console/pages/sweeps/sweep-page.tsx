@@ -25,13 +25,13 @@ import { metricWords, patchText, withUnit, type Told } from './values.js';
 import { VariantPanel } from './variant-panel.js';
 import './sweeps.css';
 
-/** Page of one sweep: the ranking, a map of two parameters, and the reliability of the best variant. */
+/** Page of one sweep: the ranking, a map over two parameters, and the reliability of the best variant. */
 export function SweepPage({ params }: PageProps) {
   const id = params['id'] ?? '';
   const job = useResource(`job sweep ${id}`, (signal) =>
     service.value.call('getJob', { params: { job_id: `sweep:${id}` }, signal }),
   );
-  const view = job.data?.status === 'succeeded' ? (job.data.result as SweepView) : null; // The result of a sweep.
+  const view = job.data?.status === 'succeeded' ? (job.data.result as SweepView) : null; // the kind of the job determines the type of its result
   return (
     <Page
       title={view === null ? id : `Sweep of ${view.index_id}`}
@@ -60,24 +60,24 @@ export function SweepPage({ params }: PageProps) {
   );
 }
 
-/** Terms of the backtests. */
+/** Renders the terms of the backtests. */
 function TermsOf({ request }: { readonly request: unknown }) {
   const schemas = useSchemas();
   const text = termsText(requestOf(request), 'SweepTerms', schemas.data);
   return text === '' ? null : <span>{text}</span>;
 }
 
-/** Repeats the sweep as a new job, unless the service runs it under the same id. */
+/** Submits the sweep again and opens the job. The service may reuse the id of the earlier job. */
 async function repeatSweep(request: unknown, onRefusal: OnRefusal): Promise<void> {
-  const body = request as SweepRequest; // The body as accepted.
+  const body = request as SweepRequest; // the request was accepted before
   const job = await start(() => service.value.call('startSweep', { body }), onRefusal);
   if (job === undefined) return;
   notifyChange();
   go(jobAddress(job));
 }
 
-/** Terms of the backtests, as accepted. */
-const requestOf = (request: unknown): JsonObject => (request as { readonly request?: JsonObject | null }).request ?? {}; // The body as accepted.
+/** Returns the terms of the backtests in an accepted sweep request. */
+const requestOf = (request: unknown): JsonObject => (request as { readonly request?: JsonObject | null }).request ?? {}; // the request was accepted
 
 interface ResultProps {
   readonly view: SweepView;
@@ -142,7 +142,7 @@ function columnsOf(pointers: readonly string[], told: Told): readonly Column<Swe
       const value = patch[pointer];
       return typeof value === 'number' ? value : value === undefined ? null : patchText(value);
     },
-    show: ({ patch }) => pointer in patch && withUnit(patch[pointer] as Json, told(pointer).unit), // Values of a patch are JSON.
+    show: ({ patch }) => pointer in patch && withUnit(patch[pointer] as Json, told(pointer).unit), // patch values are plain JSON
   }));
   return [
     { id: 'rank', title: 'Rank', width: 56, value: ({ rank }) => rank },

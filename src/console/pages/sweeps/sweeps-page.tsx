@@ -31,7 +31,7 @@ import { findingsAt, parseValues, refusedIn, withUnit, type Varied } from './val
 import '../designer/designer.css';
 import './sweeps.css';
 
-/** Page of sweeps: starts one over many variants of an index, and lists earlier ones. */
+/** Page of sweeps: a form that starts a sweep over variants of an index, and the list of earlier sweeps. */
 export function SweepsPage() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
@@ -77,7 +77,7 @@ export function SweepsPage() {
   );
 }
 
-/** The form, folded if there is a result. It stays open during editing. */
+/** Renders the form of a new sweep. The form is folded if there is a result, and stays open during editing. */
 function Folded({ isOpen: isFirst, children }: { readonly isOpen: boolean; readonly children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(isFirst || parameter('sweep') !== null || parameter('index') !== null);
   return (
@@ -122,7 +122,7 @@ function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly ty
   );
 }
 
-/** The varied parameters, with their values as typed. */
+/** A varied parameter and its values as typed. */
 interface Axis {
   readonly pointer: string;
   readonly text: string;
@@ -138,13 +138,13 @@ const RANKS = [
 ] as const;
 const AXES_MAX = 4;
 
-/** Returns the terms of the latest run that a sweep uses too: all except its benchmark. */
+/** Returns the terms of the latest run that a sweep supports: all terms except the benchmark. */
 function termsIn(run: StoredRun | null, schemas: Schemas): JsonObject {
   const known = new Set(fieldsOf(schemas, TERMS).map(({ name }) => name));
   return Object.fromEntries(Object.entries(run === null ? {} : termsOf(run)).filter(([name]) => known.has(name)));
 }
 
-/** Name of the schema. */
+/** Schema name of the terms. */
 const TERMS = 'SweepTerms';
 
 const axesIn = ({ axes }: JsonObject): readonly Axis[] =>
@@ -153,7 +153,7 @@ const axesIn = ({ axes }: JsonObject): readonly Axis[] =>
 interface SweepFormProps {
   readonly index: IndexDocument;
   readonly types: RuleTypes;
-  /** Terms of its backtests. */
+  /** Terms of the backtests. */
   readonly terms: JsonObject;
 }
 
@@ -182,10 +182,10 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
   const submit = async () => {
     const body: SweepRequest = {
       index_id: index.id,
-      request: terms as unknown as NonNullable<SweepRequest['request']>, // The service reports errors in it.
+      request: terms as unknown as NonNullable<SweepRequest['request']>, // the service validates the terms
       grid: Object.fromEntries(axes.map((axis) => [axis.pointer, valuesOf(axis)])),
       rank_by: asked['rank'] as (typeof RANKS)[number],
-      folds: asked['folds'] as unknown as SweepRequest['folds'], // The service reports errors in it.
+      folds: asked['folds'] as unknown as SweepRequest['folds'], // the service validates the folds
     };
     const job = await start(() => service.value.call('startSweep', { body }), setTrouble);
     if (job !== undefined) go(`/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
@@ -247,7 +247,7 @@ interface ChoiceTermsProps {
   onChange(name: string, value: Json): void;
 }
 
-/** Renders how the best variant is chosen and how the choice is tested. */
+/** Renders the ranking metric, and the out-of-sample test of the selection. */
 function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTermsProps) {
   return (
     <div class="sweep-choice">
@@ -268,7 +268,7 @@ function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTerms
   );
 }
 
-/** Returns suggested values: the accepted ones, or numbers near the current one. */
+/** Returns suggested values of a parameter: its accepted values, or numbers near its current value. */
 function firstValues(varied: readonly Varied[], pointer: string): string {
   const { now, choices } = varied.find((one) => one.pointer === pointer) ?? {};
   if (choices) return choices.join(', ');

@@ -2,21 +2,21 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { Json } from '../../words/paths.js';
 import { parseQuantity, quantityText } from '../../words/quantities.js';
 
-/** Something of a definition or its backtest that a sweep may vary. */
+/** A parameter of a definition or its backtest that a sweep can vary. */
 export interface Varied {
-  /** JSON pointer. */
+  /** JSON pointer of the parameter. */
   readonly pointer: string;
   readonly label: string;
-  /** Current value, or the default. */
+  /** Current value. Default: the default value of the parameter. */
   readonly now: Json | undefined;
   readonly choices: readonly string[] | null;
   readonly unit: string | null;
   readonly takes: 'number' | 'integer' | 'word';
-  /** True if null is accepted. */
+  /** True if the parameter accepts null. */
   readonly isOptional: boolean;
 }
 
-/** Label of a pointer that the definition no longer has; rules are counted from 1. */
+/** Returns a label for a pointer that is not in the definition. Rules are counted from 1. */
 export function pointerLabel(pointer: string): string {
   const steps = pointer.split('/').slice(2);
   const words = steps.filter((step) => step !== 'pipeline' && step !== 'params' && step !== 'selection');
@@ -26,14 +26,14 @@ export function pointerLabel(pointer: string): string {
 /** Formats the name of a metric within a sentence: `sharpe_ratio` as `Sharpe ratio`, `total_return` as `total return`. */
 export const metricWords = (metric: string): string => metric.replaceAll('_', ' ').replace(/^sharpe/, 'Sharpe');
 
-/** Returns a value that a variant sets. */
+/** Formats the value that a variant sets. */
 export function patchText(value: unknown): string {
   return typeof value === 'string' ? value.replaceAll('_', ' ') : JSON.stringify(value);
 }
 
 /**
- * Parses typed values separated by commas: numbers with the suffixes of their unit (`5%` of a fraction), true, false,
- * null, or words.
+ * Parses typed values separated by commas or spaces: numbers with suffixes of their unit (`5%` for a fraction), true,
+ * false, null, or words.
  */
 export function parseValues(text: string, unit: string | null = null): readonly Json[] {
   return text
@@ -50,7 +50,7 @@ function parseWord(word: string): Json {
   }
 }
 
-/** Messages about typed values that a parameter does not accept. */
+/** Returns messages about typed values that a parameter does not accept. */
 export function refusedIn(
   text: string,
   { choices, unit, takes, isOptional }: Omit<Varied, 'pointer' | 'label' | 'now'>,
@@ -65,18 +65,21 @@ export function refusedIn(
   });
 }
 
-/** Returns a value with its unit: `5%` of a fraction, `10 bps`. */
+/** Formats a value with its unit: `5%` for a fraction, or `10 bps`. */
 export function withUnit(value: Json | undefined, unit: string | null): string {
   if (value === undefined || value === null) return 'none';
   return typeof value === 'number' ? quantityText(value, unit) : patchText(value);
 }
 
-/** Returns name and unit of the value at a pointer. */
+/** Function that returns the label and unit of the parameter at a pointer. */
 export type Told = (pointer: string) => { readonly label: string; readonly unit: string | null };
 
-/** Findings about what a pointer of the grid leads to: `grid[4]/document.pipeline.selection[0].params.count`. */
+/**
+ * Returns the findings about a pointer of the grid. The path of such a finding is, for example,
+ * `grid[4]/document.pipeline.selection[0].params.count`.
+ */
 export const findingsAt = (findings: readonly Finding[], pointer: string): readonly Finding[] =>
   findings.filter(({ path }) => `${stepsOf(path).replace(/^grid\/\d+\//, 'grid/')}/`.startsWith(`grid${pointer}/`));
 
-/** Returns a path with slashes between its steps. */
+/** Replaces the separators of a path by slashes. */
 const stepsOf = (path: string): string => path.replaceAll(/[./[\]]+/g, '/').replace(/\/$/, '');

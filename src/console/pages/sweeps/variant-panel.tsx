@@ -20,13 +20,13 @@ import { withUnit, type Told } from './values.js';
 interface VariantPanelProps {
   readonly row: SweepRow;
   readonly indexId: string;
-  /** Terms of the backtests of the sweep. */
+  /** Terms of the backtests. */
   readonly request: JsonObject;
   readonly told: Told;
   onClose(): void;
 }
 
-/** Renders one variant: its changes and figures, and a button that creates an index from it. */
+/** Renders a variant: its changes and figures, and a button that creates an index from it. */
 export function VariantPanel({ row, indexId, request, told, onClose }: VariantPanelProps) {
   const { variant, patch, metrics, error, start, end, total_costs: costs } = row;
   return (
@@ -53,7 +53,7 @@ export function VariantPanel({ row, indexId, request, told, onClose }: VariantPa
         facts={[
           ...Object.entries(patch).map(([pointer, value]): [string, string] => {
             const { label, unit } = told(pointer);
-            return [label, withUnit(value as Json, unit)]; // Values of a patch are JSON.
+            return [label, withUnit(value as Json, unit)]; // patch values are plain JSON
           }),
           ['Rank', row.rank === null ? 'refused' : String(row.rank)],
           ['Dates', start === null ? null : `${start} to ${end}`],
@@ -69,9 +69,9 @@ function SaveAs({ row: { variant, patch }, indexId, request }: Pick<VariantPanel
   const save = (onRefusal: OnRefusal) =>
     attempt(async () => {
       const document = await service.value.call('getIndex', { params: { index_id: indexId } });
-      const made = patchBase({ document: document as unknown as JsonObject, request }, patch as JsonObject); // Documents of JSON.
+      const made = patchBase({ document: document as unknown as JsonObject, request }, patch as JsonObject); // the responses are plain JSON
       const body = { ...made.document, id, name: `${document.name}, variant ${variant}` };
-      await service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }); // The service wrote it.
+      await service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }); // the service created the document
       notifyChange();
       say('good', `The index ${id} was saved.`);
       if (may('run')) await runIndex(id, made.request as Parameters<typeof runIndex>[1], onRefusal);

@@ -1,4 +1,7 @@
-/** Returns an unused id for an index from a template: the id of the template, with a number if it is taken. */
+/**
+ * Returns an unused id for an index from a template: the id of the template, followed by a number if it is already
+ * used.
+ */
 export function freeId(
   { id, index_ids: indexIds }: { readonly id: string; readonly index_ids: readonly string[] },
   taken: ReadonlySet<string>,

@@ -14,7 +14,7 @@ import { change } from '../../words/numbers.js';
 import { freeId } from './free-id.js';
 import './templates.css';
 
-/** Page of published methodologies as templates. Those that the served store can run come first. */
+/** Page of templates from published methodologies. Templates that the served store supports come first. */
 export function TemplatesPage() {
   const templates = useResource('methodology templates', (signal) =>
     service.value.call('listMethodologyTemplates', { signal }),
@@ -39,7 +39,7 @@ interface GalleryProps {
   readonly taken: ReadonlySet<string>;
 }
 
-/** Levels are requested one after another, because each is a separate run. */
+/** Renders the templates as cards. Levels are requested one after another, because each request runs a backtest. */
 function Gallery({ templates, taken }: GalleryProps) {
   const ordered = [
     ...templates.filter((own) => own.can_run === true),
@@ -112,7 +112,7 @@ const KINDS: readonly Option<Kind | ''>[] = [
   { value: 'overlay', text: 'Overlays on other indices' },
 ];
 
-/** Returns true if the title, style and source of a template have every word, in any order. */
+/** Returns true if the title, style and source of a template contain all typed words, in any order. */
 function holdsWords({ title, style, source }: MethodologyTemplateSummary, words: string): boolean {
   const text = `${title} ${style} ${source.publisher} ${source.title}`.toLowerCase();
   return words
@@ -179,18 +179,18 @@ function Thumbnail({ values, title }: { readonly values: readonly (number | null
 }
 
 interface StateProps extends Pick<CardProps, 'template'> {
-  /** Reason why its rules have no composition on the served store. */
+  /** Error that prevents the template from being computed on the served store; null if there is none. */
   readonly problem: string | null;
 }
 
-/** Renders the state of a template on the served store; empty without a store. */
+/** Renders whether the template can run on the served store. Renders nothing if no store is served. */
 function State({ template: { can_run: canRun }, problem }: StateProps) {
   if (canRun === null) return null;
   if (!canRun) return <Badge>needs other data</Badge>;
   return problem === null ? <Badge kind="good">can run</Badge> : <Badge kind="warning">not on this store</Badge>;
 }
 
-/** Renders the data that the served store lacks, by meaning; its names are folded. */
+/** Renders descriptions of the missing data of the served store; the column names are folded. */
 function Missing({ template: { needs, can_run: canRun } }: Pick<CardProps, 'template'>) {
   const missing = needs.filter((need) => need.missing);
   if (canRun !== false || missing.length === 0) return null;

@@ -13,7 +13,7 @@ import { allNames } from '../names/name-table.js';
 
 type Security = IdentifierSearch['identifiers'][number];
 
-/** Securities whose prices are read, each with a request. */
+/** Maximum number of securities with prices; each needs a request. */
 const PRICED_MAX = 100;
 interface Row extends Security {
   readonly year: Year | undefined;
@@ -23,7 +23,7 @@ interface WatchedTableProps {
   readonly identifiers: readonly string[];
 }
 
-/** Renders securities in the order of their list, with their returns and a line of the last year. */
+/** Renders securities in the order of their watchlist, with their returns and a line chart of the last year. */
 export function WatchedTable({ identifiers }: WatchedTableProps) {
   const names = useResource('names of the store', allNames);
   return (

@@ -15,14 +15,14 @@ import { WatchedTable } from './watched-table.js';
 import '../data/data.css';
 import '../designer/designer.css';
 
-/** The id of a list is in its address, not in its body. */
+/** A watchlist as it is edited. Its id is in the address, not in the request body. */
 interface OpenedList extends Opened {
   readonly name: string;
   readonly unknown: readonly string[];
   readonly identifiers: readonly string[];
 }
 
-/** Page of one watchlist: its title, and its securities with their last closes. */
+/** Page of one watchlist: its name, and its securities with their last closes. */
 export function WatchlistPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const opened = useResource(`watchlist ${id}`, (signal) => listOf(id, signal), { follows: false });
@@ -85,7 +85,7 @@ type WatchlistBody = Operations['putWatchlist']['request']['body'];
 function put({ id, ...document }: JsonObject, write: Write) {
   return service.value.callWithEtag('putWatchlist', {
     params: { watchlist_id: String(id) },
-    body: document as unknown as WatchlistBody, // The service reports errors in it.
+    body: document as unknown as WatchlistBody, // the service validates the document
     ...write,
   });
 }

@@ -55,9 +55,9 @@ export function WatchlistsPage() {
   );
 }
 
-/** Renders the securities of one of the lists with their closes: the first one by default. */
+/** Renders the securities of one watchlist with their closes. Default: the first watchlist. */
 function Shown({ lists }: { readonly lists: readonly Watchlist[] }) {
-  const list = lists.find(({ watchlist_id: id }) => id === parameter('list')) ?? lists[0]!; // There is at least one.
+  const list = lists.find(({ watchlist_id: id }) => id === parameter('list')) ?? lists[0]!; // there is at least one watchlist
   const known = list.identifiers.filter((identifier) => !list.unknown.includes(identifier));
   return (
     <Section

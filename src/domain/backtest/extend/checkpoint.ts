@@ -16,50 +16,55 @@ import { toStoredIndex, toStoredPortfolio, type StoredOverlay } from './overlay-
 import { toStoredBook, type StoredBook } from '../../books/resumed-book.js';
 import type { Run, RunRemains } from '../run.js';
 
-/** State from which later dates of a run are computed, in addition to its stored columns. */
+/** State that the simulation of later dates of a run needs in addition to the stored columns. */
 export interface RunCheckpoint {
   readonly format: typeof CHECKPOINT_FORMAT;
   /** Last date of the run. */
   readonly day: Day;
-  /** Earliest of the last sessions of its indices: the run has used market data up to this day. */
+  /** Earliest last session among the indices of the run: the run has used market data up to this day. */
   readonly since: Day;
-  /** Longest gap allowed, derived from the store: see `readDefaultStaleSessions`. */
+  /**
+   * Default of the maximum number of sessions without a price, derived from the store: see `readDefaultStaleSessions`.
+   */
   readonly staleSessions: number | null;
   /** First session of the portfolio. */
   readonly from: number;
-  /** State of the market after the last session, by calendar. */
+  /** State of the market after the last session, by calendar code. */
   readonly marks: ReadonlyMap<string, MarketMark>;
   readonly index: StoredBook | StoredOverlay;
   /** State of a portfolio that follows the index; otherwise the whole book. */
   readonly portfolio: StoredBook | StoredFollow;
-  /** Index from which a derived index is optimised. */
+  /** Parent index of a derived index. */
   readonly parent: StoredBook | StoredOverlay | null;
   /** External benchmark that is an index; null for a series or no benchmark. */
   readonly benchmark: StoredBook | StoredOverlay | null;
-  /** End state of a benchmark that is a series. */
+  /** End state of a benchmark that is a price series. */
   readonly series: SeriesEnd | null;
   readonly remains: RunRemains;
   /** Weights of the latest rebalance. */
   readonly latest: Float64Array;
-  /** Every index that the run reaches. */
+  /** Every index on which the run depends, with its recent compositions. */
   readonly recent: ReadonlyMap<string, RecentIndex>;
 }
 
-/** Incremented with every change of the contents of a checkpoint. */
+/** Version of the checkpoint format. Increment it with every change of the contents. */
 export const CHECKPOINT_FORMAT = 14;
 
 /** Index with the compositions that later decisions can use, as incumbents or as the universe of another index. */
 export interface RecentIndex {
-  /** Session of its first composition. */
+  /** Session of the first composition. */
   readonly first: number;
   readonly list: readonly Composition[];
-  /** State that its decisions pass to later ones. */
+  /** State that the decisions of the index pass on to later decisions. */
   readonly memory: DecisionMemory | null;
   /** Present if a breach triggered a rebalance that is still pending. */
   readonly isCalled?: true;
 }
 
-/** Returns the checkpoint of a run. @cost a row of each derived panel of the market */
+/**
+ * Creates the checkpoint of a run.
+ * @cost a row of each derived panel of the market
+ */
 export function createCheckpoint(run: Run): RunCheckpoint {
   const { index, parent, benchmark, portfolio, rebalances, reached } = run;
   const benchmarkIndex = benchmark?.index ?? null;
@@ -96,19 +101,19 @@ function simulatedOf(index: Compositions): readonly Compositions[] {
   return index.overlay?.sources.flatMap(simulatedOf) ?? [index];
 }
 
-/** Index up to the last simulated session. */
+/** Index with its compositions up to the last simulated session. */
 export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first' | 'list' | 'memory' | 'called'> {
   readonly to: number;
 }
 
-/** Returns the earliest of the last sessions of some indices, as a day. */
+/** Returns the earliest last session among the indices, as a day. */
 export function findEarliestSession(indices: readonly KnownIndex[]): Day {
   return Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!));
 }
 
 /**
- * Returns marks of the markets of some indices, with the terms of the simulated ones. Indices of one calendar end on
- * one session.
+ * Returns the mark of the market of each calendar, with the growth terms of the simulated indices. Indices of one
+ * calendar end on one session.
  */
 export function listMarks(
   indices: readonly Pick<KnownIndex, 'document' | 'sm' | 'to'>[],
@@ -125,8 +130,8 @@ export function listMarks(
 }
 
 /**
- * Returns the compositions that a decision after the last session can use; definitions state how long before its
- * rebalance a decision can be.
+ * Returns the compositions of each index that a decision after the last session can use. The definitions state how long
+ * before its rebalance a decision can be made.
  */
 export function listRecentIndices(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
   const oldest = Math.min(
@@ -146,8 +151,8 @@ export function listRecentIndices(indices: readonly KnownIndex[]): ReadonlyMap<s
 }
 
 /**
- * Returns the treatment of prices and actions: a derived index has that of its source, an overlay that of its
- * underlying indices.
+ * Returns the treatment of prices and corporate actions of an index. A derived index uses the treatment of its parent
+ * index, an overlay the treatment of its underlying indices.
  */
 export function readTreatment(
   documents: Readonly<Record<string, IndexDocument>>,

@@ -18,23 +18,23 @@ export interface ResumeRunInput {
   readonly plan: BacktestPlan;
   readonly checkpoint: RunCheckpoint;
   readonly calendars: Calendars;
-  /** Market without cash paid up to the day of the checkpoint. */
+  /** Market excluding cash paid up to the day of the checkpoint. */
   readonly market: MarketData;
-  /** Returns the market without cash paid up to a day, for decisions. */
+  /** Returns the market for decisions, excluding cash paid up to a day. */
   readonly marketSince: (day: Day) => MarketData;
-  /** Returns the whole market, for decisions that look back further than they declare. */
+  /** Returns the whole market, for decisions that read data before their declared look-back. */
   readonly wholeMarket: () => MarketData;
   /** Stored risk models of the plan; absent if there are none. */
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
-  /** Multiplies matrices for the constraint set of a strategy. Default: plain loops. */
+  /** Engine of matrix products for the constraint set of a strategy. Default: plain loops. */
   readonly engine?: Engine;
   /** Level of the index on the first date of the stored run. */
   readonly levelAtStart: number;
   readonly report: (fraction: number, message: string) => void;
 }
 
-/** New sessions of a run: every book starts with the last session of the stored run. */
+/** New sessions of a run. Every book starts with the last session of the stored run. */
 export interface Continuation {
   readonly range: RequestedRange;
   readonly index: IndexContinuation;
@@ -48,17 +48,17 @@ export interface Continuation {
   } | null;
   readonly variants: Readonly<Partial<Record<ReturnVariant, Book>>>;
   readonly uncapped: Book | null;
-  /** Rebalances of the run. */
+  /** Rebalances of the extended run. */
   readonly rebalances: readonly Composition[];
-  /** Warnings of the solves for the constraint set of a strategy, and the state for later ones. */
+  /** Warnings of the optimisations for the constraint set of a strategy, and the state that later optimisations use. */
   readonly solves: Pick<Constrained, 'findings'> & { readonly memory: DecisionMemory | null };
-  /** Every index that the run reaches, with its latest decisions. */
+  /** Every index on which the run depends, with its latest decisions. */
   readonly reached: readonly KnownIndex[];
 }
 
-/** Index over its new sessions. */
+/** Simulation of an index over the new sessions. */
 export interface IndexContinuation extends IndexContext {
-  /** Session on which the stored book ended, and the last session. */
+  /** Last session of the stored book (`from`) and of the extension (`to`). */
   readonly from: number;
   readonly to: number;
   readonly book: Book;

@@ -23,13 +23,13 @@ import type { BacktestPlan } from '../../documents/backtest-plan.js';
 import type { ResumeRunInput } from './continuation.js';
 
 export interface DueInput {
-  /** Market from the last sessions on, by calendar. */
+  /** Market from the last simulated sessions on, by calendar code. */
   readonly marked: ReadonlyMap<string, SessionMarket>;
   readonly resumed: ReadonlyMap<string, ResumedIndex>;
   readonly day: Day;
 }
 
-/** Decides the due rebalances of indices. */
+/** Decides the due rebalances of all indices. */
 export function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Compositions> {
   const ids = [...due.resumed.keys()];
   if ([...due.resumed.values()].every((index) => index.due.length === 0)) return new Map();
@@ -39,13 +39,13 @@ export function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<str
   });
 }
 
-/** Look-back on one calendar. */
+/** Look-back of a decision on one calendar. */
 export interface Look {
   readonly code: string;
   readonly lookBack: LookBack;
 }
 
-/** Returns the look-back of the due decisions. */
+/** Returns the look-backs of all due decisions. */
 function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): Look[] {
   return [...resumed].flatMap(([id, { due, memory, before }]) =>
     due.flatMap((rebalance): Look[] => {
@@ -54,7 +54,7 @@ function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: D
       const { sessions } = marked.get(document.calendar)!;
       const holds = listHeldLook(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
-        const reviewed = findReview(document, rebalance.review).document as RuleDocument; // Only some reviews have rules.
+        const reviewed = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
         const own = { code: document.calendar, lookBack: lookBackOf({ document: reviewed, sessions, decision }) };
         return [own, ...holds];
       }
@@ -70,7 +70,10 @@ interface HeldBefore extends Pick<ResumedIndex, 'before'> {
   readonly sessions: Int32Array;
 }
 
-/** Returns the look-back of a rebalance that reads the holdings of its index. It begins at the composition in force. */
+/**
+ * Returns the look-back of a rebalance that depends on the holdings of its index; empty for all others. The look-back
+ * begins at the composition in force.
+ */
 function listHeldLook(document: IndexDocument, rebalance: DueRebalance, { sessions, before }: HeldBefore): Look[] {
   const current = before.at(-1);
   const isPlain = rebalance.phase === undefined && findReview(document, rebalance.review).scope === 'membership';
@@ -102,9 +105,7 @@ interface ComposingWork<T> {
   readonly work: (composer: Composer) => T;
 }
 
-/**
- * Runs `work` on the part of the market within its look-back, or on the whole market if it reads more than it declares.
- */
+/** Runs `work` on the market within the look-back, or on the whole market if `work` reads earlier data. */
 export function composeWithinLookBack<T>(
   input: ResumeRunInput,
   { marked, resumed, day }: DueInput,
@@ -144,7 +145,7 @@ export function composeWithinLookBack<T>(
   return on(input.wholeMarket());
 }
 
-/** Returns the market from the start of the look-back; null if that is the whole market. */
+/** Returns the market from the start of the look-backs; null if that is the whole market. */
 function marketOver(
   { calendars, checkpoint, marketSince }: ResumeRunInput,
   { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] },
@@ -159,7 +160,7 @@ function marketOver(
   const market = marketSince(Math.min(...looks.map(({ lookBack }) => lookBack.paidAfter)));
   const aligned = new Map(marked);
   for (const [code, session] of first) {
-    const calendar = calendars.get(code)!; // the calendar of an aligned market
+    const calendar = calendars.get(code)!; // every aligned market has a calendar
     aligned.set(
       code,
       alignMarkedMarket({

@@ -8,37 +8,37 @@ import { CannotResume } from '../../documents/full-run-reasons.js';
 
 export interface ExtendColumnsInput {
   readonly stored: RunColumns;
-  /** Names of the earlier files of the run and, last, of the open file, next to which the new file is written. */
+  /** Names of the earlier files of the run, and last of the open file. The new file is written to their folder. */
   readonly fileNames: readonly string[];
-  /**
-   * Maximum number of dates in one file; further dates are written to another file. Default: a size that suits reading
-   * and writing.
-   */
+  /** Maximum number of dates in one file; further dates are written to another file. Default: `DATES_MAX`. */
   readonly datesMax?: number;
   readonly added: AddedSessions;
 }
 
 export interface WrittenColumns {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Number of the named files that contain its segments. */
+  /** Number of named files that contain segments of the new file's blocks. */
   readonly earlierFiles: number;
 }
 
 /**
- * Maximum number of dates in one file of columns; further dates are written to a file that continues it. 32 dates are 1
- * MB for 500 securities.
+ * Maximum number of dates in one file of columns; further dates are written to a continuation file. 32 dates are 1 MB
+ * for 500 securities.
  */
 const DATES_MAX = 32;
-/** Returns true if a file of columns stays unchanged when dates are added. @param dates number of dates in this file */
+/**
+ * Returns true if a file of columns is complete, so that new dates are written to another file.
+ * @param dates number of dates in this file
+ */
 export const isFull = (dates: number, datesMax = DATES_MAX): boolean => dates >= datesMax;
 /** Returns the number of dates in the newest file of the columns of a run. */
 export const countOwnDates = (stored: RunColumns): number => stored.header.dates - stored.inEarlierFiles('level');
-/** Maximum number of files for the columns of a run: reading a whole block opens all of them. */
+/** Maximum number of files for the columns of a run: reading a whole block opens every file. */
 const FILES_MAX = 128;
 
 /**
  * Extends the columns of a run: appends the new elements to each block. Small blocks, and blocks in another order, are
- * rewritten. If securities have joined, or the stored file is full, its blocks stay in place.
+ * rewritten. Stored blocks stay in their file if securities have joined or that file is full.
  * @throws CannotResume if there would be too many files
  */
 export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): WrittenColumns {
@@ -71,23 +71,23 @@ interface ExtendedFile {
   readonly stored: RunColumns;
   /** True if the stored blocks stay in their file. */
   readonly stays: boolean;
-  /** Files with earlier segments. */
+  /** Number of files with earlier segments. */
   readonly earlier: number;
   /** Number of securities of the run. */
   readonly width: number;
 }
 
-/** Block of the file that is being written. */
+/** Block of the new file. */
 interface ExtendedBlock {
   readonly name: BlockName;
   readonly type: NumberType;
-  /** Elements of this file, to be concatenated. */
+  /** Elements for the new file, to be concatenated. */
   readonly parts: readonly Numbers[];
-  /** Elements in earlier files, and the total including those. */
+  /** Start and number of the elements in each earlier file, and the total number of elements. */
   readonly earlier?: Required<Pick<PlacedBlock, 'begins' | 'length'>>;
 }
 
-/** Returns null if the run has no such block. */
+/** Returns a block with its new elements; null if the run has no such block. */
 function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile): ExtendedBlock | null {
   const { type, canBeAddedLater = false } = findBlock(name);
   const { stored } = file;
@@ -100,13 +100,13 @@ function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile):
   return addition.appended.length === 0 ? null : beginning({ name, type, parts: addition.appended }, file);
 }
 
-/** Returns a block with its stored elements followed by the new ones. */
+/** Returns a stored block, extended by the new elements. */
 function afterStored(
   { name, type, parts }: ExtendedBlock,
   { stored, stays, earlier, width }: ExtendedFile,
 ): ExtendedBlock {
   const { names, begun: earlierNames = [], blocks } = stored.header;
-  const { offset, length, begins = earlierNames.flatMap(() => [0, 0]) } = blocks[name]!; // The block is stored.
+  const { offset, length, begins = earlierNames.flatMap(() => [0, 0]) } = blocks[name]!; // every stored block has a position in the header
   const elsewhere = stored.inEarlierFiles(name);
   const before = isPanel(name) ? (length / names.length) * width : length;
   return {
@@ -124,7 +124,7 @@ function afterStored(
   };
 }
 
-/** Returns a block without stored elements. */
+/** Returns a block whose first elements are the new ones. */
 function beginning({ name, type, parts }: ExtendedBlock, { earlier }: ExtendedFile): ExtendedBlock {
   return {
     name,

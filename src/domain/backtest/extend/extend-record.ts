@@ -7,28 +7,29 @@ import { readDescription, type Description } from '../record/read.js';
 import { BOOK, PLAIN, REBALANCES, REST } from '../record/schema.js';
 import type { AddedRecord } from '../record/sources.js';
 
-/** Record of an extended run: a description that refers to stored and to appended arrays. */
+/** Record of an extended run: a description that refers to stored and appended arrays. */
 export interface ExtendedRecord {
   readonly description: Uint8Array;
-  /** Numbers appended to the pools. */
+  /** Numbers to append to the pools. */
   readonly added: AddedNumbers;
-  /** Rebalances in the same form. */
+  /** Rebalances in the form of the description. */
   readonly rebalances: Uint8Array;
-  /** Levels of an external benchmark on all its dates. */
+  /** Levels of an external benchmark on all dates of the benchmark. */
   readonly benchmark: DatedSeries | null;
 }
 
 export interface ExtendRecordInput {
   readonly stored: StoredNumbers;
-  /** The stored description. */
+  /** Stored description as bytes. */
   readonly description: Uint8Array;
-  /** The stored rebalances. */
+  /** Stored rebalances as bytes. */
   readonly rebalances: Uint8Array;
   readonly market: readonly string[];
   readonly added: Omit<AddedRecord, 'before' | 'dates'>;
 }
 
 /**
+ * Extends the record of a stored run.
  * @throws CannotResume if portfolio and index begin or cease to have equal holdings
  * @cost O(H) for each new session, and the description
  */

@@ -38,14 +38,11 @@ import { listTrades, type Trades } from '../../books/trades.js';
 
 export interface ExtendInput extends Omit<ResumeRunInput, 'levelAtStart'> {
   readonly stored: RunColumns;
-  /** Names of the earlier files of the run and, last, of the open file, next to which the new file is written. */
+  /** Names of the earlier files of the run, and last of the open file. The new file is written to their folder. */
   readonly fileNames: readonly string[];
-  /**
-   * Maximum number of dates in one file; further dates are written to another file. Default: a size that suits reading
-   * and writing.
-   */
+  /** Maximum number of dates in one file; further dates are written to another file. Default: `DATES_MAX`. */
   readonly datesMax?: number;
-  /** Returns every corporate action of some columns of the market. */
+  /** Returns every corporate action of the given market columns. */
   readonly actionsOf: (columns: Int32Array) => readonly CorporateAction[];
   /** Content hash of the market on which the run is resumed. */
   readonly contentHash: string;
@@ -55,9 +52,9 @@ export interface ExtendInput extends Omit<ResumeRunInput, 'levelAtStart'> {
 export interface ExtendedRun {
   /** Dates of the whole run. */
   readonly days: Int32Array;
-  /** New elements of the columns, and the positions of the others. */
+  /** New elements of the columns, with the positions of the stored elements. */
   readonly columns: Uint8Array<ArrayBuffer>;
-  /** Number of the named files that contain its segments. */
+  /** Number of named files that contain segments of the new columns. */
   readonly earlierFiles: number;
   readonly checkpoint: RunCheckpoint;
   /** Last date of the stored run, and the number of new dates. */
@@ -66,7 +63,7 @@ export interface ExtendedRun {
 }
 
 /**
- * Extends a stored run. The result equals a full run bit for bit, except for the layout of the columns.
+ * Extends a stored run. The result is bit-identical to a full run, except for the layout of the columns.
  * @throws CannotResume
  * @throws Refusal as the whole run would
  * @cost O(N + T) and the new sessions; reads no earlier weights, and earlier prices only of securities that join
@@ -77,7 +74,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const continuation = resumeRun({ ...input, levelAtStart });
   const { index, portfolio } = continuation;
   const held = namesHeld(stored, continuation);
-  if (plan.strategy === undefined) assertSameWeights(stored, continuation); // Views of a strategy show its own holdings.
+  if (plan.strategy === undefined) assertSameWeights(stored, continuation); // views of a strategy show the holdings of the strategy
   report(0.5, 'measuring');
   const series = seriesOf(input, continuation);
   const staleFills = listStaleFills(portfolio);
@@ -91,7 +88,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       ...reportStaleFills(remains.stale),
       ...reportPartialLastSession(portfolio),
     ],
-    since: stored.header.rebalances[0]!.date, // In force at the start of the run.
+    since: stored.header.rebalances[0]!.date, // Composition in force at the start of the run.
   });
   const record = recordAfter(input, continuation, { trades, metrics, findings, staleFills, portfolio: next.portfolio });
   const relative =
@@ -132,7 +129,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
 
 interface RecordAdditions extends Pick<AddedRecord, 'metrics' | 'findings' | 'staleFills'> {
   readonly trades: Trades;
-  /** Form that the next checkpoint stores. */
+  /** State of the portfolio in the form that the next checkpoint stores. */
   readonly portfolio: RunCheckpoint['portfolio'];
 }
 
@@ -158,14 +155,14 @@ function recordAfter(
   });
 }
 
-/** Series of the whole run. */
+/** Daily series of the whole run. */
 interface WholeSeries {
   readonly days: Int32Array;
   readonly value: Float64Array;
   readonly costs: Float64Array;
   /** Levels of the index book. */
   readonly indexLevel: Float64Array;
-  /** Rebased to 100 on the first date of the run. */
+  /** Index level, rebased to 100 on the first date of the run. */
   readonly level: Float64Array;
   readonly relativeIndex: Float64Array;
 }
@@ -212,7 +209,10 @@ function namesHeld(
 
 const KNOWN = 2;
 
-/** @throws CannotResume if only one of the stored run and the extended run shows the weights of its index separately */
+/**
+ * Checks that the stored run and the extended run both store the weights of the index separately, or both do not.
+ * @throws CannotResume if only one of them does
+ */
 function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio }: Continuation): void {
   if (portfolio.weights.buffer === book.weights.buffer) return;
   const areColumns = isEqual(portfolio.columns, book.columns);

@@ -14,7 +14,7 @@ import { checkRequestedRange, type RequestedRange } from '../../books/window.js'
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { type DueInput, decideDue, type Look, composeWithinLookBack } from './due-decisions.js';
 
-/** Market from the last sessions of the indices of a run, and the decisions made on it. */
+/** Market from the last simulated sessions of a run's indices, and the decisions made on it. */
 export interface MarketView {
   readonly range: RequestedRange;
   contextOf(indexId: string): IndexContext;
@@ -25,11 +25,11 @@ export interface MarketView {
    * short.
    */
   composing<T>(looks: readonly Look[], work: (composer: Composer) => T): T;
-  /** Every index that the run reaches, with its decisions. */
+  /** Every index on which the run depends, with its decisions. */
   readonly reached: readonly KnownIndex[];
 }
 
-/** First and last session of the extension of an index: the last simulated one, and the current last one. */
+/** Sessions of an index extension: last simulated session and last new session. */
 interface Span {
   readonly from: number;
   readonly to: number;
@@ -109,7 +109,7 @@ export function createMarketView(input: ResumeRunInput): MarketView {
 function listMarkedMarkets({ checkpoint, calendars, market }: ResumeRunInput): ReadonlyMap<string, SessionMarket> {
   return new Map(
     Array.from(checkpoint.marks, ([code, mark]) => {
-      // Plans with an unknown calendar are not queued.
+      // plans with an unknown calendar are not queued
       const calendar = calendars.get(code)!;
       return [code, alignMarkedMarket({ market, calendar, calendars, mark })];
     }),
@@ -119,8 +119,9 @@ function listMarkedMarkets({ checkpoint, calendars, market }: ResumeRunInput): R
 const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };
 
 /**
- * @throws CannotResume if a rebalance is priced from a session that has been simulated, because nothing traded on its
- *   due session
+ * Returns the rebalances that are due on the new sessions.
+ * @throws CannotResume if nothing traded on a due session, so that the rebalance is priced from a session that has been
+ * simulated
  */
 function dueOf(
   document: IndexDocument,

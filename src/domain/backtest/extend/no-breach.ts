@@ -5,8 +5,8 @@ import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 
 /**
- * Allows the extension of an index that rebalances on breaches only while no breach occurs, because the decision after
- * a breach needs the whole market. Checks every version of the definition.
+ * Allows the extension of an index with breach-triggered rebalances only while no breach occurs, because the decision
+ * after a breach needs the whole market. Checks every version of the definition.
  * @throws CannotResume
  */
 export function assertNoBreach(

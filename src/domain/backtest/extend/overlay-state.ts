@@ -3,7 +3,7 @@ import type { EarlierOrders } from '../../books/overlay-orders.js';
 import { extendStoredBook, toStoredBook, type StoredBook } from '../../books/resumed-book.js';
 
 /**
- * Stored form of an overlay. The books of its underlying indices are resumed. Its own path is computed again over all
+ * Stored state of an overlay. The books of the underlying indices are resumed; the overlay path is recomputed over all
  * sessions, which takes little time.
  */
 export interface StoredOverlay {
@@ -11,23 +11,23 @@ export interface StoredOverlay {
   readonly first: number;
   /** Level at the last close. */
   readonly level: number;
-  /** True if it has a part for the exchange rate on underlying cash. */
+  /** True if the overlay has a return component for the exchange rate on underlying cash. */
   readonly hasCurrencyPart: boolean;
   readonly beneath: readonly StoredLayer[];
-  /** Same form as in a book; absent if its type needs none. */
+  /** Currency weights as in `BookOverlay`; absent if the overlay type needs none. */
   readonly shares?: BookOverlay['shares'];
   /**
-   * Orders of the underlying in weights and amounts of the overlay, by column, relative to its first session; absent if
-   * there are none.
+   * Orders of the underlying in weights and amounts of the overlay, by column; sessions are relative to the overlay's
+   * first session. Absent if there are none.
    */
   readonly orders?: readonly UnfilledOrder[];
 }
 
-/** Underlying index of an overlay. */
+/** Stored state of one underlying index of an overlay. */
 export interface StoredLayer {
   /** First session. */
   readonly first: number;
-  /** Growth over every session of the index, [T]. */
+  /** Growth over every session of the underlying index, [T]. */
   readonly gross: Float64Array;
   readonly of: StoredBook | StoredOverlay;
 }
@@ -51,11 +51,11 @@ export function toStoredIndex(book: Book): StoredBook | StoredOverlay {
   };
 }
 
-/** Extends a stored index or overlay by the sessions after it. */
+/** Extends the stored state of an index or overlay by the new sessions. */
 export function extendStoredIndex(before: StoredBook | StoredOverlay, book: Book): StoredBook | StoredOverlay {
   if (book.onOwnSessions !== undefined) return extendStoredIndex(before, book.onOwnSessions);
   if (!isStoredOverlay(before)) return extendStoredBook(before, book);
-  const { beneath } = book.overlay!; // Only stored overlays reach this line.
+  const { beneath } = book.overlay!; // only stored overlays reach this line
   return {
     ...before,
     level: book.value.at(-1)!,
@@ -73,7 +73,10 @@ function createStoredShares({ shares }: BookOverlay): Pick<StoredOverlay, 'share
   return Object.keys(shares).length === 0 ? {} : { shares };
 }
 
-/** Returns the stored state of a portfolio. @param by sessions from its first to the first of the book */
+/**
+ * Returns the stored state of a portfolio.
+ * @param by number of sessions from the portfolio's first session to the first session of the book
+ */
 export function toStoredPortfolio(book: Book, by: number): StoredFollow {
   const { end } = book;
   if ('held' in end) throw new Error('a book with separate holdings is stored as a book');
@@ -86,7 +89,7 @@ function createStoredOrders({ unfilled, columns }: Book, by: number): Pick<Store
   return { orders: unfilled.map((order) => ({ ...moveOrder(order, by), slot: columns[order.slot]! })) };
 }
 
-/** Returns stored orders with sessions relative to the last session on which the overlay was held. */
+/** Returns stored orders with sessions relative to the overlay's last simulated session. */
 export function selectOrdersBefore(
   { orders = [], first }: Pick<StoredOverlay, 'orders' | 'first'>,
   from: number,
@@ -95,7 +98,7 @@ export function selectOrdersBefore(
 }
 
 /**
- * Joins weights by currency of the stored sessions and of the later ones. The first later session is also the last
+ * Joins the currency weights of the stored sessions and of the new sessions. The first new session is also the last
  * stored one.
  */
 export function appendShares(
@@ -107,7 +110,7 @@ export function appendShares(
   );
 }
 
-/** Joins the growth of a layer over the stored and the later sessions. */
+/** Joins the growth of an underlying index over the stored and the new sessions. */
 export function joinGross({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
   const whole = new Float64Array(gross.length + book.gross.length - 1);
   whole.set(gross);

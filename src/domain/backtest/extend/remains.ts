@@ -9,7 +9,7 @@ import type { RunCheckpoint } from './checkpoint.js';
 import type { Continuation, IndexContinuation } from './continuation.js';
 import { isStoredOverlay, extendStoredIndex } from './overlay-state.js';
 
-/** Returns the end state of a stored run and the sessions after it. */
+/** Returns the end state of a stored run after the new sessions. */
 export function createRemains(
   checkpoint: RunCheckpoint,
   continuation: Continuation,
@@ -27,7 +27,7 @@ export function createRemains(
     uncapped: uncapped && briefAfter(createOwnBook(checkpoint), uncapped),
     stale: countStale(staleFills, stale),
     solves: solves.memory,
-    // Object.fromEntries loses the type: every group is among the entries.
+    // Object.fromEntries loses the key type: every group is among the entries.
     findings: {
       ...(groups as unknown as FindingGroups),
       decisions: sortByRebalance(beneath?.flat() ?? [...findings.decisions, ...index.findings]),
@@ -36,10 +36,7 @@ export function createRemains(
   };
 }
 
-/**
- * Appends findings of decisions on underlying indices, by index: first the findings of the run, then those of the new
- * sessions.
- */
+/** Appends the findings of new decisions on underlying indices, by index: findings of the stored run first. */
 function decisionsAfter(
   known: readonly (readonly Finding[])[],
   index: IndexContinuation,
@@ -51,7 +48,7 @@ function decisionsAfter(
 
 type VariantEnds = Pick<RunRemains, 'variants' | 'overlays'>;
 
-/** Returns the state of the variants of the index, or of the underlying indices of an overlay. */
+/** Returns the state of the return variants of the index, or of the underlying indices of an overlay. */
 function variantsAfter(checkpoint: RunCheckpoint, variants: Continuation['variants']): VariantEnds {
   const { overlays } = checkpoint.remains;
   const books = Object.entries(variants) as [ReturnVariant, Book][];

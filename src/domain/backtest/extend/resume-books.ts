@@ -26,13 +26,13 @@ interface ResumeBook {
   readonly stored: StoredBook;
   /** Return variant. Default: that of the index. */
   readonly variant?: ReturnVariant;
-  /** Computes only levels. */
+  /** True to compute only levels. */
   readonly isBrief: boolean;
-  /** Uses the index without caps. */
+  /** True to simulate the index without caps. */
   readonly isUncapped?: boolean;
 }
 
-/** Resumes the book of an index on the terms on which `simulateIndexBook` started it. */
+/** Resumes the book of an index on the terms of its start in `simulateIndexBook`. */
 export function resumeBook(
   index: Omit<IndexContinuation, 'book'>,
   { stored, variant, isBrief, isUncapped = false }: ResumeBook,
@@ -61,8 +61,8 @@ export function resumeBook(
 }
 
 /**
- * Returns the rebalances of the run on the new sessions: those of its index, unless a strategy has its own by a cadence
- * or solves their weights.
+ * Returns the rebalances of the run on the new sessions: the index's rebalances, or the strategy's if it has a separate
+ * schedule or optimises the weights.
  * @throws CannotResume if one is priced from a session that has been simulated
  */
 export function findRebalancesAfter(

@@ -30,15 +30,18 @@ interface ResumedOverlay {
   readonly stored: StoredBook | StoredOverlay;
   /** Return variant. Default: that of the index. */
   readonly variant?: ReturnVariant | undefined;
-  /** Computes only levels. */
+  /** True to compute only levels. */
   readonly isBrief?: boolean;
-  /** Index in its own return variant, if it is held in another. */
+  /** Continuation of the index in its native return variant, if the overlay holds another variant. */
   readonly own?: IndexContinuation;
-  /** The overlay that holds it, if that is simulated. */
+  /** Simulated overlay that holds the index; absent for a standalone index. */
   readonly above?: Pick<IndexContinuation, 'sm' | 'from' | 'to'>;
 }
 
-/** Resumes an index, or an overlay with its underlying indices, over the new sessions. @throws CannotResume */
+/**
+ * Resumes an index, or an overlay with its underlying indices, over the new sessions.
+ * @throws CannotResume
+ */
 export function resumeIndexOrOverlay(
   seen: MarketView,
   { indexId, stored, variant, isBrief = false, own, above }: ResumedOverlay,
@@ -58,7 +61,7 @@ export function resumeIndexOrOverlay(
       variant: variant ?? findHeldVariant(context, seen.contextOf(id)),
       isBrief,
       above: span,
-      ...(own ? { own: own.beneath![k]! } : {}), // For the same overlay.
+      ...(own ? { own: own.beneath![k]! } : {}), // `own` continues the same overlay, with the same order of underlying indices.
     }),
   );
   const findings = beneath.flatMap((source) => source.findings);
@@ -90,13 +93,16 @@ function spanBeneath(
 interface OverlaySpan extends Omit<IndexContinuation, 'book' | 'composed' | 'findings'> {
   readonly beneath: readonly IndexContinuation[];
   readonly isBrief: boolean;
-  /** True if the index is held in another return variant. */
+  /** True if the index is held in a return variant that is not its native one. */
   readonly isOther: boolean;
-  /** Weights by currency over all sessions, if the variant of the index has them. */
+  /** Weights by currency over all sessions, if the native variant of the index has them. */
   readonly ownShares: BookOverlay['shares'] | undefined;
 }
 
-/** Computes the book over the new sessions from a path over all of them. @throws CannotResume */
+/**
+ * Computes the overlay's book over the new sessions from its path over all sessions.
+ * @throws CannotResume
+ */
 function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   const { document, sm, from, to, beneath, isBrief } = span;
   if (!isOverlayDocument(document)) throw new Error(`${document.id} is not an overlay`);
@@ -109,7 +115,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   const { currency } = beneath[0]!.document;
   const type = findOverlayType(document.overlay);
   const weighed = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
-  // Every return variant is hedged by the weights of the index's own variant, which are unknown here.
+  // All return variants are hedged with the currency weights of the native variant, which are unknown here.
   if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');
   const shares = span.ownShares ?? appendShares(stored, readShares(weighed));
   const whole = computeOverlayPath({ sm, first, document, currency }, { beneath: grown, shares, to });
@@ -130,7 +136,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   return book;
 }
 
-/** Returns a path from a session on. */
+/** Returns the path from index `at` on. */
 function pathFrom({ growth, exposures, exchange, parts, resets }: OverlayPath, at: number): OverlayPath {
   return {
     growth: growth.slice(at),
@@ -141,7 +147,7 @@ function pathFrom({ growth, exposures, exchange, parts, resets }: OverlayPath, a
   };
 }
 
-/** Returns its holdings on each composition of an underlying index on the new sessions. */
+/** Returns the overlay's holdings at each new composition of an underlying index. */
 function compositionsAfter(book: Book, beneath: readonly IndexContinuation[]): Composition[] {
   const lists = beneath.map(({ composed, sm }) =>
     sm === book.sm ? composed : composed.map(alignComposition(sm, book.sm)),

@@ -11,11 +11,12 @@ import { resumeBook, findRebalancesAfter, resumePortfolio } from './resume-books
 import type { StoredBook } from '../../books/resumed-book.js';
 
 /**
- * Simulates the sessions after a stored run. If the market is unchanged up to the checkpoint, the result has the bits
- * of a full run.
+ * Simulates the sessions after a stored run. If the market is unchanged up to the checkpoint, the result is
+ * bit-identical to a full run.
  * @throws CannotResume
  * @throws Refusal as a full run would
- * @cost O(N) and a pass over the new sessions; a rebalance among them adds its decision and a pass over its look-back
+ * @cost O(N) and a pass over the new sessions; a rebalance on a new session adds its decision and a pass over its
+ * look-back
  */
 export function resumeRun(input: ResumeRunInput): Continuation {
   const { plan, checkpoint, report } = input;

@@ -4,30 +4,31 @@ import { CannotResume } from '../../documents/full-run-reasons.js';
 import type { Numbers } from '../../numbers/number-types.js';
 import { isPlace, type ArrayPlace, type Pools, type Reference, type StoredNumbers } from './number-places.js';
 
-/** Target for the arrays of a record. */
+/** Target to which the arrays of a record are packed. */
 export interface Packing {
   /**
-   * @param isPositions true if the numbers are columns of the market, stored as positions among the identifiers of the
-   *   record.
+   * Returns the place of an array in the file.
+   * @param isPositions true if the numbers are market columns, which are stored as positions in the identifiers of the
+   * record.
    */
   place(numbers: Numbers, isPositions: boolean): Reference;
-  /** Returns true if the frame belongs to the portfolio, whose weights are a block of the run file. */
+  /** Returns true if the frame is that of the portfolio, whose weights are a block of the run file. */
   isOfPortfolio(frame: WeightsFrame): boolean;
 }
 
-/** Source of the arrays of a stored record. */
+/** Source from which the arrays of a stored record are read. */
 export interface ArraySource {
   numbers(place: ArrayPlace): Numbers;
-  /** Returns the last rows of the weights of the portfolio. */
+  /** Returns the last `rows` rows of the portfolio weights. */
   portfolioFrame(rows: number): WeightsFrame;
 }
 
-/** Stored record to which sessions are added. */
+/** Stored record that is being extended by new sessions. */
 export interface Extending extends Packing {
   readonly stored: StoredNumbers;
   readonly pools: Pools;
   readonly identifiers: readonly string[];
-  /** Returns positions of columns of the market among the identifiers, and adds new ones. */
+  /** Returns the positions of market columns in the identifiers; adds new identifiers. */
   positions(columns: ArrayLike<number>): Int32Array;
 }
 
@@ -38,26 +39,35 @@ export interface WeightsFrame {
   readonly weights: Float64Array;
 }
 
-/** Identifiers to which the positions of two records refer. */
+/** Identifiers to which the positions in the two compared records refer. */
 export interface ComparedIdentifiers {
   readonly stored: readonly string[];
   readonly replayed: readonly string[];
 }
 
 /**
- * Field of the record, with all its operations. `T` is its value, `W` its source in a whole run, and `A` its source in
- * the sessions after a stored run. The packed form is JSON that refers to arrays by their place in the file.
+ * Field of the record with all its operations. `T` is the value, `W` its source in a whole run, and `A` its source in
+ * the new sessions of an extension. The packed form is JSON that refers to arrays by their place in the file.
  */
 export interface Field<T, W, A> {
-  /** Structure as text: records of different shapes have different texts. */
+  /** Structure of the value as text: records of different shapes have different texts. */
   readonly shape: string;
   whole(run: W): T;
   pack(value: T, into: Packing): unknown;
-  /** @throws Refusal DOCUMENT_UNREADABLE if it is missing */
+  /**
+   * Reads the value from its packed form.
+   * @throws Refusal DOCUMENT_UNREADABLE if it is missing
+   */
   read(packed: unknown, from: ArraySource): T;
-  /** Returns the same value as `pack` for the whole run, computed from stored and added parts. @throws CannotResume */
+  /**
+   * Returns the packed value of the whole run, computed from stored and added parts.
+   * @throws CannotResume
+   */
   extend(packed: unknown, added: A, into: Extending): unknown;
-  /** Returns the path of the first member in which two values differ, from this field on; null if they are equal. */
+  /**
+   * Returns the path, relative to this field, of the first member in which two values differ; null if the values are
+   * equal.
+   */
   differs(stored: T, replayed: T, names: ComparedIdentifiers): string | null;
 }
 
@@ -66,13 +76,13 @@ export type Fields<T, W, A> = { readonly [M in keyof T]: Field<T[M], W, A> };
 
 interface ArrayField<N extends Numbers, W, A> {
   readonly whole: (run: W) => N;
-  /** Elements of the added sessions; absent for an array that is never extended. */
+  /** Elements of the new sessions; absent for an array that is never extended. */
   readonly added?: (added: A) => N;
   /** Number of stored elements to keep, counted from the end. Default: all. */
   readonly stay?: (added: A) => number;
 }
 
-/** Fields of one record. `W` and `A` have the meaning that they have in `Field`. */
+/** Creates the field constructors of one record. `W` and `A` are as in `Field`. */
 export function createFields<W, A>() {
   const array =
     <N extends Numbers>(isType: (numbers: Numbers) => numbers is N, isPositions = false) =>
@@ -97,11 +107,11 @@ export function createFields<W, A>() {
     f64: array((numbers) => numbers instanceof Float64Array),
     i32: array((numbers) => numbers instanceof Int32Array),
     u8: array((numbers) => numbers instanceof Uint8Array),
-    /** Columns of the market; in the record, positions among its identifiers. */
+    /** Market columns, stored as positions in the identifiers of the record. */
     positions: array((numbers) => numbers instanceof Int32Array, true),
-    /** JSON that no session changes. */
+    /** JSON value that an extension leaves unchanged. */
     fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...createPlainField<T>(), whole, extend: load }),
-    /** JSON that is rebuilt with every extension. */
+    /** JSON value that every extension recomputes. */
     anew: <T>({
       whole,
       after,
@@ -109,7 +119,7 @@ export function createFields<W, A>() {
       readonly whole: (run: W) => T;
       readonly after: (added: A) => T;
     }): Field<T, W, A> => ({ ...createPlainField<T>(), whole, extend: (_packed, added) => after(added) }),
-    /** A number that the sessions add to. */
+    /** Number to which an extension adds. */
     count: ({
       whole,
       added,
@@ -121,7 +131,7 @@ export function createFields<W, A>() {
       whole,
       extend: (packed, more) => numberIn(packed) + added(more),
     }),
-    /** The latest items of a list, up to `max`. */
+    /** Latest items of a list, at most `max`. */
     latest: <T, I>({ item, whole, added, max }: LatestField<T, I, W, A>): Field<readonly T[], W, A> => ({
       shape: `[${item.shape}]`,
       whole: (run) => whole(run).slice(-max).map(item.whole),
@@ -137,7 +147,7 @@ export function createFields<W, A>() {
         return at < 0 ? null : `[${at}]`;
       },
     }),
-    /** Field of an optional part of a run. */
+    /** Value of an optional part of a run; null if absent. */
     optional: <T, V, B>({ whole, added, field }: OptionalField<T, V, B, W, A>): Field<T | null, W, A> => ({
       shape: field.shape,
       whole: (run) => ifThere(whole(run), field.whole),
@@ -147,15 +157,15 @@ export function createFields<W, A>() {
         ifThere(packed, (there) => ifThere(added(more), (one) => field.extend(there, one, into))),
       differs: (a, b, names) => (a === null || b === null ? (a === b ? null : '') : field.differs(a, b, names)),
     }),
-    /** Field that earlier versions of the record lack: null in those, and excluded from comparison with a replay. */
+    /** Value that records of earlier versions lack: read as null, and excluded from comparison with a replay. */
     later: <T>(field: Field<T, W, A>): Field<T | null, W, A> => ({
       ...field,
-      // Runs of this version always have the value: only older runs have null.
+      // Runs of this version always have the value; only older runs have null.
       pack: (value, into) => field.pack(value as T, into),
       read: (packed, from) => (packed === undefined ? null : field.read(packed, from)),
       differs: (a, b, names) => (a === null ? null : field.differs(a, b as T, names)),
     }),
-    /** Field of a part of a run. */
+    /** Value of a nested part of a run. */
     of: <T, V, B>({ whole, added, field }: PartField<T, V, B, W, A>): Field<T, W, A> => ({
       ...field,
       whole: (run) => field.whole(whole(run)),
@@ -183,14 +193,14 @@ interface OptionalField<T, V, B, W, A> {
   readonly field: Field<T, V, B>;
 }
 
-/** Record of fields, which can be read individually. */
+/** Field with named members, which can be read individually. */
 export interface FieldGroup<T, W, A> extends Field<T, W, A> {
   readonly fields: Fields<T, W, A>;
 }
 
 export function group<T extends object, W, A>(fields: Fields<T, W, A>): FieldGroup<T, W, A> {
   const members = Object.keys(fields) as (keyof T & string)[]; // Object.keys returns plain strings.
-  // Every member of T has a field, so the assembled value is a T.
+  // Every member of T has a field, so the assembled object is a T.
   const mapMembers = <V>(make: (member: keyof T & string) => V) =>
     Object.fromEntries(members.map((member) => [member, make(member)]));
   return {
@@ -216,14 +226,14 @@ export function readMember(packed: unknown, member: string): unknown {
   return typeof packed === 'object' && packed !== null ? Reflect.get(packed, member) : undefined;
 }
 
-/** Returns a value stored as plain JSON. */
+/** Creates the operations of a value that is stored as plain JSON. */
 function createPlainField<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack' | 'read' | 'differs'> {
   return {
     shape: 'json',
     pack: (value) => value,
     read(packed) {
       if (packed === undefined) throw missing();
-      return packed as T; // Written by `pack` or `extend` of the same field.
+      return packed as T; // Written by `pack` or `extend` of this field.
     },
     differs: (a, b) => (toCanonicalJson(a) === toCanonicalJson(b) ? null : ''),
   };

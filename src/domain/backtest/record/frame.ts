@@ -5,7 +5,7 @@ import type { Book } from '../../books/book.js';
 import { createFields, group, readMember, type Extending, type Field, type WeightsFrame } from './field.js';
 import { isPlace, type ArrayPlace } from './number-places.js';
 
-/** Frame of the portfolio: the last rows of its weights, which are a block of the run file. */
+/** Packed frame of the portfolio: number of last rows of the portfolio weights, which are a block of the run file. */
 interface PortfolioRows {
   readonly portfolioRows: number;
 }
@@ -14,7 +14,7 @@ function isPortfolioRows(packed: unknown): packed is PortfolioRows {
   return typeof packed === 'object' && packed !== null && 'portfolioRows' in packed;
 }
 
-/** Returns the most recent dates of a book, with every security in its universe. */
+/** Returns the weights of a book on the most recent dates, with every security in its universe. */
 export function createFrame({ sm, columns, weights, from, length }: Book): WeightsFrame {
   const first = Math.max(0, length - LIMITS.MAX_WEIGHT_DATES);
   return {
@@ -34,7 +34,7 @@ export function haveSameFrame(a: Book, b: Book): boolean {
   return isEqual(a.weights.subarray(a.weights.length - cells), b.weights.subarray(b.weights.length - cells));
 }
 
-/** Book over the added sessions, beginning with the last stored one, and the portfolio of the run. */
+/** Books of an extension, which begin with the last stored session. */
 export interface AddedFrame {
   readonly book: Book;
   readonly portfolio: Book;
@@ -49,7 +49,7 @@ const arrays = group<WeightsFrame, WeightsFrame, never>({
   weights: f64({ whole: ({ weights }) => weights }),
 });
 
-/** Frame of weights: separate arrays, or a reference to rows of the portfolio if both books held the same weights. */
+/** Weights frame: separate arrays, or a reference to rows of the portfolio if both books held equal weights. */
 export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
   ...arrays,
   whole: (frame) => frame,
@@ -70,7 +70,7 @@ export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
   },
 };
 
-/** Returns true if book and portfolio have the same rows on the added sessions. */
+/** Returns true if book and portfolio have equal rows on the new sessions. */
 function sameWeights({ book, portfolio, before }: AddedFrame, { stored }: Extending): boolean {
   if (book === portfolio) return true;
   const max = LIMITS.MAX_WEIGHT_DATES;
@@ -86,7 +86,7 @@ function sameWeights({ book, portfolio, before }: AddedFrame, { stored }: Extend
   );
 }
 
-/** Places of the arrays of a frame. */
+/** Places of a frame's arrays in the file. */
 type Places = { readonly [M in keyof WeightsFrame]: ArrayPlace };
 
 function placesOf(packed: unknown): Places {
@@ -104,7 +104,7 @@ interface ExtendArrays {
 }
 
 /**
- * Returns the most recent weights of a book, including those of the added sessions.
+ * Returns the places of a book's most recent weights, including the new sessions.
  * @throws CannotResume if a full run would refer to the weights of the portfolio instead
  */
 function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Extending): Places {
@@ -130,7 +130,7 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
   return { days, columns: shown.columns, weights };
 }
 
-/** Returns stored weights of a book in the order of its current securities; securities that joined have weight 0. */
+/** Reorders the stored weights of a book to its current securities; securities that joined have weight 0. */
 function addNames(
   { columns: known, weights }: Places,
   columns: Int32Array,
@@ -151,13 +151,13 @@ function addNames(
 
 interface HeldInput {
   readonly names: readonly string[];
-  /** Number of last rows to keep. */
+  /** Number of most recent rows to keep. */
   readonly rows: number;
-  /** Weights of the book, as stored. */
+  /** Stored weights of the book. */
   readonly weights: ArrayLike<number>;
 }
 
-/** Returns true if the last stored rows of a book equal those of the portfolio. */
+/** Returns true if the last stored rows of a book equal the portfolio's rows. */
 function holdsAlike(stored: Extending['stored'], { names, rows, weights }: HeldInput): boolean {
   const { names: all, dates } = stored;
   if (rows > dates) return false;

@@ -15,24 +15,24 @@ export interface Reference {
   readonly to: number;
 }
 
-/** Array in several ranges, after an extension appended to it. */
+/** Array in several ranges, in order, as an extension leaves it. */
 export interface Segments {
   readonly parts: readonly Reference[];
 }
 
-/** Place of an array of the record. */
+/** Place of an array in the run file. */
 export type ArrayPlace = Reference | Segments;
 
-/** Blocks of the run file for arrays of the record that have no separate block. */
+/** Blocks of the run file for arrays of the record without a separate block. */
 export const POOLS = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const satisfies Record<
   NumberType,
   string
 >;
 
-/** Stored run file as a source of the record. */
+/** Stored run file from which the record is read. */
 export interface StoredNumbers {
   readonly dates: number;
-  /** Securities of the run; its panels have a column for each. */
+  /** Securities of the run, one column of each panel per security. */
   readonly names: readonly string[];
   /** Returns elements `from` to `to` (exclusive) of a block. */
   f64(block: string, from: number, to: number): Float64Array;
@@ -63,19 +63,19 @@ function numbersIn(stored: StoredNumbers, { block, kind, from, to }: Reference):
   return stored[kind](block, from, to);
 }
 
-/** Arrays to append to each pool. */
+/** Arrays to append to each pool, by number type. */
 export type AddedNumbers = { readonly [K in NumberType]: readonly NumbersOf<K>[] };
 
-/** Pools of a stored record with the numbers that an extension adds. */
+/** Pools of a stored record, with the numbers that an extension adds. */
 export interface Pools {
   readonly added: AddedNumbers;
-  /** Appends numbers to the pool of their type. */
+  /** Appends numbers to the pool of their number type. */
   add(numbers: Numbers): Reference;
   /** Appends to an array and returns its new place. An array in a separate block is extended in that block. */
   grow(place: ArrayPlace, more: Numbers): ArrayPlace;
-  /** Appends to an array and keeps at most `stay` of its earlier elements. */
+  /** Appends to an array, keeping at most `stay` earlier elements. */
   slide(place: ArrayPlace, stay: number, more: Numbers): ArrayPlace;
-  /** Returns the array at a place: stored, added, or both. */
+  /** Returns the elements of the array at a place, whether stored, added, or both. */
   read(place: ArrayPlace): Numbers;
 }
 
@@ -121,7 +121,7 @@ export function listPools(stored: StoredNumbers): Pools {
   };
 }
 
-/** Returns the last elements of an array; a reference to an empty range if the count is 0. */
+/** Returns the places of the last `count` elements of an array; a reference to an empty range if `count` is 0. */
 function lastOf(parts: readonly Reference[], count: number): Reference[] {
   const last: Reference[] = [];
   let wanted = count;

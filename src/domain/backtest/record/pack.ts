@@ -5,29 +5,29 @@ import { POOLS, type Reference } from './number-places.js';
 import { PLAIN, REBALANCES, REST, type RunRecord, type Snapshot } from './schema.js';
 
 /**
- * Version of the packed form. Raise it if the same columns and fields (`RECORD_SHAPE`) produce another text of the
- * record.
+ * Version of the packed form. Increment it if equal columns and fields (`RECORD_SHAPE`) are packed to a different text.
  */
 export const RECORD_FORMAT = 3;
 
 /**
- * Record in the columns of its run: a JSON description that refers to arrays by place, and the arrays concatenated by
- * type. Arrays that are blocks of the file are referred to instead of being stored twice.
+ * Record as it is stored in the columns of its run: a JSON description that refers to arrays by place, and the arrays
+ * concatenated by type. Arrays that are blocks of the file are referenced, not stored twice.
  */
 export interface PackedRecord {
   readonly description: Uint8Array;
-  /** Rebalances of the run in the same form, by positions in the identifiers of the description. */
+  /** Rebalances of the run, packed like the description; securities are positions in its identifiers. */
   readonly rebalances: Uint8Array;
   readonly pools: Readonly<Record<NumberType, PackedPool>>;
 }
 
-/** Arrays that are concatenated in a block. */
+/** Concatenated arrays of one number type. */
 interface PackedPool {
   readonly length: number;
   writeTo(block: Numbers): void;
 }
 
 /**
+ * Packs the record of a run.
  * @param blocks arrays of the record that are blocks of the file.
  * @throws Refusal NUMERIC_FAILURE if a number of the record is not finite
  */
@@ -64,11 +64,11 @@ export function packRecord(
 interface WholePools {
   readonly packing: Packing;
   readonly arrays: Readonly<Record<NumberType, readonly Numbers[]>>;
-  /** Arrays among them that contain columns of the market. */
+  /** Packed arrays that contain market columns. */
   readonly positions: ReadonlySet<Numbers>;
 }
 
-/** Creates pools that contain every array once. */
+/** Creates pools that contain every array only once. */
 function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, string>): WholePools {
   const arrays: Record<NumberType, Numbers[]> = { f64: [], i32: [], u8: [] };
   const lengths = { f64: 0, i32: 0, u8: 0 };
@@ -90,7 +90,10 @@ function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, stri
   return { arrays, positions, packing: { place, isOfPortfolio: (frame) => frame === portfolio.frame } };
 }
 
-/** @throws Refusal NUMERIC_FAILURE */
+/**
+ * Refuses values that are not finite.
+ * @throws Refusal NUMERIC_FAILURE
+ */
 export function assertFinite(values: Float64Array): void {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
@@ -99,9 +102,9 @@ export function assertFinite(values: Float64Array): void {
 }
 
 interface UsedNames {
-  /** Columns that a record refers to, ascending. */
+  /** Market columns that a record refers to, ascending. */
   readonly columns: Int32Array;
-  /** Position of each column of the market among them. */
+  /** Position of each market column in `columns`; -1 if absent. */
   readonly placeOf: Int32Array;
 }
 

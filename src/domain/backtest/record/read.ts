@@ -21,7 +21,10 @@ export function readPacked(description: Uint8Array, stored: StoredNumbers): RunR
   return { identifiers: named, ...PLAIN.read(plain, reading), ...REST.read(rest, reading) };
 }
 
-/** @param identifiers receives the securities that occur only in the frame of the portfolio */
+/**
+ * Creates a reader of the record's arrays.
+ * @param identifiers receives the securities that occur only in the portfolio frame
+ */
 export function readRecord(stored: StoredNumbers, identifiers: string[]): ArraySource {
   let frame: WeightsFrame | undefined;
   return {
@@ -31,15 +34,17 @@ export function readRecord(stored: StoredNumbers, identifiers: string[]): ArrayS
 }
 
 /**
- * Returns the path of the first field in which two records differ; null if they are equal in any order of their
- * identifiers.
+ * Returns the path of the first field in which two records differ; null if the records are equal up to the order of
+ * their identifiers.
  */
 export function findRecordDifference(stored: RunRecord, replayed: RunRecord): string | null {
   const names: ComparedIdentifiers = { stored: stored.identifiers, replayed: replayed.identifiers };
   return PLAIN.differs(stored, replayed, names) ?? REST.differs(stored, replayed, names);
 }
 
-/** Returns the last rows of the weights, and adds securities that occur only there to the identifiers. */
+/**
+ * Returns the last rows of the portfolio weights, and adds securities that occur only in those rows to the identifiers.
+ */
 function portfolioFrame(stored: StoredNumbers, rows: number, identifiers: string[]): WeightsFrame {
   const { dates, names } = stored;
   const places = new Map(identifiers.map((identifier, place) => [identifier, place]));

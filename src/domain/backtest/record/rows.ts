@@ -36,7 +36,7 @@ export function listUnfilledOrders({
   }));
 }
 
-/** Securities without a price bar on a day, and the day of the price used. */
+/** Securities without a price bar on a day, with the day of the price used instead. */
 export interface RecordedGaps {
   readonly columns: Int32Array;
   readonly days: Int32Array;
@@ -60,7 +60,7 @@ export function listGaps({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
   };
 }
 
-/** Schedule dates on which a rebalance took effect, with the session that priced each. */
+/** Schedule dates on which a rebalance took effect, with the session of the prices used. */
 export interface RecordedPricing {
   readonly dates: Int32Array;
   readonly pricedFrom: Int32Array;
@@ -79,7 +79,9 @@ export function listPricing({ rebalances, portfolio: { sm } }: PricedRun): Recor
   };
 }
 
-/** Most recent holdings at closes, by date then security. `at` are positions in the days of the whole portfolio. */
+/**
+ * Most recent holdings at closes, by date, then security. `at` contains indices into the days of the whole portfolio.
+ */
 export interface PositionRows {
   /** Number of rows of the whole panel. */
   readonly total: number;
@@ -91,7 +93,10 @@ export interface PositionRows {
   readonly weight: Float64Array;
 }
 
-/** @param first position of the first session of the portfolio in the days of the whole one */
+/**
+ * Returns the most recent positions.
+ * @param first index of the portfolio's first session in the days of the whole portfolio
+ */
 export function createPositionRows(run: Pick<Run, 'portfolio' | 'document'>, first = 0): PositionRows {
   const { portfolio } = run;
   const { total, session, slot, units, price, value, weight } = selectLatestPositions(run, LIMITS.MAX_POSITION_ROWS);
@@ -99,28 +104,31 @@ export function createPositionRows(run: Pick<Run, 'portfolio' | 'document'>, fir
   return { total, units, price, value, weight, at, columns: columnsAt(portfolio, slot) };
 }
 
-/** @param first position of the portfolio's first session among the days of the whole portfolio */
+/** Most recent trades, by date, then security. */
 export interface TransactionRows {
-  /** Most recent trades, by date then security. `at` is a position as in `PositionRows`. */
+  /** Index into the days of the whole portfolio, as in `PositionRows`. */
   readonly total: number;
   readonly at: Int32Array;
   readonly columns: Int32Array;
-  /** Money bought, negative for a sale. */
+  /** Purchase amount, negative for a sale. */
   readonly notional: Float64Array;
   readonly price: Float64Array;
-  /** Position in TRADE_REASONS. */
+  /** Index into TRADE_REASONS. */
   readonly reason: Uint8Array;
-  /** 1 for a trade that costs nothing. */
+  /** 1 for a trade without costs. */
   readonly isFree: Uint8Array;
 }
 
 /**
- * Maximum number of rows of the transactions table, most recent first: some 130 MB of text, 20 years of daily trades in
- * 200 securities.
+ * Maximum number of rows of the transactions table, most recent first: about 130 MB of text, or 20 years of daily
+ * trades in 200 securities.
  */
 export const TRANSACTION_ROWS_MAX = 1_000_000;
 
-/** @param first as in `createPositionRows` */
+/**
+ * Returns the most recent trades.
+ * @param first as in `createPositionRows`
+ */
 export function createTransactionRows(run: TradedRun, first = 0): TransactionRows {
   const { trades, portfolio } = run;
   const { count } = trades;

@@ -44,33 +44,33 @@ import {
 } from './sources.js';
 
 /*
- * Catalogue of the record: one field per entry, with its source in a whole run and in an extension. Types, packing,
- * reading, extending and comparing derive from it.
+ * Catalogue of the record: one entry per field, with the field's source in a whole run and in an extension. Types,
+ * packing, reading, extending and comparing derive from the catalogue.
  */
 
 const fill = createFields<StaleFills, never>();
 const STALE_FILLS = group({
   columns: fill.positions({ whole: ({ columns }) => columns }),
-  /** Days. */
+  /** Days of the prices used. */
   lastBars: fill.i32({ whole: ({ lastBars }) => lastBars }),
   ages: fill.i32({ whole: ({ ages }) => ages }),
 });
 
 const NUMBERS = createFields<Float64Array, never>().f64({ whole: (values) => values });
 
-/** Recorded composition: weights that no cap changed are stored once. */
+/** Recorded composition. Weights that no cap changed are stored once. */
 const composition = createFields<ShownComposition, never>();
 export const SNAPSHOT = group({
   date: composition.fixed(({ date }) => date),
   announced: composition.fixed(({ announced }) => announced),
   columns: composition.positions({ whole: ({ columns }) => columns }),
   weights: composition.f64({ whole: ({ weights }) => weights }),
-  /** Effective maximum weight, null without a cap. */
+  /** Effective maximum weight; null without a cap. */
   cap: composition.fixed(({ cap }) => cap),
   capped: composition.positions({ whole: ({ capped }) => capped }),
   redistributed: composition.fixed(({ redistributed }) => redistributed),
   uncapped: composition.f64({ whole: ({ weights, uncapped }) => (isEqual(weights, uncapped) ? weights : uncapped) }),
-  /** Later schedule dates that map to the same session. */
+  /** Later schedule dates that fall on this session. */
   also: composition.fixed(({ also }) => also),
   /** Null if every traded security had a price bar. */
   staleFills: composition.later(
@@ -80,15 +80,15 @@ export const SNAPSHOT = group({
       field: STALE_FILLS,
     }),
   ),
-  /** Trigger; null if the record has none. */
+  /** Trigger of the rebalance. */
   cause: composition.later(composition.fixed(({ cause }): RebalanceCause => cause ?? 'schedule')),
   /** Reference date. */
   reference: composition.later(composition.fixed(({ reference }) => reference)),
   /** Day whose closes converted target weights into index shares. */
   priced: composition.later(composition.fixed(({ priced }) => priced)),
-  /** Reviews that decided it, in order. */
+  /** Reviews that decided the composition, in order. */
   reviews: composition.later(composition.fixed(({ reviews }): readonly string[] => reviews ?? [DEFAULT_REVIEW])),
-  /** Fraction of the rebalance that is complete after this close. */
+  /** Fraction of the rebalance that is complete after this close; 1 unless it is phased. */
   phase: composition.later(composition.fixed(({ phase }) => phase?.fraction ?? 1)),
   targetColumns: composition.later(composition.positions({ whole: ({ targets }) => targets.columns })),
   targets: composition.later(composition.f64({ whole: ({ targets }) => targets.weights })),
@@ -106,12 +106,12 @@ const book = createFields<WholeBook, AddedBook>();
 const numbers = createFields<Float64Array, Float64Array>();
 const itself = <T>(value: T): T => value;
 
-/** Levels of an index or a plain series, and the compositions of an index. */
+/** Levels of an index or a plain series, with the compositions of an index. */
 export const BOOK = group({
   /** [B] */
   days: book.i32({ whole: ({ days }) => days, added: ({ days }) => days }),
   coverage: book.anew({ whole: ({ coverage }) => coverage, after: ({ coverage }) => coverage }),
-  /** Null for a plain series. The same applies to the fields below. */
+  /** Null for a plain series, like the fields below. */
   frame: book.optional({ whole: ({ frame }) => frame, added: ({ frame }) => frame, field: FRAME }),
   levels: book.f64({ whole: ({ levels }) => levels, added: ({ levels }) => levels }),
   divisor: book.optional({
@@ -119,7 +119,7 @@ export const BOOK = group({
     added: ({ divisor }) => divisor,
     field: numbers.f64({ whole: itself, added: itself }),
   }),
-  /** Ordinary dividends in points of the price return; null if they buy more of the paying security. */
+  /** Ordinary dividends in points of the price return; null if dividends are reinvested in the paying security. */
   dividendPoints: book.later(
     book.optional({
       whole: ({ index }) => index?.book.reinvested?.points ?? null,
@@ -140,7 +140,7 @@ export const BOOK = group({
 });
 export type RecordedBook = Recorded<typeof BOOK>;
 
-/** Returns an index with the currency of its level; null for a plain series. */
+/** Returns the book of an index with the currency of the level; null for a plain series. */
 function findPricedIndex(book: Book | undefined, of: Pick<Compositions, 'document'> | null | undefined) {
   return book === undefined || !of ? null : { book, currency: of.document.currency };
 }
@@ -179,17 +179,17 @@ const PORTFOLIO = group({
     whole: ({ run }) => run.days,
     added: ({ continuation: { portfolio } }) => listDaysAfter(portfolio),
   }),
-  /** Session before the first. */
+  /** Session before the first session of the run. */
   dayBefore: record.fixed(({ run }) => findDayBefore(run.portfolio)),
   initialCapital: record.fixed(({ run }) => run.plan.request.initial_capital),
   /** Cost per unit of traded notional. */
   costRate: record.fixed(({ run }) => run.plan.request.transaction_cost_bps / 10_000),
-  /** Money, [T]. */
+  /** Portfolio value in money, [T]. */
   value: record.f64({
     whole: ({ run }) => run.portfolio.value,
     added: ({ continuation }) => continuation.portfolio.value.subarray(1),
   }),
-  /** Fraction of the value in cash, [T]. */
+  /** Cash as a fraction of the portfolio value, [T]. */
   cash: record.f64({
     whole: ({ run }) => run.portfolio.cash,
     added: ({ continuation }) => continuation.portfolio.cash.subarray(1),
@@ -215,7 +215,7 @@ const PORTFOLIO = group({
 export type RecordedPortfolio = Recorded<typeof PORTFOLIO>;
 
 const gap = createFields<RecordedGaps, RecordedGaps>();
-/** Securities without a price bar on a day, and the day of the price used. */
+/** Securities without a price bar on a day, with the day of the price used instead. */
 export const GAPS = group({
   columns: gap.positions(computeBoth(({ columns }) => columns)),
   days: gap.i32(computeBoth(({ days }) => days)),
@@ -223,7 +223,7 @@ export const GAPS = group({
 });
 
 const priced = createFields<RecordedPricing, RecordedPricing>();
-/** Effective date of each rebalance, and the session that priced it. */
+/** Effective date of each rebalance, with the session of the prices used. */
 export const PRICING = group({
   dates: priced.i32(computeBoth(({ dates }) => dates)),
   pricedFrom: priced.i32(computeBoth(({ pricedFrom }) => pricedFrom)),
@@ -240,10 +240,10 @@ export const PLAIN = group({
   }),
 });
 
-/** Fields with arrays. */
+/** Fields that contain arrays. */
 export const REST = group({
   benchmark: record.optional({ whole: toWholeBenchmark, added: toAddedBenchmark, field: BOOK }),
-  /** Index that the portfolio tracks; for a derived index, its parent. */
+  /** Index that the portfolio tracks; for a derived index, the parent of that index. */
   target: record.of({
     whole: (source) => toWholeIndex(source, source.run.parent ?? source.run.index),
     added(added) {
@@ -256,7 +256,7 @@ export const REST = group({
     },
     field: BOOK,
   }),
-  /** The derived index. */
+  /** Book of the derived index. */
   optimised: record.optional({
     whole: (source) => source.run.parent && toWholeIndex(source, source.run.index),
     added(added) {
@@ -279,14 +279,17 @@ export const REST = group({
 });
 
 /**
- * Contents of the record of a run, on typed arrays: made from a run, or read from its file. `columns` and `capped` are
+ * Contents of the record of a run as typed arrays, created from a run or read from its file. `columns` and `capped` are
  * positions in `identifiers` everywhere.
  */
 export interface RunRecord extends Recorded<typeof PLAIN>, Recorded<typeof REST> {
   readonly identifiers: readonly string[];
 }
 
-/** Maximum number of weights in the rebalances of one result, the most recent ones: some 60 MB of text. */
+/**
+ * Maximum number of weights in the rebalances of one result; older rebalances are omitted. 2,000,000 weights are about
+ * 60 MB of text.
+ */
 const REBALANCE_CELLS_MAX = 2_000_000;
 
 const rebalances = createFields<Pick<WholeRecord, 'run'>, AddedRecord>().latest({
@@ -312,12 +315,12 @@ function listShownAll(
   return compositions.map((one) => toShownComposition(one, terms));
 }
 
-/** Rebalances of the run, from the one in force at its start, limited to `REBALANCE_CELLS_MAX` weights. */
+/** Rebalances of the run, beginning with the one in force at its start, limited to `REBALANCE_CELLS_MAX` weights. */
 export const REBALANCES: Field<readonly Snapshot[], Pick<WholeRecord, 'run'>, AddedRecord> = {
   ...rebalances,
   whole: (source) => latestThatFit(rebalances.whole(source), ({ columns }) => columns.length),
   extend(packed, added, into) {
-    const all = rebalances.extend(packed, added, into) as readonly unknown[]; // The packed form is a list of items.
+    const all = rebalances.extend(packed, added, into) as readonly unknown[]; // the packed form of `latest` is a list of items
     return latestThatFit(all, (one) => {
       const columns = readMember(one, 'columns');
       return isPlace(columns) ? countNumbers(columns) : 0;
@@ -331,7 +334,7 @@ function latestThatFit<T>(list: readonly T[], cellsOf: (one: T) => number): read
   return list.slice(from);
 }
 
-/** Shape of all fields of a record. A record with another shape is another text of the same run. */
+/** Shape of all fields of a record. A change of the shape changes the stored text of an otherwise equal run. */
 export const RECORD_SHAPE = PLAIN.shape + REST.shape;
 
 /** Returns the record of a whole run. @cost one pass over trades and served rows */

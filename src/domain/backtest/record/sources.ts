@@ -13,12 +13,12 @@ import type { WeightsFrame } from './field.js';
 import { createFrame, haveSameFrame, type AddedFrame } from './frame.js';
 import type { RecordedOrder } from './rows.js';
 
-/** Composition in shares, with its trades that were priced from an earlier session. */
+/** Composition in index shares, with its trades at prices of an earlier session. */
 export interface ShownComposition extends Omit<Composition, 'targets'>, IndexShares {
   readonly staleFills: StaleFills | null;
 }
 
-/** Additional data shown with compositions. */
+/** Additional data for the presentation of compositions. */
 export interface ShownTerms {
   /** Stale fills by session. */
   readonly fills: ReadonlyMap<number, StaleFills>;
@@ -33,7 +33,7 @@ export function returnNull(): null {
   return null;
 }
 
-/** Book of an index, or plain series of levels, over a whole run. */
+/** Book of an index, or a plain level series, over a whole run. */
 export interface WholeBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
@@ -46,7 +46,7 @@ export interface WholeBook {
   readonly frame: WeightsFrame | null;
 }
 
-/** Index or series over the added sessions. */
+/** Book of an index, or a plain level series, over the new sessions. */
 export interface AddedBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
@@ -56,7 +56,7 @@ export interface AddedBook {
   readonly frame: AddedFrame | null;
 }
 
-/** Returns compositions with the trades of an index at carried prices. */
+/** Returns compositions with index shares and with the index trades at carried prices. */
 export function showComposition(
   index: { readonly book: Book; readonly currency: string } | null,
   compositions: readonly Composition[],
@@ -67,7 +67,7 @@ export function showComposition(
   return compositions.map((one) => toShownComposition(one, terms));
 }
 
-/** Returns the compositions that took effect. */
+/** Returns the compositions of a book that took effect. */
 export function serve({ index }: WholeBook): readonly Composition[] {
   return index === null
     ? []
@@ -76,21 +76,21 @@ export function serve({ index }: WholeBook): readonly Composition[] {
 
 export const computeBoth = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
 
-/** Whole run with the frame of its portfolio. */
+/** Whole run with the weights frame of its portfolio. */
 export interface WholeRecord {
   readonly run: Run;
   readonly frame: WeightsFrame;
 }
 
-/** Sessions added to a stored run. */
+/** New sessions of a stored run. */
 export interface AddedRecord {
   readonly continuation: Continuation;
-  /** Numbers of stored dates of the run and of its books. */
+  /** Number of stored dates of the run and of each of its books. */
   readonly dates: number;
   readonly before: { readonly [K in 'target' | 'optimised' | 'benchmark']: number };
   readonly plan: BacktestPlan;
   readonly trades: Trades;
-  /** Trades of the portfolio at carried prices, by session. */
+  /** Trades of the portfolio at carried prices, by rebalance session. */
   readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly gaps: Run['gaps'];
   /** Metrics of the whole run. */
@@ -168,12 +168,12 @@ export function toAddedBenchmark(added: AddedRecord): AddedBook | null {
   );
 }
 
-/** Returns the days of a book without its first session, which was known before. */
+/** Returns the days of a book without its first session, which is already stored. */
 export function listDaysAfter({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from + 1, from + length);
 }
 
-/** Returns a book without the session from which it was resumed. */
+/** Returns a book without its first session, from which it was resumed. */
 export function dropFirstSession(whole: Book): Book {
   const { from, length, columns, weights, value, counts } = whole;
   return {

@@ -4,20 +4,26 @@ import type { Compositions } from '../../books/compositions.js';
 import { APART_BYTES_MIN } from './separate-prices.js';
 import { allocatePlacedPanel, type Memory } from './block-placement.js';
 
-/** Size of a header without securities and rebalances; then of each security and of each rebalance. */
+/**
+ * Size in bytes of a header without securities and rebalances, of the header entry of a security, and of the entry of a
+ * rebalance.
+ */
 const HEADER_BYTES = 16_384;
 const NAME_BYTES = 64;
 const REBALANCE_BYTES = 128;
 /**
- * Bytes for each security of an event: weights before, costs, targets, raw and capped weights, index shares, snapshot
- * and transaction.
+ * Bytes per security and event: weights before, costs, targets, raw and capped weights, index shares, snapshot and
+ * transaction.
  */
 const EVENT_BYTES = 128;
-/** Bytes of an effect of an action with its distribution, of a date in all series, of a position. */
+/** Bytes of a corporate-action effect with its distribution, of a date in all series, and of a position. */
 const EFFECT_BYTES = 96;
 const DATE_BYTES = 256;
 const POSITION_BYTES = 40;
-/** Bytes of a change of a share count with the weight that it moves, and the fraction of securities on a session that have one. */
+/**
+ * Bytes of a share-count change with the weight that it moves, and the expected share-count changes per security and
+ * session.
+ */
 const COUNT_CHANGE_BYTES = 64;
 const COUNT_CHANGES = 1 / 8;
 const DESCRIPTION_BYTES = 1 << 18;
@@ -25,16 +31,16 @@ const DESCRIPTION_BYTES = 1 << 18;
 interface RoomInput {
   readonly memory: Memory;
   readonly cells: number;
-  /** Last session. */
+  /** Last session of the weights. */
   readonly to: number;
   /** True if large prices are written to a separate file. */
   readonly pricesApart: boolean;
 }
 
 /**
- * Allocates memory for the weights of an index, with space around them for the columns of a run that holds the index:
- * the weights are then not copied. Too little space costs a copy. Too much costs nothing, because the system allocates
- * memory only when it is written.
+ * Allocates memory for the weights of an index, with space before and after for the other columns of the run, so that
+ * the weights need not be copied into the file. Too little space costs a copy. Too much costs nothing, because the
+ * system provides memory pages only on the first write.
  */
 export function allocateColumns(
   compositions: Compositions,

@@ -1,30 +1,33 @@
-/** First bytes of a run file. */
+/** Signature at the start of a run file. */
 export const MAGIC = 'DVSRUN01';
 
-/** Bytes of the magic and of the length of the header. */
+/** Bytes of the signature and the header length. */
 export const PREAMBLE_BYTES = 16;
 
-/** Rounds up to a multiple of 8 bytes, at which blocks begin. */
+/** Rounds a size up to a multiple of 8 bytes: every block begins at such an offset. */
 export function roundUpToBlock(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }
 
-/** Range of bytes, end exclusive; both are multiples of 8. */
+/** Range of bytes, end exclusive. Both ends are multiples of 8. */
 export interface ByteRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** Allocates memory of at least a number of bytes, all zero except a range with arbitrary contents. */
+/**
+ * Allocates memory of at least `bytes` bytes. It contains zeros, except in the range `anything`, whose contents are
+ * arbitrary.
+ */
 export type Memory = (bytes: number, anything: ByteRange) => SharedArrayBuffer;
 
-/** Bytes around a panel. */
+/** Number of bytes before and after a panel. */
 export interface Surroundings {
   readonly before: number;
   readonly after: number;
 }
 
-/** Allocates a panel with arbitrary contents and zeros around it, in which a file can be created in place. */
+/** Allocates a panel with arbitrary contents, surrounded by zeros, around which a file can be laid out in place. */
 export function allocatePlacedPanel(memory: Memory, cells: number, { before, after }: Surroundings): Float64Array {
   const offset = roundUpToBlock(PREAMBLE_BYTES + before);
   const end = offset + 8 * cells;

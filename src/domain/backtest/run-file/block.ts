@@ -14,52 +14,55 @@ import type { ForeignRates } from './foreign-rates.js';
 export type Axis =
   | 'dates' // dates of the run, T
   | 'index dates' // dates of the index book, B
-  | 'benchmark dates' // dates that run and benchmark share, K
+  | 'benchmark dates' // shared dates of run and benchmark, K
   | 'joined dates' // dates before a security joined the run, for each such security
   | 'rebalances' // R.
-  | 'events' // sessions on which more than drift happened, E
+  | 'events' // sessions with events other than drift, E
   | 'effects' // corporate actions on held securities, A
-  | 'currencies' // currencies of prices of foreign securities, F
+  | 'currencies' // foreign price currencies, F
   | 'names' // securities held in the run, H
   | 'numbers'
   | 'bytes';
 
-/** Ways to compare a block of two files. */
+/** Ways to compare a block between two files. */
 export type BlockComparison =
   /**
-   * By date of the first axis, then by security. If several blocks differ on one date, the block with the lowest rank
-   * (the cause) is reported.
+   * By date of the first axis, then by security. The block with the lowest rank (the cause) is reported if several
+   * blocks differ on one date.
    */
   | { readonly by: 'date'; readonly rank: number }
-  /** By date: the first date that only one of the blocks contains. */
+  /** By date: reports the first date that only one of the blocks contains. */
   | { readonly by: 'days' }
-  /** By date, reported after all differences on a date of the run. */
+  /** By date; reported after all differences on a date of the run. */
   | { readonly by: 'other days' }
-  /** By element, reported after all differences with a date, lowest rank first. */
+  /** By element; reported after all dated differences, lowest rank first. */
   | { readonly by: 'element'; readonly rank: number }
-  /** As a whole, without values. */
+  /** As a whole; values are not reported. */
   | { readonly by: 'content' }
   /** Field by field, as a part of the record. */
   | { readonly by: 'record' }
   /** Not compared: contains only positions of elements, which are compared in another block. */
   | { readonly by: 'layout' };
 
-/** Form of a block in files of version 0.1.0. */
+/** Relation of a block in files of version 0.1.0 to its current form. */
 export type BlockUpgrade =
-  /** Same form. */
+  /** Unchanged form. */
   | 'same'
-  /** Absent and without a replacement: not compared, and not used by views. */
+  /** Block absent without a replacement: it is not compared, and no view reads it. */
   | 'absent'
-  /** Numbers that the file has in another order or number of rows: compared in the current order. */
+  /**
+   * Numbers in another order or with another number of rows: the function converts them to the current order before a
+   * comparison.
+   */
   | ((columns: BlockReader) => Float64Array);
 
-/** Run file as seen by an upgrade. */
+/** Run file as a source for `BlockUpgrade`. */
 export interface BlockReader {
   readonly header: { readonly dates: number; readonly foreign: Readonly<Record<string, number>> };
   f64(name: 'distributions' | 'effects' | 'rates'): Float64Array;
 }
 
-/** Elements of a block, written directly into the memory of the file. */
+/** Elements of a block that are written directly into the memory of the file. */
 export interface Filling<N extends Numbers> {
   readonly length: number;
   writeTo(block: N): void;
@@ -69,7 +72,7 @@ export interface Filling<N extends Numbers> {
 export type Addition<N extends Numbers> =
   /** Elements to append to the stored ones. */
   | { readonly appended: readonly N[] }
-  /** All elements, replacing the stored ones. */
+  /** All elements of the block, which replace the stored ones. */
   | { readonly replaced: N };
 
 /** Block of a run file, with all its operations. */
@@ -77,17 +80,21 @@ export interface Block<K extends NumberType> {
   readonly type: K;
   readonly axes: readonly Axis[];
   readonly meaning: string;
-  /** Numbers in a row, if rows begin with the position of a security. */
+  /** Number of elements per row, if every row begins with the position of a security. */
   readonly positionsEvery?: number;
   /**
-   * Block with the elements of securities that joined after a file was written; if absent, they are zero in that file.
+   * Block with the elements of securities that joined after a file was written. Default: those elements are zero in
+   * that file.
    */
   readonly joined?: 'joinedPrice';
-  /** True if an extension may add the block to a run stored without it. Otherwise the extended run lacks it as well. */
+  /**
+   * True if an extension may add the block to a stored run without it. Default: the extended run lacks the block as
+   * well.
+   */
   readonly canBeAddedLater?: boolean;
-  /** Returns null if a run has no such block. */
+  /** Returns the elements of a whole run; null if the run has no such block. */
   readonly whole: (source: WholeRun) => Filling<NumbersOf<K>> | null;
-  /** Returns null if a run has no such block. */
+  /** Returns the elements of an extension; null if the run has no such block. */
   readonly added: (source: AddedSessions) => Addition<NumbersOf<K>> | null;
   readonly compare: BlockComparison;
   readonly upgrade: BlockUpgrade;
@@ -95,24 +102,24 @@ export interface Block<K extends NumberType> {
 
 export type AnyBlock = Block<'f64'> | Block<'i32'> | Block<'u8'>;
 
-/** Whole run, with data from which several blocks are made. */
+/** Whole run, with data from which several blocks are written. */
 export interface WholeRun {
   readonly run: Run;
   readonly contentHash: string;
   /** Columns of the market that the run held or targeted, ascending, [H]. */
   readonly names: Int32Array;
-  /** Index, if its weights differ from those of the portfolio on some date and views show them. */
+  /** Index book, if its weights differ from the portfolio weights on some date and views show both. */
   readonly indexRows: Book | null;
   readonly rates: ForeignRates;
   readonly record: PackedRecord;
 }
 
-/** Sessions that extend a stored run, with data of the whole run. */
+/** New sessions of a stored run, with data of the whole run. */
 export interface AddedSessions {
   readonly plan: BacktestPlan;
   readonly contentHash: string;
   readonly continuation: Continuation;
-  /** Columns of the market as in a whole run, and those that the stored run lacks. */
+  /** Market columns of the whole run's securities, and of the securities that the stored run lacks. */
   readonly names: Int32Array;
   readonly joined: Int32Array;
   /** Number of stored dates of the run. */
@@ -129,6 +136,6 @@ export interface AddedSessions {
   /** Trades of the new sessions. */
   readonly trades: Trades;
   readonly record: Pick<ExtendedRecord, 'description' | 'rebalances' | 'added'>;
-  /** Returns every corporate action of some columns of the market. */
+  /** Returns every corporate action of the given market columns. */
   readonly actionsOf: (columns: Int32Array) => readonly CorporateAction[];
 }

@@ -10,9 +10,9 @@ import { BLOCK_NAMES, findBlock, type BlockName } from './schema.js';
 
 /** First difference between two runs. */
 export interface RunDifference {
-  /** Block of the run file, member of its header, or field of the record. */
+  /** Name of the block of the run file, member of its header, or field of the record. */
   readonly part: string;
-  /** Date of the difference, YYYY-MM-DD; null if it has none. */
+  /** Date of the difference, YYYY-MM-DD; null if the difference has no date. */
   readonly date: string | null;
   /** Security of the difference; null if it concerns the whole run. */
   readonly name: string | null;
@@ -27,7 +27,7 @@ interface Pair {
 }
 
 /**
- * Finds the earliest stored difference between two runs; null if they are equal bit for bit, regardless of their file
+ * Finds the earliest difference between two stored runs; null if they are bit-identical, regardless of their file
  * layout. An extended run differs from the run that it continues on its first additional date.
  * @cost one pass over both
  */
@@ -47,7 +47,7 @@ export function findFirstDifference(stored: RunColumns, replayed: RunColumns): R
   );
 }
 
-/** Runs with different securities cannot be compared by element. */
+/** Reports different securities first, because the elements of such runs cannot be compared. */
 function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDifference | null {
   const at = names.findIndex((name, i) => name !== others[i]);
   if (at < 0 && names.length === others.length) return null;
@@ -55,7 +55,7 @@ function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDif
   return { part: 'names', date: null, name: null, stored: names[place] ?? null, replayed: others[place] ?? null };
 }
 
-/** Returns the blocks that are compared in one way, causes first. */
+/** Returns the blocks with one kind of comparison, causes first. */
 function comparedBy(by: BlockComparison['by']): BlockName[] {
   return BLOCK_NAMES.filter((name) => findBlock(name).compare.by === by).toSorted(
     (a, b) => rankOf(findBlock(a)) - rankOf(findBlock(b)),
@@ -66,7 +66,7 @@ function rankOf({ compare }: AnyBlock): number {
   return 'rank' in compare ? compare.rank : 0;
 }
 
-/** Finds the first difference among the blocks that both runs have and that are compared in the specified way. */
+/** Finds the first difference among the blocks that both runs have and that are compared in one way. */
 function inBlocks(
   { stored, replayed }: Pair,
   by: BlockComparison['by'],
@@ -95,7 +95,7 @@ interface Dated {
   readonly difference: RunDifference;
 }
 
-/** Finds the first difference in a block that is compared by date. */
+/** Finds the first difference in a block that is compared by date, with its day. */
 function findDatedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null {
   const { axes } = findBlock(name);
   const days = listSharedDays(axes[0]!, { stored, replayed });
@@ -122,7 +122,7 @@ function findDatedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | 
   return null;
 }
 
-/** Returns the days of an axis that both runs have. */
+/** Returns the days of an axis that both runs share. */
 function listSharedDays(axis: Axis, { stored, replayed }: Pair): Int32Array {
   const { header } = stored;
   const other = replayed.header;
@@ -174,10 +174,10 @@ function headersDiffer(stored: RunHeader, replayed: RunHeader): RunDifference | 
   return null;
 }
 
-/** Maximum number of characters of a member that are shown. */
+/** Maximum number of characters of a header member in a message. */
 const TEXT_MAX = 200;
 
-/** Finds the first block that only one of the runs has, ignoring blocks that earlier versions did not write. */
+/** Finds the first block that only one of the runs has, except blocks that earlier versions did not write. */
 function blocksMissing({ stored, replayed }: Pair): RunDifference | null {
   const name = BLOCK_NAMES.find((block) => {
     const { compare, upgrade } = findBlock(block);
@@ -198,7 +198,7 @@ function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDiffere
   return null;
 }
 
-/** Returns the values of a block as a full run of this version would write them. */
+/** Returns the values of a block as a full run of this version would store them. */
 function upgradeValues(columns: RunColumns, name: BlockName): Numbers {
   const { upgrade } = findBlock(name);
   return typeof upgrade === 'function' ? upgrade(columns) : valuesOf(columns, name);

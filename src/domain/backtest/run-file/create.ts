@@ -3,9 +3,9 @@ import { SEGMENTS_VERSION, WHOLE_VERSION, type PlacedBlock, type RunFacts, type 
 import { MAGIC, roundUpToBlock, PREAMBLE_BYTES } from './block-placement.js';
 import type { BlockName } from './schema.js';
 
-/** File that is filled in place: it is one buffer from the start. */
+/** File whose blocks are filled in place: one buffer from the start. */
 export interface ColumnsWriter {
-  /** Returns a block to write into. */
+  /** Returns the memory of a block for writing. */
   f64(name: BlockName): Float64Array;
   i32(name: BlockName): Int32Array;
   u8(name: BlockName): Uint8Array;
@@ -29,8 +29,8 @@ export type Sizes = ReadonlyMap<BlockName, { readonly type: NumberType; readonly
 export interface EarlierFiles {
   readonly files: readonly string[];
   /**
-   * Blocks of the earlier files: contents, and number of elements including the new ones. Sizes are those of the new
-   * elements.
+   * Segments of each block in the earlier files, and its number of elements including the new ones. `Sizes` counts only
+   * the new elements.
    */
   readonly blocks: ReadonlyMap<BlockName, Required<Pick<PlacedBlock, 'begins' | 'length'>>>;
 }
@@ -46,8 +46,8 @@ interface Layout {
 }
 
 /**
- * Lays out a file for blocks of known sizes. Uses the memory around a placed block if there is enough space, otherwise
- * new memory.
+ * Lays out a file for blocks of known sizes. Uses the memory around a placed block if the space suffices, otherwise new
+ * memory.
  */
 export function createColumns(
   header: ColumnsHeader,
@@ -61,7 +61,7 @@ export function createColumns(
   const layout = layoutOf(sizes, start, placed);
   const hasRoom = placed === undefined || (headerBytes >= least && layout.end <= placed.values.buffer.byteLength);
   if (!hasRoom) return createColumns(header, sizes, earlier ? { earlier } : {});
-  // A placed block is in memory created by allocatePlacedPanel.
+  // memory of a placed block comes from allocatePlacedPanel
   const bytes = placed
     ? new Uint8Array(placed.values.buffer as ArrayBuffer, 0, layout.end)
     : new Uint8Array(layout.end);
@@ -72,7 +72,10 @@ export function createColumns(
   return writerInto(bytes, layout);
 }
 
-/** Offsets have varying widths in the header: space for the widest is reserved. */
+/**
+ * Value for an offset that is not yet known. Offsets have different widths in the header, so space for the widest is
+ * reserved.
+ */
 const WIDEST_OFFSET = Number.MAX_SAFE_INTEGER;
 
 function layoutOf(sizes: Sizes, start: number, placed: BlockInPlace | undefined): Layout {

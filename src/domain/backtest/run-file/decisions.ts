@@ -6,22 +6,28 @@ import type { RecordedOrder, TransactionRows } from '../record/rows.js';
 import type { RunColumns } from './read.js';
 import { openStoredNumbers } from './record.js';
 
-/** Individual rebalances of the record of a run, read without the rest of it. */
+/** Individual rebalances of a run's record, read without the other fields. */
 export interface RecordedDecisions {
   /** Securities to which the columns of snapshots and trades refer. */
   readonly identifiers: readonly string[];
   /**
-   * Returns the day whose data decided the composition that took effect on `effective`; that day itself if no other is
-   * recorded.
+   * Returns the day of the data that decided the composition effective on `effective`; that day itself if no other day
+   * is recorded.
    */
   decidedOn(effective: Day): Day | undefined;
   snapshot(effective: Day): Snapshot | undefined;
-  /** Returns every trade. @cost reads all of them */
+  /**
+   * Returns every trade of the run.
+   * @cost reads all trades
+   */
   trades(): TransactionRows;
   readonly unfilled: readonly RecordedOrder[];
 }
 
-/** Returns undefined if the record of a run is not in its file. @throws Refusal DOCUMENT_UNREADABLE */
+/**
+ * Reads the decisions of a run; undefined if its file has no record.
+ * @throws Refusal DOCUMENT_UNREADABLE
+ */
 export function readDecisions(columns: RunColumns): RecordedDecisions | undefined {
   if (!columns.has('record')) return undefined;
   const { identifiers, plain, rest } = readDescription(columns.u8('record'));

@@ -4,7 +4,10 @@ import type { Block } from './block.js';
 import { listAddedEffects, createEffectRows, groupRowsBySecurity, type RowLayout } from './effects.js';
 import { byElement } from './parts.js';
 
-/** Numbers in a row: security, date, special dividend, ordinary dividend of a long and of a short position. */
+/**
+ * Number of elements in a row: security, date, special dividend, ordinary dividend of a long position, ordinary
+ * dividend of a short position.
+ */
 export const DISTRIBUTION_WIDTH = 5;
 
 const LAYOUT: RowLayout = {
@@ -17,7 +20,7 @@ const LAYOUT: RowLayout = {
   },
 };
 
-/** Cash per share that does not buy more of the paying security. */
+/** Cash per share that is not reinvested in the paying security. */
 export const distributions: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],

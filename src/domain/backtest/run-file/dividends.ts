@@ -3,10 +3,10 @@ import type { Block } from './block.js';
 import { findPosition } from './security-slots.js';
 import { append, byDate, byElement, toFillingOrNull, series } from './parts.js';
 
-/** Numbers in a row: security, date, dividends, moved weight. */
+/** Number of elements in a row: security, date, dividends, moved weight. */
 export const TRANSFER_WIDTH = 4;
 
-/** See `Transfers`. */
+/** Block with the rows of `Transfers`. */
 export const transfers: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
@@ -25,11 +25,11 @@ export const transfers: Block<'f64'> = {
 
 interface Placed {
   readonly names: Int32Array;
-  /** Date of the run of the first session of the book. */
+  /** Run date index of the book's first session. */
   readonly before: number;
 }
 
-/** Returns null if there are none. */
+/** Returns the transfers of a book as rows; null if there are none. */
 function transferRows({ transfers, columns }: Book, { names, before }: Placed): Float64Array | null {
   if (transfers === undefined) return null;
   const { at, slot, dividends, moved } = transfers;
@@ -44,7 +44,7 @@ function transferRows({ transfers, columns }: Book, { names, before }: Placed): 
   return rows.length === 0 ? null : rows;
 }
 
-/** Ordinary dividends of the index; none if they buy more of the paying security. */
+/** Ordinary dividends of the index; absent if dividends are reinvested in the paying security. */
 export const dividendPoints = pointsOf('points', {
   meaning: 'ordinary dividends in points of the price return',
   rank: 22,

@@ -9,20 +9,23 @@ import type { AddedSessions, BlockReader, Filling } from './block.js';
 import { findPosition } from './security-slots.js';
 import type { SessionRange } from './panels.js';
 
-/** Numbers in a row: security, date, ratio, cash, rights, subscription price. */
+/** Number of elements in a row: security, date, ratio, cash, rights, subscription price. */
 export const EFFECT_WIDTH = 6;
 
-/** Layout of rows of corporate-action effects: the numbers of a row, and the effects that have one. */
+/** Layout of rows of corporate-action effects: elements of a row, and selection of the effects that have a row. */
 export interface RowLayout {
   readonly width: number;
   has(table: EffectTable, e: number): boolean;
-  /** @param at position of the row; its security and date are already written */
+  /**
+   * Writes the elements of a row after its security and date.
+   * @param at position of the row
+   */
   write(rows: Float64Array, at: number, table: EffectTable, e: number): void;
 }
 
 const EFFECTS: RowLayout = {
   width: EFFECT_WIDTH,
-  // Dividends that the whole index reinvests and adjustments of closes are in `distributions`.
+  // Dividends that the whole index reinvests, and adjustments of closes, are in `distributions`.
   has: ({ ratio, cash, rights, special, ordinary }, e) =>
     (special[e] === 0 && ordinary[e] === 0) || ratio[e] !== 1 || cash[e] !== 0 || rights[e] !== 0,
   write(rows, at, { ratio, cash, rights, subscription }, e) {
@@ -33,10 +36,10 @@ const EFFECTS: RowLayout = {
   },
 };
 
-/** Maximum number of bytes of cached rows: 500 securities that pay quarterly for 20 years take 2 MB. */
+/** Maximum number of bytes of cached rows: 20 years of quarterly dividends of 500 securities are 2 MB. */
 const KEPT_BYTES_MAX = 8 * 2 ** 20;
 
-/** Rows of the last run on a market and its terms. */
+/** Cached rows of the last run on one market and growth terms. */
 interface KeptRows extends SessionRange {
   readonly names: Int32Array;
   readonly rows: Float64Array;
@@ -44,7 +47,10 @@ interface KeptRows extends SessionRange {
 
 const keptRows = new WeakMap<EffectTable, KeptRows>();
 
-/** Returns the rows of a full run by security, then date. Reuses the rows of the previous run if they are equal. */
+/**
+ * Returns the rows of a full run by security, then date. Reuses the rows of the previous run if its securities and
+ * sessions are equal.
+ */
 export function listWholeEffects(
   { portfolio, index }: Pick<Run, 'portfolio' | 'index'>,
   names: Int32Array,
@@ -73,7 +79,7 @@ export interface WrittenRows extends SessionRange {
   readonly of: number;
 }
 
-/** Returns effects by security, then date. */
+/** Returns the effects of a table as rows, by security, then date. */
 export function createEffectRows(
   table: EffectTable,
   { width, has, write }: RowLayout,
@@ -82,7 +88,7 @@ export function createEffectRows(
   const { columns, starts } = table;
   const places = new Int32Array(of).fill(-1);
   names.forEach((column, i) => (places[column] = i));
-  // Counting sort by security: dates are in order.
+  // counting sort by security; dates are already in order
   const ends = new Int32Array(names.length + 1);
   for (let e = starts[from]!; e < starts[to]!; e++) {
     const place = places[columns[e]!]!;
@@ -107,7 +113,7 @@ export function createEffectRows(
   };
 }
 
-/** Returns the sessions of the stored run. */
+/** Returns the sessions that the stored run covers. */
 export function countSessionsBefore({
   before,
   continuation: { portfolio },
@@ -116,8 +122,8 @@ export function countSessionsBefore({
 }
 
 /**
- * Returns the rows to append: first rows of joined securities on earlier sessions, by security; then all rows of the
- * new sessions, by date.
+ * Returns the rows to append: rows of joined securities on earlier sessions, by security; then all rows of the new
+ * sessions, by date.
  */
 export function listAddedEffects(source: AddedSessions, layout: RowLayout = EFFECTS): readonly Float64Array[] {
   const {
@@ -142,7 +148,7 @@ export function listAddedEffects(source: AddedSessions, layout: RowLayout = EFFE
   return [Float64Array.from(before.flat()), Float64Array.from(after)];
 }
 
-/** Returns the effects of some actions on all sessions. */
+/** Returns the effect table of given actions over all sessions. */
 function tableOf({ continuation: { index } }: AddedSessions, actions: readonly CorporateAction[]): EffectTable {
   const { sm } = index;
   const market = { ...sm.market, actions };
@@ -152,7 +158,7 @@ function tableOf({ continuation: { index } }: AddedSessions, actions: readonly C
 
 interface EffectRows extends SessionRange {
   readonly table: EffectTable;
-  /** Columns of the market. */
+  /** Market columns of the securities. */
   readonly of: Int32Array;
 }
 
@@ -174,7 +180,7 @@ function effectRows(source: AddedSessions, layout: RowLayout, { table, of, from,
   return rows;
 }
 
-/** Returns rows of a stored run by security then date, regardless of extensions. */
+/** Returns the rows of a stored run by security, then date, as if it had not been extended. */
 export function groupEffectsBySecurity(columns: BlockReader): Float64Array {
   return groupRowsBySecurity(columns.f64('effects'), EFFECT_WIDTH);
 }

@@ -15,7 +15,7 @@ import type { BlockName } from './schema.js';
 import { type StoredTreatment, type StoredAmendment, toStoredTreatment, toStoredAmendments } from './settings.js';
 
 /**
- * Formats of the header. The first is a whole file, unchanged since version 0.1.0. A file of the second referred to one
+ * Versions of the header. The first is a whole file, unchanged since version 0.1.0. A file of the second refers to one
  * earlier file only; a file of the third refers to all earlier files.
  */
 export const WHOLE_VERSION = 1;
@@ -30,15 +30,17 @@ export interface RunHeader {
   readonly currency: string;
   /** MIC of the index calendar. */
   readonly calendar: string;
-  /** Recorded changes of calendars at the run; absent if there were none. */
+  /** Recorded calendar changes at the time of the run; absent if there were none. */
   readonly closures: RecordedClosures | undefined;
-  /** Treatment of prices and actions, waiting of targets for a price bar, and triggers of rebalances. */
+  /**
+   * Treatment of prices and corporate actions, fill rule of target weights without a price bar, and rebalance triggers.
+   */
   readonly treatment: StoredTreatment;
-  /** Decimals of the index; absent if nothing is rounded. */
+  /** Rounding decimals of the index; absent if nothing is rounded. */
   readonly rounding: RoundingSpec | undefined;
-  /** Changes of both by amendments, by date; absent if they never changed. */
+  /** Treatment and rounding after each amendment, by date; absent if no amendment changed them. */
   readonly amended: readonly StoredAmendment[] | undefined;
-  /** Return variant of the index, matching the prices of the market. */
+  /** Return variant of the index, which matches the prices of the market. */
   readonly variant: ReturnVariant;
   readonly store_content_hash: string;
   /** Held securities, ascending, [H]. */
@@ -48,96 +50,95 @@ export interface RunHeader {
   readonly has_costs: boolean;
   readonly has_cap: boolean;
   /**
-   * True if the weights of the index are stored next to those of the portfolio, because they differ on some date and
-   * views show them.
+   * True if the file stores the index weights separately from the portfolio weights, because they differ on some date
+   * and views show both.
    */
   readonly has_index_weights: boolean;
   readonly rebalances: readonly StoredRebalance[];
-  /** Row in `rates` of each security with prices in another currency. */
+  /** Row in `rates` of each security that is priced in another currency, by security position. */
   readonly foreign: Readonly<Record<string, number>>;
-  /** External benchmark; null if there is none. Runs of earlier versions do not contain its return variant. */
+  /** External benchmark; null if there is none. Files of earlier versions lack its return variant. */
   readonly benchmark: {
     readonly id: string;
     readonly kind: 'index' | 'identifier';
     readonly variant?: MeasuredVariant;
   } | null;
-  /** Currency in which securities are valued, if not the currency of the run: for a quanto. */
+  /** Valuation currency of the securities of a quanto overlay, if it is not the currency of the run. */
   readonly securities_in: string | undefined;
-  /** Earnings of an overlay beyond its securities; absent for other runs. */
+  /** Return components of an overlay that do not come from securities; absent for other runs. */
   readonly parts: readonly StoredPart[] | undefined;
   readonly blocks: Readonly<Record<BlockName, PlacedBlock | undefined>>;
-  /** Names of the files in the same folder that contain the first segments of its blocks, earliest first. */
+  /** Names of the files in the folder that contain the first segments of the blocks, earliest first. */
   readonly begun?: readonly string[];
-  /** Securities that joined the run when it was extended, in order. */
+  /** Securities that joined the run in extensions, in order. */
   readonly joined?: readonly JoinedSecurity[];
 }
 
-/** Part of an overlay or of an underlying overlay. */
+/** Return component of an overlay or of an underlying overlay. */
 export type StoredPart = Pick<BookPart, 'part'> & { readonly index_id: string };
 
 export interface JoinedSecurity {
   readonly name: string;
   /**
-   * Position of the first file whose panels have a column for the security. This file is numbered after the earlier
-   * ones.
+   * Number of the first file whose panels have a column for the security; the current file is numbered after the
+   * earlier files.
    */
   readonly file: number;
-  /** Number of earlier dates of the run, and so of its prices in `joinedPrice`. */
+  /** Number of run dates before the security joined, which is the number of its prices in `joinedPrice`. */
   readonly dates: number;
 }
 
 export interface StoredRebalance {
-  /** Effective date by the schedule, YYYY-MM-DD. */
+  /** Scheduled effective date, YYYY-MM-DD. */
   readonly date: string;
-  /** Position in the dates of the run of the session that priced it; -1 if it is before the run. */
+  /** Run date index of the session that priced the rebalance; -1 if it is before the run. */
   readonly at: number;
   readonly cap: number | null;
   readonly redistributed: number;
   /**
-   * Annualised tracking error to the parent of a derived index, as forecast at the decision; absent without a risk
-   * model.
+   * Forecast tracking error to the parent of a derived index at the decision, annualised; absent without a risk model.
    */
   readonly tracking_error?: number;
-  /** Trigger, if not the schedule. */
+  /** Trigger; absent for a scheduled rebalance. */
   readonly cause?: EventCause;
-  /** Day whose closes converted its weights into index shares, if that is before the effective date. */
+  /** Day of the closes that converted the weights into index shares; absent if it is the effective date. */
   readonly reference?: string;
 }
 
-/** Position of a block. */
+/** Position of a block in the run file. */
 export interface PlacedBlock {
   readonly type: NumberType;
   /** Bytes from the beginning of the file. */
   readonly offset: number;
   /** Number of elements, including those in other files. */
   readonly length: number;
-  /** Offset and length in each of the earlier files. */
+  /** Offset and length of the block's segment in each earlier file, as pairs. */
   readonly begins?: readonly number[];
 }
 
-/** Members that describe a run; the other members contain the positions of its blocks. */
+/** Header members that describe a run; the other members contain the positions of its blocks. */
 export type RunFacts = Omit<RunHeader, 'version' | 'blocks' | 'begun' | 'joined'>;
 
-/** Operations on a member of the header. */
+/** Operations on one header member. */
 interface Member<T> {
   readonly whole: (source: WholeRun) => T;
-  /** Value for the run with the sessions added to it. */
+  /** Returns the value for the run with the new sessions. */
   readonly extended: (stored: T, source: AddedSessions) => T;
-  /** Position in the order of comparison; null if another part has it, or if it only identifies the run. */
+  /** Rank in the order of comparison; null if the member is compared elsewhere or only identifies the run. */
   readonly compared: number | null;
-  /** Value as compared. */
+  /** Returns the value that is compared. Default: the member itself. */
   readonly shown?: (value: T) => unknown;
 }
 
 const keepValue = <T>(stored: T): T => stored;
 
-/** Catalogue of the header, in the order of writing. */
+/** Catalogue of the header members, in the order of writing. */
 export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   run_id: { whole: ({ run }) => run.plan.runId, extended: keepValue, compared: null },
   index_id: { whole: ({ run }) => run.plan.indexId, extended: keepValue, compared: null },
   currency: { whole: ({ run }) => run.document.currency, extended: keepValue, compared: 0 },
   calendar: { whole: ({ run }) => run.document.calendar, extended: keepValue, compared: 1 },
-  // Other changes of calendars prevent an extension. Their effects are compared, not they.
+  // A change of the calendars prevents an extension. The effects of calendar changes are compared, not the changes.
   closures: {
     whole({ run }) {
       const closures = listClosures(run.plan.documents);
@@ -154,7 +155,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     },
     extended: keepValue,
     compared: 3,
-    // Both are settings of the same treatment.
+    // Both are settings of one treatment.
     shown: ({ special_dividends: special, ...treatment }) => ({
       special_dividends: special === 'reinvest' ? 'constituent' : special,
       ...treatment,
@@ -209,10 +210,10 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
       ];
     },
     compared: 10,
-    // Version 0.2.0 has no tracking error.
+    // Files of version 0.2.0 have no tracking error.
     shown: (rebalances) => rebalances.map(({ date, at, cap, redistributed }) => ({ date, at, cap, redistributed })),
   },
-  // The row of a security has no effect on results.
+  // The row numbers have no effect on results.
   foreign: {
     whole: ({ rates }) => rates.foreign,
     extended: (_stored, { rates }) => rates.foreign,
@@ -224,7 +225,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
       benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind, variant: benchmark.variant },
     extended: keepValue,
     compared: 6,
-    // Version 0.2.0 does not have its return variant.
+    // Files of version 0.2.0 lack the return variant.
     shown: (benchmark) => benchmark && { id: benchmark.id, kind: benchmark.kind },
   },
   securities_in: {
@@ -244,10 +245,10 @@ function namesOf(identifiers: readonly string[], columns: Int32Array): string[] 
   return Array.from(columns, (column) => identifiers[column]!);
 }
 
-/** Rebalance of a run that begins some sessions of the market before its first date. */
+/** Offset between the sessions of a market and the dates of a run. */
 export interface RebalanceShift {
   readonly sm: Pick<SessionMarket, 'sessions'>;
-  /** Offset from sessions of the market to dates of the run. */
+  /** Added to a market session, gives the run date index. */
   readonly shift: number;
 }
 
@@ -279,10 +280,10 @@ export function createWholeHeader(source: WholeRun): RunFacts {
 
 export function extendHeader(stored: RunFacts, source: AddedSessions): RunFacts {
   const extend = <M extends keyof RunFacts>(member: M): RunFacts[M] => HEADER[member].extended(stored[member], source);
-  return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extend(member)])) as unknown as RunFacts; // As above.
+  return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extend(member)])) as unknown as RunFacts; // every member is in the catalogue
 }
 
-/** Returns a member as compared. */
+/** Returns the text of a member for a comparison. */
 export function formatMember(header: RunFacts, member: keyof RunFacts): string {
   const readFact = <M extends keyof RunFacts>(name: M): unknown => {
     const { [name]: entry } = HEADER;

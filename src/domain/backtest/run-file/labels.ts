@@ -2,13 +2,16 @@ import type { Day } from '../../time/days.js';
 import { readReference } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
 
-/** Labels of the securities of a run in the market on its last date; null if there is none, [H] each. */
+/**
+ * Labels of a run's securities in the market on the last date of the run, [H] each; null for a security without a
+ * label.
+ */
 export interface RunLabels {
   readonly names: readonly (string | null)[];
   readonly sectors: readonly (string | null)[];
 }
 
-/** Returns labels of columns of the market on a day, as JSON. */
+/** Returns the labels of market columns on a day, as JSON bytes. */
 export function readLabels(
   { identifiers, market: { reference } }: SessionMarket,
   columns: Int32Array,

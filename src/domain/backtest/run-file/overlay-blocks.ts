@@ -2,7 +2,7 @@ import type { Block } from './block.js';
 import { driftOf, type Book } from '../../books/book.js';
 import { append, byDate, byElement, toFilling } from './parts.js';
 
-/** Growth by prices only, or of an overlay: see `driftOf`. */
+/** Growth from prices only, or growth of an overlay; see `driftOf`. */
 export const drift: Block<'f64'> = {
   type: 'f64',
   axes: ['dates'],
@@ -18,7 +18,7 @@ function hasDrift({ overlay, drift }: Book): boolean {
   return overlay !== undefined || drift !== undefined;
 }
 
-/** Parts of an overlay: a value of each part in the header, by date. */
+/** Return components of an overlay: one value per component of the header, by date. */
 export const ownParts: Block<'f64'> = {
   type: 'f64',
   axes: ['dates', 'numbers'],
@@ -32,11 +32,11 @@ export const ownParts: Block<'f64'> = {
   },
   added({ continuation: { portfolio } }) {
     const values = partRows(portfolio);
-    return values && append(values.subarray(portfolio.overlay!.parts.length)); // An overlay with parts.
+    return values && append(values.subarray(portfolio.overlay!.parts.length)); // only an overlay with components has these rows
   },
 };
 
-/** Returns contributions of the parts, [T x parts]. */
+/** Returns the contributions of the overlay components, [T x components]. */
 function partRows({ overlay, length }: Book): Float64Array | null {
   const parts = overlay?.parts ?? [];
   if (parts.length === 0) return null;

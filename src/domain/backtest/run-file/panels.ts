@@ -7,13 +7,16 @@ import type { Trades } from '../../books/trades.js';
 import type { Filling } from './block.js';
 import { scatter, assignSlots } from './security-slots.js';
 
-/** Sessions `from` to `to` (exclusive). */
+/** Range of sessions `from` to `to` (exclusive). */
 export interface SessionRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** Returns rows of the weights of a book by the securities of the run, [rows x H]. @param from first row of the book */
+/**
+ * Returns book weights as rows over the securities of the run, [rows x H].
+ * @param from first row of the book
+ */
 export function createWeightRows(
   book: Book,
   names: Int32Array,
@@ -38,7 +41,7 @@ export function createWeightRows(
   };
 }
 
-/** Returns the weights of the sessions after the stored ones. */
+/** Returns the weights on the new sessions. */
 export function listAddedWeights(book: Book, names: Int32Array): Float64Array {
   return fillWith(createWeightRows(book, names, { from: 1, count: book.length - 1 }));
 }
@@ -55,7 +58,7 @@ export function fillMarks({ length, writeTo }: Filling<Uint8Array>): Uint8Array 
   return values;
 }
 
-/** Returns weights before trades, for each session with events, [E x H]. */
+/** Returns the weights before trades on each session with events, [E x H]. */
 export function createEventRows(
   { events, columns }: { readonly events: readonly BookEvent[]; readonly columns: Int32Array },
   names: Int32Array,
@@ -76,8 +79,8 @@ interface TradedRun {
 }
 
 /**
- * Returns costs of each security on sessions with events as a fraction of the value at the previous close, [E x H];
- * null without costs. The first session has none.
+ * Returns the cost of each security on sessions with events as a fraction of the value at the previous close, [E x H];
+ * null without costs. The first session has no cost.
  */
 export function computeEventCosts(
   { portfolio, trades, plan }: TradedRun,
@@ -97,7 +100,8 @@ export function computeEventCosts(
         const date = at[i]!;
         if (isFree[i] === 1 || date === 0) continue;
         while (events[e]!.at < date) e++;
-        // A security pays costs twice if it replaces a security that left and an earlier order for it is filled.
+        // A security pays costs twice if it replaces a security that left and an earlier order for it is filled on that
+        // session.
         into[e * names.length + placeOf[slot[i]!]!]! += (rate * Math.abs(notional[i]!)) / value[date - 1]!;
       }
     },
@@ -111,14 +115,14 @@ interface RebalanceRows {
 }
 
 interface Cells {
-  /** Ascending. */
+  /** Market columns, ascending. */
   readonly columns: Int32Array;
   readonly values: ArrayLike<number>;
-  /** Factor on the values. */
+  /** Factor by which the values are multiplied. */
   readonly factor: number;
 }
 
-/** Cells of each kind of row of a rebalance. */
+/** Securities and values in each kind of rebalance row. */
 const CELLS = {
   targets: ({ columns, weights }: Composition, factor: number): Cells => ({ columns, values: weights, factor }),
   raw: ({ columns, uncapped }: Composition): Cells => ({ columns, values: uncapped, factor: 1 }),
@@ -129,7 +133,7 @@ const CELLS = {
   }),
 } as const;
 
-/** Returns a row for each rebalance by the securities of the run, zero without a value, [R x H]. */
+/** Returns one row per rebalance over the securities of the run, zero for securities without a value, [R x H]. */
 export function createRebalanceRows(
   { plan, rebalances, names }: RebalanceRows,
   kind: keyof typeof CELLS,
@@ -141,7 +145,7 @@ export function createRebalanceRows(
       rebalances.forEach((rebalance, r) => {
         const { columns, values, factor } = CELLS[kind](rebalance, exposure);
         for (let k = 0, place = 0; k < columns.length; k++) {
-          while (names[place]! < columns[k]!) place++; // Both ascend, and all decided securities are in the run.
+          while (names[place]! < columns[k]!) place++; // both column lists ascend, and every decided security is in the run
           into[r * names.length + place] = factor * values[k]!;
         }
       });
@@ -149,14 +153,14 @@ export function createRebalanceRows(
   };
 }
 
-/** Returns CLOSE on sessions by security, NaN without a price bar, [sessions x H]. */
+/** Returns CLOSE prices of sessions by security, NaN without a price bar, [sessions x H]. */
 export function createPriceRows(
   sm: SessionMarket,
   names: Int32Array,
   { from, to }: SessionRange,
 ): Filling<Float64Array> {
-  const close = sm.market.fields.get('CLOSE')!; // Every market has this field.
-  // Securities that are adjacent in the store are copied together.
+  const close = sm.market.fields.get('CLOSE')!; // every market has CLOSE
+  // Adjacent columns of the store are copied together.
   const first = names[0] ?? 0;
   const areNeighbours = names.length > 0 && names.at(-1)! - first === names.length - 1;
   return {

@@ -5,12 +5,12 @@ import type { Numbers, NumberType } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';
 import type { AddedSessions, Addition, Block, BlockComparison, Filling, WholeRun } from './block.js';
 
-/** Building blocks of the catalogue entries. */
+/** Shorthands for the catalogue entries. */
 
 export const byDate = (rank: number): BlockComparison => ({ by: 'date', rank });
 export const byElement = (rank: number): BlockComparison => ({ by: 'element', rank });
 
-/** Returns values in memory as a filling. */
+/** Wraps values in memory as a filling. */
 export function toFilling<N extends Numbers>(values: N): Filling<N> {
   return { length: values.length, writeTo: (into) => into.set(values) };
 }
@@ -19,18 +19,18 @@ export function toFillingOrNull<N extends Numbers>(values: N | null): Filling<N>
   return values && toFilling(values);
 }
 
-/** Appends the elements of the added sessions to the stored ones. */
+/** Returns an addition that appends elements to the stored ones. */
 export function append<N extends Numbers>(...added: N[]): Addition<N> {
   return { appended: added };
 }
 
 interface Series extends Pick<Block<'f64'>, 'axes' | 'meaning' | 'compare'> {
   readonly whole: (source: WholeRun) => Float64Array | null;
-  /** Begins with the last stored session. */
+  /** Elements of an extension, beginning with the last stored session. */
   readonly added: (source: AddedSessions) => Float64Array | null;
 }
 
-/** Returns a series by date that an extension continues. */
+/** Creates a block with one value per date, to which an extension appends. */
 export function series({ whole, added, ...of }: Series): Block<'f64'> {
   return {
     ...of,
@@ -44,7 +44,10 @@ export function series({ whole, added, ...of }: Series): Block<'f64'> {
   };
 }
 
-/** Returns level or divisor of the index in a return variant; none if the prices of the market have another basis. */
+/**
+ * Creates the block of the index level or divisor in a return variant; absent if the market prices do not allow that
+ * variant.
+ */
 export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: number): Block<'f64'> {
   return series({
     axes: ['index dates'],
@@ -65,8 +68,8 @@ export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: nu
 }
 
 /**
- * Returns the book of a return variant as in a full run. A variant without a simulation shares the book of the index or
- * of its untaxed twin.
+ * Returns the book of a return variant as in a full run. A variant without a separate simulation shares the book of the
+ * index or of the untaxed variant.
  */
 function variantAfter({ index, variants }: Continuation, of: ReturnVariant): Book {
   const {
@@ -79,7 +82,7 @@ function variantAfter({ index, variants }: Continuation, of: ReturnVariant): Boo
   return bookOf(of);
 }
 
-/** Returns a block of numbers of the record by type. */
+/** Creates the block for numbers of the record of one type. */
 export function pool<K extends NumberType>(type: K, meaning: string): Block<K> {
   return {
     type,

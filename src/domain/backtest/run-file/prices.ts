@@ -38,10 +38,10 @@ export const joinedPrice: Block<'f64'> = {
   },
 };
 
-/** Minimum number of bytes of prices that are produced at a time, in whole sessions. The last part may be smaller. */
+/** Minimum number of bytes of prices that are produced at once, in whole sessions. The last part may be smaller. */
 const PART_BYTES_MIN = 2 ** 20;
 
-/** Returns prices of a book as bytes, some sessions at a time; each part reuses the memory of the previous one. */
+/** Yields the prices of a book as bytes, some sessions at a time. Each part reuses the memory of the previous one. */
 export function* createPriceParts(
   { sm, from, length }: Pick<Book, 'sm' | 'from' | 'length'>,
   names: Int32Array,

@@ -3,7 +3,7 @@ import type { AddedSessions, BlockReader, Filling } from './block.js';
 import { countSessionsBefore } from './effects.js';
 import type { ForeignRates } from './foreign-rates.js';
 
-/** Returns exchange rates of a whole run, [F x T]; null without foreign securities. */
+/** Returns the exchange rates of a whole run, [F x T]; null without foreign securities. */
 export function listWholeRates(
   { rows }: ForeignRates,
   { from, length }: Pick<Book, 'from' | 'length'>,
@@ -17,7 +17,9 @@ export function listWholeRates(
   };
 }
 
-/** Returns exchange rates of an extended run, stored and added sessions, [F x T]; null without foreign securities. */
+/**
+ * Returns the exchange rates of an extended run on stored and new sessions, [F x T]; null without foreign securities.
+ */
 export function listAddedRates(source: AddedSessions): Float64Array | null {
   const { from } = countSessionsBefore(source);
   const filling = listWholeRates(source.rates, { from, length: source.days.length });
@@ -28,8 +30,8 @@ export function listAddedRates(source: AddedSessions): Float64Array | null {
 }
 
 /**
- * Returns rates by foreign security, concatenated [securities x T]: version 0.1.0 had a row for each security instead
- * of each currency.
+ * Returns one row of rates per foreign security, [securities x T]: version 0.1.0 stored rates per security, not per
+ * currency.
  */
 export function groupRatesByCurrency(columns: BlockReader): Float64Array {
   const { foreign, dates } = columns.header;

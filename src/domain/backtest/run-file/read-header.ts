@@ -4,7 +4,10 @@ import { MAGIC, PREAMBLE_BYTES } from './block-placement.js';
 import type { BlockName } from './schema.js';
 import type { ReadRange } from './segments.js';
 
-/** @throws Refusal DOCUMENT_UNREADABLE if the bytes are not a run, or were written by a later version */
+/**
+ * Reads the header of a run file in the current form.
+ * @throws Refusal DOCUMENT_UNREADABLE if the bytes are not a run, or were written by a later version
+ */
 export function readHeader(read: ReadRange): RunHeader {
   const preamble = read(0, PREAMBLE_BYTES);
   const isRun =
@@ -30,7 +33,7 @@ type OneBaseBlock = Omit<PlacedBlock, 'begins'> & {
   readonly begins?: { readonly offset: number; readonly length: number };
 };
 
-/** Earlier form of the header of a file that continues one other. */
+/** Header of a file that continues exactly one earlier file, as version 2 wrote it. */
 interface OneBaseHeader extends Omit<RunHeader, 'version' | 'blocks' | 'begun'> {
   readonly version: typeof ONE_BASE_VERSION;
   readonly base: string;
@@ -46,7 +49,7 @@ function upgrade({ base, blocks, ...header }: OneBaseHeader): RunHeader {
     name,
     block && { ...block, begins: block.begins && [block.begins.offset, block.begins.length] },
   ]);
-  return { ...header, begun: [base], blocks: Object.fromEntries(list) as RunHeader['blocks'] }; // The blocks are the same.
+  return { ...header, begun: [base], blocks: Object.fromEntries(list) as RunHeader['blocks'] }; // block names are unchanged
 }
 
 export function createUnreadableError(why: string, cause?: unknown): Refusal {

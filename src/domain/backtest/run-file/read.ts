@@ -13,7 +13,7 @@ import {
   type Segment,
 } from './segments.js';
 
-/** Columns of a stored run. Every view reads only the ranges that it needs; nothing is simulated again. */
+/** Columns of a stored run. Each view reads only the ranges that it needs and simulates nothing. */
 export interface RunColumns {
   readonly header: RunHeader;
   has(name: BlockName): boolean;
@@ -21,23 +21,30 @@ export interface RunColumns {
   f64(name: BlockName, from?: number, to?: number): Float64Array;
   i32(name: BlockName, from?: number, to?: number): Int32Array;
   u8(name: BlockName, from?: number, to?: number): Uint8Array;
-  /** Fills an array with the elements of a block from a position on, for callers that read many ranges. */
+  /**
+   * Fills an array with the elements of a block from a position on; avoids allocation for callers that read many
+   * ranges.
+   */
   fill(name: BlockName, from: number, out: Float64Array): void;
-  /** Returns one column of a panel of H columns, [rows]. @cost reads the panel in parts */
+  /**
+   * Returns one column of a panel with H columns, [rows].
+   * @cost reads the whole panel in parts
+   */
   column(name: BlockName, column: number): Float64Array;
-  /** Returns the number of elements of a block in earlier files. */
+  /** Returns the number of a block's elements in earlier files. */
   inEarlierFiles(name: BlockName): number;
 }
 
 /**
- * @param openEarlier opens one of the earlier files of the run when it is first read.
+ * Opens the columns of a stored run.
+ * @param openEarlier opens an earlier file of the run on its first read.
  * @throws Refusal DOCUMENT_UNREADABLE if the bytes are not a run
  */
 export function openColumns(read: ReadRange, openEarlier: (name: string) => ReadRange = notThere): RunColumns {
   const header = readHeader(read);
   const reader = createReader(header, listFiles(header, read, openEarlier));
   const { elements } = reader;
-  // A block is read by its type only: see `placedOf`.
+  // `placedOf` checks the type of a block before every read.
   return {
     header,
     f64: (name, from = 0, to = undefined) => elements({ name, type: 'f64', from, to }) as Float64Array,
@@ -54,16 +61,16 @@ function notThere(): never {
   throw createUnreadableError('one of its earlier files is missing');
 }
 
-/** Elements of a block. */
+/** Range of elements of a block. */
 interface Wanted {
   readonly name: BlockName;
   readonly type: NumberType;
   readonly from: number;
-  /** Exclusive. Default: the end of the block. */
+  /** End of the range, exclusive. Default: the end of the block. */
   readonly to: number | undefined;
 }
 
-/** Elements of a segment, counted from its first. */
+/** Range of elements within one segment, counted from the segment's first element. */
 interface WithinSegment {
   readonly name: BlockName;
   readonly type: NumberType;
@@ -73,7 +80,10 @@ interface WithinSegment {
 }
 
 interface Reader {
-  /** @param out array to fill. Default: a new array. */
+  /**
+   * Returns elements of a block.
+   * @param out array to fill. Default: a new array.
+   */
   elements(wanted: Wanted, out?: Numbers): Numbers;
   column(name: BlockName, column: number): Float64Array;
 }
@@ -82,7 +92,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   const width = header.names.length;
   const laterOf = new Map<number, Later>();
 
-  /** Returns securities that joined after a file was written; null if it has all of them. */
+  /** Returns the securities that joined after a file was written; null if the file has every security. */
   function later(file: number): Later | null {
     if (!header.joined?.some((joined) => joined.file > file)) return null;
     let entry = laterOf.get(file);
@@ -90,7 +100,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     return entry;
   }
 
-  /** Returns elements, including those of securities that joined after the file was written. */
+  /** Returns elements of a segment, including those of securities that joined after its file was written. */
   function readWithin(part: WithinSegment, room?: Uint8Array): Numbers {
     const { name, segment } = part;
     const names = later(segment.file);
@@ -100,7 +110,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     return isPanel(name) ? panelRows(part, names) : storedIn(part, readerOf, room);
   }
 
-  /** Returns elements of a panel whose file has fewer securities than the run. */
+  /** Returns elements of a panel segment from a file with fewer securities than the run. */
   function panelRows(part: WithinSegment, names: Later): Numbers {
     const {
       name,
@@ -153,7 +163,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     return all;
   }
 
-  /** Copies a column of a segment of a panel into its rows. */
+  /** Copies one column of a panel segment into the result. */
   function columnOf(
     { name, segment, column }: { readonly name: BlockName; readonly segment: Segment; readonly column: number },
     rows: Float64Array,
@@ -190,7 +200,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   };
 }
 
-/** Returns stored elements of a file, in the given memory if its size fits. */
+/** Reads stored elements of a file, into `room` if its size fits. */
 function storedIn(
   { name, type, segment: { file, offset }, from, to }: WithinSegment,
   readerOf: (file: number) => ReadRange,
@@ -200,20 +210,26 @@ function storedIn(
   const size = Type.BYTES_PER_ELEMENT;
   const bytes = requireWhole(name, readerOf(file)(offset + from * size, offset + to * size, room), (to - from) * size);
   const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-  return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from); // Readers do not share memory.
+  return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from); // readers do not share memory
 }
 
-/** Number of elements of a panel read at a time: 2 MB. */
+/** Number of panel elements that are read at once: 2 MB. */
 const PART = 1 << 18;
 
-/** @throws Refusal DOCUMENT_UNREADABLE if the file has no such block of that type */
+/**
+ * Returns the position of a block.
+ * @throws Refusal DOCUMENT_UNREADABLE if the file has no such block of that type
+ */
 function placedOf({ blocks }: RunHeader, name: BlockName, type: NumberType): PlacedBlock {
   const block = blocks[name];
   if (block?.type !== type) throw createUnreadableError(`it has no ${type} block ${name}`);
   return block;
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE if the file ended before the elements */
+/**
+ * Checks that all bytes of a range were read.
+ * @throws Refusal DOCUMENT_UNREADABLE if the file ends earlier
+ */
 function requireWhole(name: BlockName, bytes: Uint8Array, length: number): Uint8Array {
   if (bytes.length !== length) throw createUnreadableError(`its block ${name} is truncated`);
   return bytes;

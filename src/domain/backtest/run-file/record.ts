@@ -19,19 +19,23 @@ import { createUnreadableError } from './read-header.js';
 import type { RunColumns } from './read.js';
 import { isBlockName, type BlockName } from './schema.js';
 
-/** Reads the record of a stored run. @throws Refusal DOCUMENT_UNREADABLE if the file has none */
+/**
+ * Reads the record of a stored run.
+ * @throws Refusal DOCUMENT_UNREADABLE if the file has no record
+ */
 export function readRecord(columns: RunColumns): RunRecord {
   return readPacked(columns.u8('record'), openStoredNumbers(columns));
 }
 
-/** Rebalances of a stored run, with the identifiers that their columns refer to. */
+/** Rebalances of a stored run, with the identifiers to which their columns refer. */
 export interface StoredRebalances {
   readonly identifiers: readonly string[];
   readonly rebalances: readonly Snapshot[];
 }
 
 /**
- * Reads the rebalances that the result of a stored run shows. @throws Refusal DOCUMENT_UNREADABLE if the file has none
+ * Reads the rebalances of a stored run that its result shows.
+ * @throws Refusal DOCUMENT_UNREADABLE if the file has no record
  */
 export function readRebalances(columns: RunColumns): StoredRebalances {
   const { identifiers } = readDescription(columns.u8('record'));
@@ -48,7 +52,7 @@ function packedRebalances(columns: RunColumns): unknown {
   return JSON.parse(new TextDecoder().decode(columns.u8('snapshots')));
 }
 
-/** Returns a reader of everything in a record except frames. */
+/** Creates a source for all fields of a record except weights frames. */
 function readingWithoutWeights(columns: RunColumns): ArraySource {
   const stored = openStoredNumbers(columns);
   return {
@@ -59,7 +63,7 @@ function readingWithoutWeights(columns: RunColumns): ArraySource {
   };
 }
 
-/** Parts of the record of a stored run, each read on demand. */
+/** Parts of a stored run's record, each read on demand. */
 export interface RecordParts {
   /** Identifiers to which positions refer. */
   readonly identifiers: readonly string[];
@@ -67,22 +71,25 @@ export interface RecordParts {
   snapshots(): readonly Snapshot[];
   transactions(): RecordedTransactions;
   /**
-   * Returns securities, held or targeted, without a price bar on a session of their exchange; `columns` are positions
-   * in `identifiers`.
+   * Returns the gaps: held or targeted securities without a price bar on a session of their exchange. `columns` are
+   * positions in `identifiers`.
    */
   gaps(): RecordedGaps;
-  /** Returns the cost per unit of traded notional. */
+  /** Returns the transaction cost per unit of traded notional. */
   costRate(): number;
   initialCapital(): number;
-  /** Returns the effective date of each rebalance, and the session that priced it. */
+  /** Returns the effective date of each rebalance, with the session of the prices used. */
   pricing(): RecordedPricing;
   metrics(): RunRecord['metrics'];
   findings(): RunRecord['findings'];
-  /** Returns levels of the benchmark, or of the parent of a derived index; null if there is none. */
+  /** Returns the levels of the benchmark, or of the parent of a derived index; null without either. */
   levels(book: 'benchmark' | 'parent'): DatedSeries | null;
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE if the file has no record, as in version 0.1.0 */
+/**
+ * Opens the parts of a stored record.
+ * @throws Refusal DOCUMENT_UNREADABLE if the file has no record, as in version 0.1.0
+ */
 export function recordParts(columns: RunColumns): RecordParts {
   const { identifiers, plain, rest } = readDescription(columns.u8('record'));
   const reading = readingWithoutWeights(columns);
@@ -93,7 +100,7 @@ export function recordParts(columns: RunColumns): RecordParts {
     snapshots: () => BOOK.fields.snapshots.read(readMember(index, 'snapshots'), reading),
     transactions: () => TRANSACTIONS.read(readMember(portfolio, 'transactions'), reading),
     gaps: () => GAPS.read(readMember(rest, 'gaps'), reading),
-    costRate: () => readMember(portfolio, 'costRate') as number, // The fields of the record wrote it, like the values below.
+    costRate: () => readMember(portfolio, 'costRate') as number, // written by the fields of the record, like the values below
     initialCapital: () => readMember(portfolio, 'initialCapital') as number,
     pricing: () => PRICING.read(readMember(rest, 'pricing'), reading),
     metrics: () => PLAIN.fields.metrics.read(readMember(plain, 'metrics'), reading),

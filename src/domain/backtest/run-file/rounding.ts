@@ -1,7 +1,10 @@
 import type { Block } from './block.js';
 import { byDate, series } from './parts.js';
 
-/** Effect of rounding the divisor at a close: index shares refer to the divisor before rounding. */
+/**
+ * Ratio of the divisor before rounding to the rounded divisor at each close. Index shares refer to the divisor before
+ * rounding.
+ */
 export const exactDivisor: Block<'f64'> = {
   ...series({
     axes: ['index dates'],

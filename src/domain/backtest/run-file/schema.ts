@@ -23,8 +23,8 @@ import { shortCash } from './short-cash.js';
 
 /**
  * Catalogue of a run file: one entry per block, in the order of a whole run. Writing, extending, reading and comparing
- * derive from it. T dates of the run, H securities held in it, R rebalances, E sessions with events, B dates of the
- * index book.
+ * derive from the catalogue. Axes: T run dates, H held securities, R rebalances, E sessions with events, B index book
+ * dates.
  */
 export const BLOCKS = {
   days: {
@@ -52,7 +52,7 @@ export const BLOCKS = {
     compare: byDate(10),
     upgrade: 'same',
     whole: ({ run }) => toFilling(run.portfolio.value),
-    // An extension copies all of it, because reading from one file is faster.
+    // An extension rewrites the whole series, because reading one file is faster than reading several.
     added: ({ value }) => ({ replaced: value }),
   },
   gross: series({
@@ -310,7 +310,7 @@ export type BlockName = keyof typeof BLOCKS;
 
 export const BLOCK_NAMES = Object.keys(BLOCKS) as BlockName[]; // Object.keys returns plain strings.
 
-/** Returns the entry of a block by its name. */
+/** Returns the catalogue entry of a block. */
 export function findBlock(name: BlockName): AnyBlock {
   return BLOCKS[name];
 }
@@ -324,7 +324,9 @@ export function isPanel(name: BlockName): boolean {
   return findBlock(name).axes[1] === 'names';
 }
 
-/** Blocks of the index in each return variant; absent if the prices of the market have another basis. */
+/**
+ * Blocks of the index level and divisor in each return variant; absent if the market prices do not allow the variant.
+ */
 export const VARIANT_BLOCKS = {
   price: { level: 'levelPrice', divisor: 'divisorPrice' },
   total: { level: 'levelTotal', divisor: 'divisorTotal' },

@@ -3,31 +3,32 @@ import type { RunFacts, RunHeader } from './header.js';
 import { isPanel, type BlockName } from './schema.js';
 
 /**
- * Reads bytes `start` to `end` (exclusive) of a stored file, into `room` if its size fits, otherwise into new memory.
+ * Reads bytes `start` to `end` (exclusive) of a stored file, into `room` if the sizes match, otherwise into new memory.
  */
 export type ReadRange = (start: number, end: number, room?: Uint8Array) => Uint8Array;
 
-/** Members of a header that give the position of a block. */
+/** Header members that give the position of a block. */
 export type SegmentHeader = Pick<RunFacts, 'names'> & Pick<RunHeader, 'begun' | 'joined' | 'blocks'>;
 
-/** Part of a block in one file. */
+/** Part of a block that is in one file. */
 export interface Segment {
-  /** Position of the file among the earlier files and, last, the open file. */
+  /** Number of the file; the open file is numbered after the earlier files. */
   readonly file: number;
-  /** Offset in bytes from the start of the file, and number of elements there. */
+  /** Offset of the segment in bytes from the start of the file, and number of elements stored there. */
   readonly offset: number;
   readonly stored: number;
   /**
-   * Number of elements of the block in earlier files, then in this file: more than stored if securities joined later.
+   * Number of block elements in earlier files, and in this file. The latter exceeds `stored` if securities joined
+   * later.
    */
   readonly first: number;
   readonly length: number;
 }
 
-/** Returns the positions of the elements of a block, in order. */
+/** Returns the segments of a block, in order. */
 export function listSegments(header: SegmentHeader, name: BlockName): Segment[] {
   const { names, begun: earlierNames = [], blocks } = header;
-  const { offset, length, begins = [] } = blocks[name]!; // The caller has checked that the block exists.
+  const { offset, length, begins = [] } = blocks[name]!; // the caller has checked that the block exists
   const segments: Segment[] = [];
   let first = 0;
   for (let file = 0; file < earlierNames.length; file++) {
@@ -40,16 +41,16 @@ export function listSegments(header: SegmentHeader, name: BlockName): Segment[] 
   return [...segments, { file: earlierNames.length, offset, first, length: length - first, stored: length - first }];
 }
 
-/** Returns the number of securities for which the panels of a file have a column. */
+/** Returns the number of columns in the panels of a file. */
 function widthIn({ names, joined = [] }: SegmentHeader, file: number): number {
   return names.length - joined.filter((name) => name.file > file).length;
 }
 
-/** Securities that joined after a file was written. */
+/** Securities that joined the run after a file was written. */
 export interface Later {
-  /** Positions in the securities of those in the file, ascending. */
+  /** Positions in the run's securities of the securities in the file, ascending. */
   readonly places: Int32Array;
-  /** Positions of the others, with the start of their values in the block if they joined. */
+  /** Positions of the missing securities that joined later, with the offset of their values in the `joined` block. */
   readonly missing: readonly { readonly place: number; readonly values: number }[];
 }
 
@@ -59,7 +60,7 @@ export function findLaterSecurities({ names, joined = [] }: SegmentHeader, file:
   const isMissing = new Uint8Array(names.length);
   let values = 0;
   for (const name of joined) {
-    const place = placeOf.get(name.name)!; // Securities that joined are among the securities of the run.
+    const place = placeOf.get(name.name)!; // joined securities are securities of the run
     if (name.file > file) {
       missing.push({ place, values });
       isMissing[place] = 1;
@@ -70,7 +71,7 @@ export function findLaterSecurities({ names, joined = [] }: SegmentHeader, file:
 }
 
 interface WidenInput {
-  /** Whole rows as stored in a file. */
+  /** Rows as stored in a file, with the file's columns. */
   readonly rows: Numbers;
   readonly later: Later;
   /** Number of securities of the run. */
@@ -78,7 +79,7 @@ interface WidenInput {
 }
 
 /**
- * Returns rows of a panel with a column for every security of the run: zero for those that the file lacks.
+ * Returns rows of a panel with one column per security of the run, zero for securities that the file lacks.
  * @cost O(rows x securities)
  */
 export function widenRows({ rows, later: { places }, width }: WidenInput): Numbers {
@@ -91,14 +92,14 @@ export function widenRows({ rows, later: { places }, width }: WidenInput): Numbe
   return wide;
 }
 
-/** Converts rows whose first number is the position of a security in the file to its position in the run. */
+/** Converts the first number of each row from a security position in the file to the position in the run. */
 export function rename(rows: Numbers, every: number, { places }: Later): Numbers {
   const named = rows.slice();
   for (let at = 0; at < named.length; at += every) named[at] = places[named[at]!]!;
   return named;
 }
 
-/** Returns a reader for each file, opened when it is first read. */
+/** Returns a function that opens the reader of a file on first use. */
 export function listFiles(
   { begun: earlierNames = [] }: SegmentHeader,
   own: ReadRange,

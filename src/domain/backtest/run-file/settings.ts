@@ -37,10 +37,10 @@ export type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits'
     readonly split_shares?: 'keep';
   };
 
-/** Settings of runs whose header omits them. Versions up to 0.2.0 omit them. */
+/** Settings of runs whose header omits them, as in versions up to 0.2.0. */
 const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
 
-/** Settings that an index follows after the close of a day. */
+/** Settings that apply after the close of a day, from an amendment of the index. */
 export interface StoredAmendment {
   /** YYYY-MM-DD */
   readonly after: string;
@@ -48,20 +48,20 @@ export interface StoredAmendment {
   readonly rounding: RoundingSpec;
 }
 
-/** Members of a header that state how the run was computed. */
+/** Header members that state the terms of the simulation. */
 export interface RunSettings {
   readonly treatment: StoredTreatment;
   readonly rounding: RoundingSpec | undefined;
   readonly amended: readonly StoredAmendment[] | undefined;
 }
 
-/** Members of a header with the currency in which its securities are valued. */
+/** Header members with the currencies of the run and of its securities. */
 interface HeldCurrency {
   readonly currency: string;
   readonly securities_in: string | undefined;
 }
 
-/** Returns treatment and rounding of a run on a day. */
+/** Returns treatment and rounding of a run in force on a day. */
 export function runSettingsOn(
   { treatment, rounding = {}, amended = [] }: RunSettings,
   day: Day,
@@ -85,7 +85,7 @@ export function toDatedRunTreatment({
   };
 }
 
-/** Returns the terms of growth of a run by date. */
+/** Returns the growth terms of a run by date. */
 export function runGrowthTerms(header: RunSettings & HeldCurrency, variant: ReturnVariant): GrowthTerms {
   const termsOf = (treatment: StoredTreatment): GrowthTerms => ({
     ...createGrowthTerms(runTreatment(treatment), readSecurityCurrency(header), variant),
@@ -99,14 +99,14 @@ export function runGrowthTerms(header: RunSettings & HeldCurrency, variant: Retu
   return { ...terms, amended };
 }
 
-/** Returns the stored form of the treatment of a run. */
+/** Restores the treatment of a run from its stored form. */
 export function runTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
   const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
   const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions ?? STALE_SESSIONS };
   return TreatmentSpec.parse({ ...OLDER, ...gaps, ...treatment });
 }
 
-/** Returns the effects of corporate actions on the index shares of a run. */
+/** Returns the terms on which corporate actions change the index shares of a run. */
 export function runShareTerms({ rights = OLDER.rights, split_shares: kept }: StoredTreatment): ShareTerms {
   return { rights, splitShares: kept ?? 'multiply' };
 }
@@ -169,7 +169,7 @@ export function toStoredAmendments(index: AmendedIndex): readonly StoredAmendmen
   return stored.length === 0 ? undefined : stored;
 }
 
-/** Returns the currency in which the securities of a run are valued. */
+/** Returns the valuation currency of the securities of a run. */
 export function readSecurityCurrency({ currency, securities_in: own }: HeldCurrency): string {
   return own ?? currency;
 }

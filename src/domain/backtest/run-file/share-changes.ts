@@ -3,10 +3,10 @@ import { findFirstAtLeast } from '../../numbers/search.js';
 import type { Block } from './block.js';
 import { append, byElement, toFillingOrNull } from './parts.js';
 
-/** Numbers in a row: security, date, shares before, shares after. */
+/** Number of elements in a row: security, date, shares before, shares after. */
 export const SHARE_CHANGE_WIDTH = 4;
 
-/** Changes of shares and float that the index adopted between its reviews. */
+/** Changes of share counts and free float that the index adopted between reviews. */
 export const shareChanges: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
@@ -24,10 +24,10 @@ export const shareChanges: Block<'f64'> = {
   },
 };
 
-/** Numbers in a row: date, fraction. */
+/** Number of elements in a row: date, fraction. */
 export const KEPT_WIDTH = 2;
 
-/** See `Transfers.kept`. */
+/** Block with the rows of `Transfers.kept`. */
 export const keptShares: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
@@ -43,7 +43,10 @@ export const keptShares: Block<'f64'> = {
   },
 };
 
-/** @param before date of the run of the first session of the book */
+/**
+ * Returns the rows of the kept fractions; null if there are none.
+ * @param before run date index of the book's first session
+ */
 function findKeptRows({ transfers }: Book, before: number): Float64Array | null {
   if (transfers === undefined || transfers.keptAt.length === 0) return null;
   const { keptAt, kept } = transfers;
@@ -57,12 +60,12 @@ function findKeptRows({ transfers }: Book, before: number): Float64Array | null 
 
 interface Placed {
   readonly names: Int32Array;
-  /** Session of the market whose date in the run is `before`. */
+  /** Session of the market that corresponds to the run date index `before`. */
   readonly first: number;
   readonly before: number;
 }
 
-/** Returns null if there are none. */
+/** Returns the share-count changes of a book as rows; null if there are none. */
 function changeRows({ shareChanges: changes }: Book, { names, first, before }: Placed): Float64Array | null {
   if (changes === undefined) return null;
   const { session, column, before: from, after } = changes;
@@ -79,7 +82,7 @@ function changeRows({ shareChanges: changes }: Book, { names, first, before }: P
   return rows;
 }
 
-/** Returns the position of each column of the market among ascending ones; -1 if it is not among them. */
+/** Returns the position in the ascending `names` of each market column; -1 if absent. */
 function placesOf(names: Int32Array): Int32Array {
   const places = new Int32Array((names.at(-1) ?? -1) + 1).fill(-1);
   names.forEach((column, place) => (places[column] = place));

@@ -6,12 +6,12 @@ import type { Block } from './block.js';
 import { findPosition } from './security-slots.js';
 import { append, byElement, toFillingOrNull } from './parts.js';
 
-/** Numbers in a row: security, date, cash. */
+/** Number of elements in a row: security, date, cash. */
 export const SHORT_CASH_WIDTH = 3;
 
 /**
- * Cash of short positions. Present if tax is withheld from long positions, because short positions pay dividends in
- * full.
+ * Cash that short positions pay. Present if tax is withheld from long positions, because short positions pay dividends
+ * in full.
  */
 export const shortCash: Block<'f64'> = {
   type: 'f64',
@@ -23,7 +23,7 @@ export const shortCash: Block<'f64'> = {
   meaning:
     'rows of security, date, cash per share that a short position paid, by date then security; absent if no tax is withheld, and up to 0.2.0',
   whole({ run: { portfolio, index }, names }) {
-    if (portfolio.overlay !== undefined) return null; // An overlay earns its short positions through the growth of its underlying index.
+    if (portfolio.overlay !== undefined) return null; // an overlay earns its short positions through the growth of its underlying index
     const books = [portfolio, index.book];
     return toFillingOrNull(findPaidByShorts({ terms: index.compositions, books, names, ...portfolio, before: 0 }));
   },
@@ -36,14 +36,14 @@ export const shortCash: Block<'f64'> = {
 
 interface ShortCash extends Pick<Book, 'sm' | 'from' | 'length'> {
   readonly terms: Parameters<typeof createIndexTerms>[0];
-  /** A row is written if one of them is short. */
+  /** Books of the run; a row is written if a position is short in any of them. */
   readonly books: readonly Book[];
   readonly names: Int32Array;
-  /** Date of the run of the first session. */
+  /** Run date index of the first session. */
   readonly before: number;
 }
 
-/** Returns null if none paid. */
+/** Returns the cash paid by short positions as rows; null if none paid. */
 function findPaidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
   const own = createIndexTerms(terms);
   const ofShorts = toShortTerms(own);

@@ -15,21 +15,21 @@ import { BLOCK_NAMES, findBlock, type BlockName } from './schema.js';
 export interface ColumnsOptions {
   readonly contentHash: string;
   /**
-   * Writes into the memory around the weights of the run if there is space. The bytes then share memory with the run,
-   * so only one such call is allowed.
+   * True to write into the memory around the weights of the run, if there is space. The bytes then share memory with
+   * the run, so only one such call is allowed.
    */
   readonly inPlace?: boolean;
 }
 
 export interface FilesOptions extends ColumnsOptions {
-  /** Minimum number of bytes of prices in a separate file. */
+  /** Minimum size in bytes of prices in a separate file. */
   readonly apartBytesMin?: number;
 }
 
-/** Run as files. */
+/** Contents of the files of a run. */
 export interface RunFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
-  /** Null if the prices are small enough to be part of the columns. */
+  /** Prices for a separate file; null if they are small enough to be part of the columns. */
   readonly prices: SeparatePrices | null;
 }
 
@@ -52,7 +52,7 @@ export function runToFiles(
 ): RunFiles {
   const source = sourceOf(run, contentHash);
   const parts = partsOf(source);
-  const prices = price.whole(source)!; // Every run has prices.
+  const prices = price.whole(source)!; // every run has prices
   if (8 * prices.length < apartBytesMin) return { columns: writeText(source, { parts, inPlace }), prices: null };
   const { portfolio, days } = run;
   return {
@@ -73,7 +73,7 @@ export function runToFiles(
 interface Written {
   readonly parts: readonly Part[];
   readonly inPlace: boolean;
-  /** Prices for a separate file. */
+  /** Prices to write to a separate file. */
   readonly prices?: Filling<Float64Array>;
 }
 
@@ -96,7 +96,7 @@ function partsOf(source: WholeRun): Part[] {
   return BLOCK_NAMES.flatMap((name) => partOf(name, source) ?? []);
 }
 
-/** Block of a run, ready to be written. */
+/** Block of a run with its write function. */
 interface Part {
   readonly name: BlockName;
   readonly type: AnyBlock['type'];
@@ -104,7 +104,7 @@ interface Part {
   readonly write: (columns: ColumnsWriter) => void;
 }
 
-/** Placeholder for the prices in the columns if they are in a separate file. */
+/** Empty price block of the columns if prices are in a separate file. */
 const NO_PRICES: Part = { name: 'price', type: 'f64', length: 0, write: () => undefined };
 
 function partOf(name: BlockName, source: WholeRun): Part | null {
@@ -133,7 +133,7 @@ function partOf(name: BlockName, source: WholeRun): Part | null {
 
 function sourceOf(run: Run, contentHash: string): WholeRun {
   const { portfolio, index, document } = run;
-  // Views of a strategy show the holdings of its index separately.
+  // Views of a strategy show the holdings of the index separately.
   const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
   const names = namesHeld(run, indexRows !== null);
   const record = packRecord(
@@ -157,7 +157,7 @@ function sourceOf(run: Run, contentHash: string): WholeRun {
   };
 }
 
-/** Returns the columns of the market that the run held or targeted, ascending. */
+/** Returns the market columns that the run held or targeted, ascending. */
 function namesHeld({ portfolio, index, rebalances }: Run, indexDiffers: boolean): Int32Array {
   const held = new Uint8Array(portfolio.sm.securityCount);
   portfolio.columns.forEach((column, slot) => {
@@ -168,7 +168,7 @@ function namesHeld({ portfolio, index, rebalances }: Run, indexDiffers: boolean)
   return Int32Array.from([...held.keys()].filter((column) => held[column] === 1));
 }
 
-/** Marks the columns that a book holds on or after a date. */
+/** Marks the columns that a book holds on or after session `from`. */
 function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): void {
   const names = columns.length;
   for (let at = from * names; at < weights.length; at += names) {
@@ -177,8 +177,8 @@ function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): v
 }
 
 /**
- * Returns the weights of the portfolio in their preallocated memory, by the securities of the file, if they equal the
- * weights of its index from the first date.
+ * Returns the portfolio weights in their preallocated memory if they equal the index weights from the first date and
+ * have the file's securities.
  */
 function findPlacedWeights({ run: { portfolio, index }, names }: WholeRun): BlockInPlace | undefined {
   const { weights, columns } = portfolio;
@@ -186,7 +186,7 @@ function findPlacedWeights({ run: { portfolio, index }, names }: WholeRun): Bloc
   return isWhole && isEqual(columns, names) ? { name: 'weights', values: weights } : undefined;
 }
 
-/** Returns true if portfolio and index held the same weights, bit for bit, on every date of the run. */
+/** Returns true if portfolio and index have bit-identical weights on every date of the run. */
 function sameWeights({ portfolio, index: { book } }: Run): boolean {
   if (portfolio.weights.buffer === book.weights.buffer) return true;
   if (!isEqual(portfolio.columns, book.columns)) return false;

@@ -52,7 +52,10 @@ export const factorExposure = defineConstraintClass({
   },
 });
 
-/** Fills gaps with the mean; standardised values are z-scores by the population deviation, zero if that is zero. */
+/**
+ * Returns exposures with gaps filled by the mean; standardised exposures are z-scores with the population deviation,
+ * zero if the deviation is zero.
+ */
 function exposures(values: Float64Array, standardise: boolean): Float64Array {
   const known = values.filter((value) => !Number.isNaN(value));
   const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;

@@ -49,7 +49,7 @@ export const liquidity = defineConstraintClass({
           slope,
           further: {
             slopes: { days: (participation * median) / notional, notional: (-participation * slope) / notional },
-            valueOf: (params) => roomOf(median, params as unknown as Room), // Parameters of this class.
+            valueOf: (params) => roomOf(median, params as unknown as Room), // parsed parameters of this class
           },
         },
         context,
@@ -64,7 +64,7 @@ interface Room {
   readonly days: number;
 }
 
-/** Returns the maximum change of weights that have a median value traded. */
+/** Returns the maximum weight change of a security with a median value traded. */
 function roomOf(median: number, { notional, participation, days }: Room): number {
   return participation * ((days * median) / notional);
 }

@@ -31,7 +31,7 @@ export const relativePositionBounds = defineConstraintClass({
       const weight = context.index[name]!;
       const least = state(lower * weight, 'lower', weight);
       const most = state(upper * weight, 'upper', weight);
-      // For a short position the larger multiple gives the lower weight.
+      // For a short position the larger multiple gives the lower bound.
       const [below, above] = weight < 0 ? [most, least] : [least, most];
       return { form: 'name', name, lower: below, upper: above, member: context.identifiers[name]! };
     }),

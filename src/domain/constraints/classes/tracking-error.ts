@@ -4,8 +4,8 @@ import { defineConstraintParams } from '../parameters.js';
 import { state } from '../program-row.js';
 
 /**
- * Length that counts as zero, half of the holding threshold: only one point meets a limit of 0, and it has no finite
- * shadow price.
+ * Distance that counts as zero: half of the holding threshold. A limit of 0 leaves a single feasible point without a
+ * finite shadow price.
  */
 const NONE = 5e-10;
 

@@ -2,7 +2,7 @@ import { defineConstraintClass } from '../constraint-class.js';
 import { defineConstraintParams, fraction, notEmpty } from '../parameters.js';
 import { state } from '../program-row.js';
 
-/** Maximum absolute sum of weights in an overlay, equal to its maximum factor or leverage. */
+/** Maximum absolute sum of weights of an overlay, equal to its maximum factor or leverage. */
 const LEVERAGE_MAX = 10;
 
 const params = ({ least, most }: { readonly least: number; readonly most: number }) =>

@@ -4,23 +4,23 @@ import type { DeskState } from '../../corporate-actions/action-desk.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import type { Day } from '../../time/days.js';
 
-/** A security of an index at a close. */
+/** Holding of an index at a close. */
 export interface CheckedHolding {
   readonly identifier: string;
   /** Index shares times price times exchange rate, in the currency of the index. */
   readonly marketValue: number;
-  /** Market value over the market value of the index. */
+  /** Market value divided by the market value of the index. */
   readonly weight: number;
 }
 
 /** Holdings and divisor of an index on a session. */
 export interface CheckedComposition {
-  /** Securities, without cash. */
+  /** Holdings of securities, without cash. */
   readonly holdings: readonly CheckedHolding[];
-  /** Cash in the currency of the index, and as a fraction of it; negative if money is borrowed. */
+  /** Cash in the currency of the index, and as a fraction of its market value; negative for borrowed money. */
   readonly cash: Pick<CheckedHolding, 'marketValue' | 'weight'>;
   readonly divisor: number | null;
-  /** Return variant of the level that market value over divisor is. */
+  /** Return variant whose level equals market value divided by divisor. */
   readonly variant: (typeof LEVEL_VARIANTS)[number];
 }
 
@@ -33,45 +33,47 @@ export interface CheckedLevels {
 
 export const LEVEL_VARIANTS = ['price', 'total', 'net'] as const;
 
-/** Data of one index on one session. */
+/** Data of one index on one session, from which checks are computed. */
 export interface CheckInput {
   readonly indexId: string;
   readonly date: Day;
-  /** Session before it. */
+  /** Session before `date`. */
   readonly previous: Day;
-  /** Closing composition of the session; of the last session of the run where that is earlier; null without a run. */
+  /**
+   * Composition at the close of the session, or of the last session of the run if that is earlier; null without a run.
+   */
   readonly closing: CheckedComposition | null;
-  /** Index before the session opens; null if it has no such file. */
+  /** Composition before the session opens; null if the run has no opening file. */
   readonly opening: CheckedComposition | null;
-  /** Levels of the run by session, up to the session. */
+  /** Levels of the run by session, up to `date`. */
   readonly levels: ReadonlyMap<Day, CheckedLevels>;
-  /** Published levels in force by session. */
+  /** Published levels in force, by session. */
   readonly published: ReadonlyMap<Day, CheckedLevels>;
-  /** Decimals to which levels, divisors and weights are rounded; null for those that are not. */
+  /** Number of decimals to which levels, divisors and weights are rounded; null without rounding. */
   readonly decimals: Readonly<Record<'level' | 'divisor' | 'weights', number | null>>;
   /** True if the index may hold short positions. */
   readonly maySellShort: boolean;
-  /** Close of a security on a day; NaN without a price. */
+  /** Returns the close of a security on a day; NaN without a price. */
   closeOn(identifier: string, day: Day): number;
-  /** Last days with any price, up to the session, ascending. */
+  /** Last days with any price, up to `date`, ascending. */
   lastDays(count: number): readonly Day[];
-  /** Corporate actions of a security, by ex-date. */
+  /** Corporate actions of the securities, by ex-date. */
   actionsOf(identifier: string): readonly CorporateAction[];
-  /** Returns the state of a constituent's action that takes effect on the session. */
+  /** Returns the desk state of a constituent's action that takes effect on the session. */
   deskStateOf(action: CorporateAction): DeskState;
-  /** True if the exchange of a security was closed on the session. */
+  /** Returns true if the exchange of a security was closed on the session. */
   isClosed(identifier: string): boolean;
-  /** True for a session of the index calendar. */
+  /** Returns true for a session of the index calendar. */
   isSession(day: Day): boolean;
-  /** Issuer of a security. */
+  /** Returns the issuer of a security. */
   issuerOf(identifier: string): string;
-  /** Value of a series on a day; NaN if the series has no value. */
+  /** Returns the value of a series on a day; NaN without a value. */
   seriesOn(identifier: string, day: Day): number;
-  /** Securities whose changed history the refresh of the day rejected; null for a day without a refresh. */
+  /** Securities whose changed history the refresh of the day rejected; null on a day without a refresh. */
   readonly restated: ReadonlySet<string> | null;
 }
 
-/** Number that a check found, and its limit. */
+/** Number measured by a check, with its limit. */
 export const CheckMeasure = defineObject(() => ({
   value: z.number().meta({ description: 'Number that the check found.' }),
   limit: z.number().meta({ description: 'Limit of the check.' }),
@@ -79,37 +81,37 @@ export const CheckMeasure = defineObject(() => ({
 })).meta({ id: 'CheckMeasure' });
 export type CheckMeasure = z.infer<typeof CheckMeasure>;
 
-/** A problem that a check found. */
+/** Problem found by a check. */
 export interface CheckFinding {
-  /** Security concerned; null for the index as a whole. */
+  /** Affected security; null for the index as a whole. */
   readonly identifier: string | null;
   readonly message: string;
-  /** Absent of a finding without a number. */
+  /** Measured number; absent for a finding without a number. */
   readonly measure?: CheckMeasure;
 }
 
 export type CheckSeverity = 'block' | 'warn';
 
-/** One kind of check. */
+/** Kind of check. */
 export interface CheckKind<P = never> {
   readonly schema: z.ZodObject;
-  /** A sentence for the guide and the contract. */
+  /** Sentence for the guide and the contract. */
   readonly help: string;
-  /** True if the check needs the run of the session, so that steps before the runs cannot perform it. */
+  /** True if the check needs the run of the session: steps before the runs cannot perform it. */
   readonly needsRun: boolean;
-  /** Data that the check reads. */
+  /** Members of `CheckInput` that the check reads. */
   readonly reads: readonly ('closing' | 'opening' | 'levels' | 'published' | 'decisions')[];
   judge(input: CheckInput, params: P): readonly CheckFinding[];
 }
 
-/** Keeps the literal types of an entry. */
+/** Creates a kind of check and keeps the literal types of its schema. */
 export function checkKind<const S extends z.ZodObject>(
   kind: { readonly schema: S } & Omit<CheckKind<z.infer<S>>, 'schema'>,
 ) {
   return kind;
 }
 
-/** Severity of a check, with its default. */
+/** Returns the schema of the severity of a check, with a default. */
 export const severity = (standard: CheckSeverity) =>
   z
     .enum(['block', 'warn'])

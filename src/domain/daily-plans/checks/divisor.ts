@@ -25,7 +25,7 @@ export const divisor = checkKind({
       const value = levelOf(composition);
       const level = composition === null ? undefined : levels.get(day)?.[composition.variant];
       if (value === undefined || level == null) return [];
-      const rounding = errorOf(decimals.level, level) + errorOf(decimals.divisor, composition!.divisor!); // It has a value.
+      const rounding = errorOf(decimals.level, level) + errorOf(decimals.divisor, composition!.divisor!); // the composition has a value, so its divisor is not null
       const difference = Math.abs(value / level - 1);
       if (difference <= tolerance + rounding) return [];
       const message = `Market value over divisor ${when} is ${value}; the level is ${level}.`;

@@ -7,7 +7,7 @@ import { checkKind, percent, severity, type CheckFinding, type CheckInput } from
 
 const help = 'The closing composition keeps limits of concentration and of the number of constituents.';
 
-/** Excess over a limit that counts as rounding. */
+/** Maximum excess over a limit that counts as a rounding error. */
 const ROUNDING = 1e-9;
 
 export const limits = checkKind({
@@ -55,7 +55,7 @@ export const limits = checkKind({
 });
 
 function breachesOf(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuerOf }: CheckInput): CheckFinding[] {
-  const { holdings } = closing!; // judge
+  const { holdings } = closing!; // `judge` is called only with a closing composition
   const names = [...new Set(holdings.map(({ identifier }) => issuerOf(identifier)))];
   const issuers = Int32Array.from(holdings, ({ identifier }) => names.indexOf(issuerOf(identifier)));
   const nets = new Float64Array(names.length);

@@ -26,7 +26,7 @@ export const weights = checkKind({
         message: `${identifier} has the weight ${percent(weight)}.`,
         measure: { value: weight, limit: 0, unit: 'fraction' } as const,
       }));
-    // Each rounded weight contributes its error.
+    // Each rounded weight contributes its rounding error.
     const rounding = decimals.weights === null ? 0 : (holdings.length + 1) * Number(`0.5e-${decimals.weights}`);
     if (Math.abs(sum - 1) <= tolerance + rounding) return negative;
     return [

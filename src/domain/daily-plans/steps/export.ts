@@ -9,7 +9,7 @@ import { defineStepKind } from '../step-kind.js';
 const help =
   'Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery.';
 
-/** Maximum number of kinds of files of one step. */
+/** Maximum number of kinds of files per step. */
 const FILES_MAX = 20;
 
 export const FilePattern = z
@@ -43,7 +43,7 @@ const ExportedFile = defineObject(() => ({
 })).meta({ id: 'ExportedFile' });
 export type ExportedFile = z.infer<typeof ExportedFile>;
 
-/** Returns the pattern of the name of a file. */
+/** Returns the file name pattern of an exported file. */
 export const readPattern = ({ name, format }: Pick<ExportedFile, 'name' | 'format'>): string =>
   name ?? `{index}_{date:YYYYMMDD}_{table}.${EXPORT_FORMATS[format].extension}`;
 

@@ -14,7 +14,8 @@ type FunctionOptions = Omit<FunctionNode, 'node' | 'name' | 'operands' | 'text'>
 
 /**
  * Returns the canonical tree of an expression: redundant members are dropped, aggregates and transforms of fields
- * become functions, and chains of one operator become one node. It has the same values as the expression, bit for bit.
+ * become functions, and chains of one operator become one node. Its values are bit-identical to those of the
+ * expression.
  */
 export function toCanonical(expression: DatapointExpression): ExpressionNode {
   if (!('node' in expression)) return canonicalField(expression);

@@ -40,7 +40,7 @@ export interface Checked {
   readonly unit: Unit;
 }
 
-/** Kind of a node: a number, a condition, a text, or a field whose values are not known yet. */
+/** Kind of a node: number, condition, text, list, or a field whose values are not yet known. */
 type Kind = 'number' | 'condition' | 'text' | 'list' | 'field';
 
 interface Typed {
@@ -53,7 +53,7 @@ export type NamedUnits = ReadonlyMap<string, Unit>;
 
 const NO_UNITS: NamedUnits = new Map();
 
-/** Returns the units of defined datapoints; unknown for one that refers to itself. */
+/** Returns the units of defined datapoints; null for a datapoint that refers to itself. */
 export function createUnitReader(definitions: ReadonlyMap<string, ExpressionNode>): NamedUnits {
   const units = new Map<string, Unit>();
   const find = (name: string): void => {
@@ -153,7 +153,7 @@ function valueType(value: unknown): Typed {
   return { kind: typeof value === 'string' ? 'text' : 'list', unit: null };
 }
 
-/** Returns units of operands, which must all be numbers. */
+/** Returns the units of the operands, and reports operands that are not numbers. */
 function numericUnits(node: ExpressionNode, path: NodePath, checker: Checker): Unit[] {
   return listChildren(node).map(({ child, path: step }) => {
     const at = { node: child, path: [...path, ...step] };
@@ -184,7 +184,7 @@ function arithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker):
   }
 }
 
-/** Returns a unit; or reports a problem, and returns no unit, if two units do not match. */
+/** Returns a unit. If two units do not match, reports a problem and returns no unit. */
 function settle(unit: Unit | UnitClash, place: Place, { problems }: Checker): Unit {
   if (!isClash(unit)) return unit;
   const message = `combines ${formatUnit(unit.left)!} with ${formatUnit(unit.right)!}; divide by a value of the same unit, or use rank, zscore or share`;
@@ -212,7 +212,7 @@ const isNumeric = (value: unknown): boolean =>
   typeof value === 'number' || (Array.isArray(value) && value.every((item) => typeof item === 'number'));
 
 function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Unit {
-  if (node.plugin !== undefined) return null; // Its inputs were checked before it was stored.
+  if (node.plugin !== undefined) return null; // The inputs of a plug-in were checked before it was stored.
   const entry = findFunction(node);
   const report = (code: FindingCode, message: string, accepted?: readonly string[]): void =>
     void checker.problems.push({ node, path, code, message, ...(accepted ? { accepted } : {}) });
@@ -302,7 +302,7 @@ function operandUnit(at: Place, { kind, entry, checker }: OperandCheck): Unit {
     case 'number':
     case 'condition':
     case undefined: {
-      // `if` takes a condition first, then numbers.
+      // The first operand of `if` is a condition, the others are numbers.
       const expected = kind === 'condition' ? 'condition' : 'number';
       const typed = typeOf(node, at.path, checker);
       expect(at, { kind: typed.kind, expected, checker });

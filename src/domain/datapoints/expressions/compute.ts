@@ -17,7 +17,7 @@ import {
 } from './tree.js';
 import { FALSE, TRUE, UNKNOWN } from './truth-values.js';
 
-/** Source of the datapoints of an expression, for the requested securities. */
+/** Source of the datapoint values of an expression, for the requested securities. */
 export interface ValueSource {
   readonly count: number;
   /** Returns values, NaN if missing, [count]; callers must not write to them. */
@@ -30,8 +30,8 @@ export interface ValueSource {
 }
 
 /**
- * Creates an evaluator of expressions, node by node, each over all securities.
- * @cost a pass over the securities for each node, in addition to the cost of the source
+ * Creates an evaluator of expressions. It evaluates node by node, each node over all securities.
+ * @cost one pass over the securities per node, in addition to the cost of the source
  */
 export function createEvaluator(source: ValueSource): Evaluator {
   const { count } = source;
@@ -107,7 +107,9 @@ export interface Combination {
   readonly right: Float64Array;
 }
 
-/** Combines two operands by position; missing if the result is not a finite number. @param out may be one of them */
+/**
+ * Combines two operands by position; the result is missing if it is not finite. @param out may be one of the operands
+ */
 export function combineInto(out: Float64Array, { operator, left, right }: Combination): void {
   const n = out.length;
   switch (operator) {
@@ -130,7 +132,7 @@ export function combineInto(out: Float64Array, { operator, left, right }: Combin
   }
 }
 
-/** Returns a number, or missing if it is not finite. */
+/** Returns x, or missing if it is not finite. */
 const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
 function compare(node: ComparisonNode, source: ValueSource, at: Evaluator): Uint8Array {
@@ -160,7 +162,7 @@ function compare(node: ComparisonNode, source: ValueSource, at: Evaluator): Uint
 const isPlain = ({ aggregate = 'last', transform = 'none' }: FieldLeaf | FieldRequest): boolean =>
   aggregate === 'last' && transform === 'none';
 
-/** Values were checked against their comparison when the expression was parsed. */
+/** The value was checked against its comparison when the expression was parsed. */
 function numberTest(comparison: Comparison, value: unknown): (found: number) => boolean {
   const bound = value as number;
   switch (comparison) {

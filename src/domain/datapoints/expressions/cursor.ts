@@ -1,10 +1,10 @@
 import { SyntaxFault, type CharacterSpan, type Token } from './lexer.js';
 import type { ExpressionNode } from './tree.js';
 
-/** Maximum nesting of brackets, signs and negations: more than any tree within the limits. */
+/** Maximum nesting of brackets, signs and negations: more than in any tree within the limits. */
 const NESTING_MAX = 64;
 
-/** Position in the tokens of a text. */
+/** Position in the tokens of an expression text. */
 export interface Cursor {
   peek(ahead?: number): Token;
   next(): Token;
@@ -12,20 +12,20 @@ export interface Cursor {
   isWord(text: string): boolean;
   /** Skips a symbol if it is the next token. */
   skips(symbol: string): boolean;
-  /** @throws SyntaxFault if the next token is another one */
+  /** Skips a symbol. @throws SyntaxFault if the next token is a different one */
   expect(symbol: string, after: string): void;
-  /** @throws SyntaxFault */
+  /** Throws a fault at the next token. @throws SyntaxFault */
   fail(message: string, span?: CharacterSpan): never;
   /** Records that a node spans from a character to the last token read. */
   placed<N extends ExpressionNode>(node: N, start: number): N;
-  /** Returns the characters from one to the end of the last token read. */
+  /** Returns the text from a character to the end of the last token read. */
   since(start: number): CharacterSpan;
-  /** Reads one level deeper. @throws SyntaxFault */
+  /** Calls `read` one nesting level deeper. @throws SyntaxFault beyond the maximum */
   nested<T>(read: () => T): T;
   readonly spans: ReadonlyMap<ExpressionNode, CharacterSpan>;
 }
 
-/** @param tokens The last one is the end. */
+/** Creates a cursor at the first token. @param tokens the last token must be the end */
 export function createCursor(tokens: readonly Token[]): Cursor {
   const spans = new Map<ExpressionNode, CharacterSpan>();
   let at = 0;

@@ -21,7 +21,7 @@ const text = z
 
 const scalar = z.union([z.number(), z.string().max(200), z.boolean()]);
 
-/** Right side of a comparison; its type is checked separately. */
+/** Right-hand side of a comparison; its type is checked separately. */
 export const ComparisonValue = z
   .unknown()
   .refine((value) => value !== undefined, { params: { finding: 'REQUIRED' }, error: 'is required' })
@@ -135,8 +135,8 @@ const Node: z.ZodType<ExpressionNode> = z
 export const isShaped = (value: unknown): value is ExpressionNode => Node.safeParse(value).success;
 
 /**
- * Adds problems of the whole tree to those of the shape of its nodes. Units are checked only when a request is
- * received: units of more columns may become known later, and stored expressions must remain valid.
+ * Returns a refinement that adds the problems of the whole tree to those of single nodes. Units are checked only when a
+ * request is received: units of more columns may become known later, and stored expressions must remain valid.
  */
 const toTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
   const problems = checkTree(root, expected).problems.filter(({ code }) => code !== 'UNIT_MISMATCH');
@@ -144,10 +144,10 @@ const toTree = (expected: 'number' | 'condition') => (root: ExpressionNode, cont
     context.addIssue({ code: 'custom', path: [...path], input: undefined, params: { finding: code }, message });
 };
 
-/** Whole condition: a node whose tree is within the limits of depth and size. */
+/** Condition with a tree within the limits of depth and size. */
 export const Condition: z.ZodType<ExpressionNode> = Node.superRefine(toTree('condition'));
 
-/** Whole numeric expression. */
+/** Numeric expression with a tree within the limits of depth and size. */
 export const NumberExpression: z.ZodType<ExpressionNode> = Node.superRefine(toTree('number'));
 
 interface SizeProblem {
@@ -156,7 +156,7 @@ interface SizeProblem {
   readonly message: string;
 }
 
-/** Returns the limits of depth and size that a tree exceeds. */
+/** Returns a problem for each limit of depth or size that a tree exceeds. */
 export function checkSize(root: ExpressionNode): SizeProblem[] {
   const size = measure(root);
   const limits = [
@@ -176,11 +176,11 @@ export function checkSize(root: ExpressionNode): SizeProblem[] {
 export interface Size {
   readonly depth: number;
   readonly nodes: number;
-  /** Fields and constants, which count for neither limit. */
+  /** Number of fields and constants, which count towards neither limit. */
   readonly leaves: number;
 }
 
-/** Counts levels and nodes with operands. */
+/** Counts the levels and operators of a tree. */
 export function measure(node: ExpressionNode): Size {
   if (node.node === 'field' || node.node === 'value') return { depth: 0, nodes: 0, leaves: 1 };
   let [depth, nodes, leaves] = [0, 1, 0];
@@ -201,7 +201,7 @@ export interface ValueProblem {
   readonly message: string;
 }
 
-/** Returns the problem of a comparison value that does not depend on the datapoint. */
+/** Returns a problem of a comparison value that does not depend on the datapoint; undefined if there is none. */
 export function checkValue(comparison: Comparison, value: unknown): ValueProblem | undefined {
   const mismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
   if (isExpressionNode(value)) {

@@ -7,13 +7,13 @@ import type { DatapointExpression } from './tree.js';
 type Columns = Pick<MarketData, 'fields' | 'reference'>;
 
 /**
- * Returns the datapoint that a text refers to, or the expression that it contains.
+ * Parses a text as the name of a datapoint, or as an expression.
  * @throws SyntaxFault
  */
 export const parseField = (text: string, market: Columns | undefined): DatapointExpression =>
   isName(text, market) ? requestLatest(text) : parseExpression(text).tree;
 
-/** Returns true if values of a field depend on the universe, not only on the requested securities. */
+/** Returns true if values of a field depend on the universe in addition to the requested securities. */
 export function readsUniverse(text: string): boolean {
   const field = parseField(text, undefined);
   return (
@@ -24,15 +24,15 @@ export function readsUniverse(text: string): boolean {
 
 const NONE: Definitions = new Map();
 
-/** Names as they were before expressions: letters, digits, spaces, dots and underscores. */
+/** Form of names before expressions were introduced: letters, digits, spaces, dots and underscores. */
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .]{0,63}$/u;
 
 /** Numbers are not names. */
 const NUMBER = /^\d+(?:\.\d*)?$/;
 
 /**
- * Returns true if a text is the name of a datapoint. Every exact column name of the market is one, whatever characters
- * it contains.
+ * Returns true if a text is the name of a datapoint. Every exact column name of the market is a name, whatever
+ * characters it contains.
  */
 export function isName(text: string, market: Columns | undefined): boolean {
   if (market?.fields.has(text) === true || market?.reference.columns.includes(text) === true) return true;

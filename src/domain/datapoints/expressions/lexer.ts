@@ -1,4 +1,4 @@
-/** Characters of a text, from the first to before the last. */
+/** Range of characters in a text; `end` is exclusive. */
 export interface CharacterSpan {
   readonly start: number;
   readonly end: number;
@@ -8,11 +8,11 @@ export type TokenKind = 'number' | 'string' | 'name' | 'quoted' | 'symbol' | 'en
 
 export interface Token extends CharacterSpan {
   readonly kind: TokenKind;
-  /** Name or symbol as written; string or quoted name without its quotes. */
+  /** Name or symbol as written; string or quoted name without quotes. */
   readonly text: string;
 }
 
-/** Problem of a text, with its position. */
+/** Syntax error in a text, with its position. */
 export class SyntaxFault extends Error {
   readonly span: CharacterSpan;
 
@@ -73,7 +73,7 @@ function createLexicalFault(text: string, at: number): SyntaxFault {
   });
 }
 
-/** Returns the content of a string with JSON escapes. @throws SyntaxFault */
+/** Returns the content of a string after decoding JSON escapes. @throws SyntaxFault */
 function unescape(written: string, start: number): string {
   const quote = written[0]!;
   const body = written.slice(1, -1);

@@ -11,12 +11,12 @@ import {
   type FunctionNode,
 } from './tree.js';
 
-/** Time reference of a node: at the decision, some sessions before it, or over trailing sessions. */
+/** Time at which a node is read: at the decision, a number of sessions before it, or over trailing sessions. */
 type Asked = 'now' | 'lag' | 'window';
 
-/** Datapoint of a document that is requested over time although this is impossible. */
+/** Datapoint of a document that is requested over time, which is impossible. */
 export interface OverTimeFault {
-  /** Its name. */
+  /** Name of the datapoint. */
   readonly name: string;
   /** Function in the datapoint whose value is known only at decisions. */
   readonly called: string;
@@ -24,8 +24,8 @@ export interface OverTimeFault {
 
 /**
  * Returns the first datapoint of a document that an expression reads with a lag or over a window although its values
- * are known only at decisions: datapoints that compare securities, depend on decisions, or are plug-ins; over a window
- * also statistics over a window. Undefined if there is none.
+ * are known only at decisions: datapoints that compare securities, depend on decisions or are plug-ins; over a window
+ * also statistics over a window. Undefined if there is no such datapoint.
  */
 export function findOverTimeFault(
   expression: DatapointExpression,

@@ -6,7 +6,7 @@ import { OPTION_NAMES } from './functions/function-entry.js';
 import type { CharacterSpan, Token } from './lexer.js';
 import type { ExpressionNode } from './tree.js';
 
-/** Named options of a call, after `=`. */
+/** Options of a call, written as name `=` value. */
 export interface Options {
   by?: string;
   over?: 'selection' | 'universe';
@@ -20,11 +20,11 @@ export interface Options {
 export interface Arguments {
   readonly operands: readonly ExpressionNode[];
   readonly options: Options;
-  /** Position of each option. */
+  /** Position of each option in the text. */
   readonly spans: ReadonlyMap<string, CharacterSpan>;
 }
 
-/** Parses operands and options of a call, after the opening bracket. @throws SyntaxFault */
+/** Parses the operands and options of a call, after the opening bracket. @throws SyntaxFault */
 export function parseArguments(cursor: Cursor, expression: (cursor: Cursor) => ExpressionNode): Arguments {
   const operands: ExpressionNode[] = [];
   const options: Options = {};
@@ -82,7 +82,7 @@ function choiceOf<T extends string>(cursor: Cursor, token: Token, choices: reado
   return chosen ?? cursor.fail(`the accepted values are ${accepted}`, token);
 }
 
-/** Parses a datapoint with its options. @throws SyntaxFault for an option that it does not accept */
+/** Parses a datapoint with its options. @throws SyntaxFault for an option that the datapoint does not accept */
 export function createFieldWithOptions(
   cursor: Cursor,
   { text: name }: Token,

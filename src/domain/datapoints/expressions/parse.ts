@@ -8,10 +8,10 @@ import { parseArguments, createFieldWithOptions } from './parse-arguments.js';
 import type { Comparison, Constant, ExpressionNode, Operator } from './tree.js';
 import { KEYWORDS, MIRRORED, SYMBOLS } from './words.js';
 
-/** Expression that was parsed from a text. */
+/** Parsed expression. */
 export interface Parsed {
   readonly tree: ExpressionNode;
-  /** Positions of its nodes in the text. */
+  /** Positions of the nodes in the text. */
   readonly spans: ReadonlyMap<ExpressionNode, CharacterSpan>;
 }
 
@@ -20,7 +20,7 @@ const COMPARISON_OF: ReadonlyMap<string, Comparison> = new Map(
 );
 
 /**
- * Parses an expression into its canonical tree, ignoring spaces and redundant brackets.
+ * Parses an expression into its canonical tree; spaces and redundant brackets are ignored.
  * @throws SyntaxFault
  * @cost O(length)
  */

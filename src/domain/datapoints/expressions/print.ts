@@ -12,7 +12,7 @@ import {
 } from './tree.js';
 import { KEYWORDS, SYMBOLS } from './words.js';
 
-/** Precedence of nodes: an operand of lower precedence is put in brackets. */
+/** Precedence of nodes: operands of lower precedence are put in brackets. */
 const LEVELS = {
   any: 1,
   all: 2,
@@ -25,23 +25,23 @@ const LEVELS = {
   primary: 9,
 } as const;
 
-/** Returns the canonical text of an expression. Parsing it returns the same tree. */
+/** Returns the canonical text of an expression, which parses to the same tree. */
 export function printExpression(expression: DatapointExpression): string {
   return textOf(toCanonical(expression), 0);
 }
 
-/** Returns the tree with its text at the root, as in responses. */
+/** Returns the tree with its text at the root, for responses. */
 export function addText(expression: DatapointExpression): ExpressionNode {
   const tree = toCanonical(expression);
   return { ...tree, text: textOf(tree, 0) };
 }
 
-/** Returns a label for an expression; for a datapoint only its name. */
+/** Returns a label for an expression: the name of a datapoint, or otherwise the text. */
 export function createLabel(expression: DatapointExpression): string {
   return isField(expression) ? expression.name : printExpression(expression);
 }
 
-/** Prints a node inside one of precedence `level`. */
+/** Prints an operand of a node with precedence `level`. */
 function textOf(node: ExpressionNode, level: number): string {
   const [own, text] = write(node);
   return own < level ? `(${text})` : text;

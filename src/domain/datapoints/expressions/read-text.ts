@@ -8,22 +8,22 @@ import { formatUnit } from './units.js';
 
 export type Expected = 'number' | 'condition';
 
-/** Problem of a text, with its position. */
+/** Problem in a text, with its position. */
 export type TextProblem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value' | 'position'>;
 
-/** Text that was parsed as an expression. */
+/** Text with the expression parsed from it. */
 export interface ReadText {
   readonly text: string;
-  /** Undefined if a problem was found. */
+  /** Parsed tree; undefined if there is a problem. */
   readonly tree: ExpressionNode | undefined;
   readonly problems: readonly TextProblem[];
-  /** Unit of its values in words; null if unknown. */
+  /** Unit of the values in words; null if unknown. */
   readonly unit: string | null;
   /** Returns the position of the first occurrence of a datapoint. */
   spanOf(name: string): CharacterSpan | undefined;
 }
 
-/** Parses a text and reports all its problems. @param named units of datapoints by name */
+/** Parses a text and reports all of its problems. @param named units of datapoints by name */
 export function readExpression(text: string, expected: Expected, named?: NamedUnits): ReadText {
   const nothing = { text, tree: undefined, unit: null, spanOf: () => undefined };
   try {
@@ -53,7 +53,7 @@ export function readExpression(text: string, expected: Expected, named?: NamedUn
   }
 }
 
-/** Maximum length of a quoted part of a text. */
+/** Maximum length of a part of a text that a message quotes. */
 const QUOTED_MAX = 80;
 
 function place(text: string, { code, message, accepted }: NodeProblem, position: CharacterSpan): TextProblem {

@@ -14,50 +14,50 @@ import {
   type FunctionNode,
 } from './tree.js';
 
-/** Expressions that a document defines. */
+/** Expressions of the datapoints that a document defines, by name. */
 export type Definitions = ReadonlyMap<string, ExpressionNode>;
 
 /** Datapoint of the market that an expression reads. */
 export interface ExpressionRead {
   readonly field: FieldRequest;
-  /** Leaf of the expression that refers to it; for `by=` the function. */
+  /** Leaf of the expression that refers to the datapoint; the function if it is the datapoint of `by=`. */
   readonly leaf: FieldLeaf | FunctionNode;
   /** Required type: numbers, or any type for groups and for comparisons with a constant. */
   readonly as: 'number' | 'any';
-  /** Comparison in which its value is an operand. */
+  /** Comparison in which the datapoint is an operand. */
   readonly comparison: ComparisonNode | null;
-  /** The input of a plug-in that reads it; null outside of plug-ins. */
+  /** Plug-in input that reads the datapoint; null outside plug-ins. */
   readonly input: PluginInput | null;
 }
 
-/** An input of a plug-in. */
+/** Input of a plug-in. */
 export interface PluginInput {
   readonly plugin: string;
   readonly name: string;
 }
 
-/** Lag and number of sessions with which the values of a node are read. */
+/** Lag and number of sessions with which a node is read. */
 interface Asked {
   readonly lag: number;
   readonly window: number | null;
-  /** Comparison of this node, on its left side, with a constant. */
+  /** Comparison with a constant of which this node is the left-hand side. */
   readonly comparison: ComparisonNode | null;
   readonly groups: boolean;
   readonly input: PluginInput | null;
 }
 
-/** Returns every datapoint of the market that an expression reads, with its sessions. */
+/** Returns every datapoint of the market that an expression reads, with its lag and window. */
 export function listExpressionReads(expression: DatapointExpression, definitions: Definitions): ExpressionRead[] {
   return walk(expression, definitions).reads;
 }
 
-/** Returns true if an expression reads more datapoints, including those of its definitions, than the maximum. */
+/** Returns true if an expression, including its definitions, reads more datapoints than the maximum. */
 export const readsTooMuch = (expression: DatapointExpression, definitions: Definitions): boolean =>
   walk(expression, definitions).isTooLarge;
 
 interface Walk {
   readonly reads: ExpressionRead[];
-  /** True if the tree reads more than `MAX_EXPRESSION_READS` datapoints. The remaining ones are not visited. */
+  /** True if the tree reads more than `MAX_EXPRESSION_READS` datapoints. Further datapoints are not visited. */
   readonly isTooLarge: boolean;
 }
 
@@ -106,10 +106,10 @@ function walk(expression: DatapointExpression, definitions: Definitions): Walk {
   return { reads, isTooLarge: steps > LIMITS.MAX_EXPRESSION_READS };
 }
 
-/** Request of any statistic over a window. */
+/** Returns the members of a request for a statistic over a window. */
 const overWindow = (window: number): Pick<FieldRequest, 'aggregate' | 'window'> => ({ aggregate: 'count', window });
 
-/** Returns the input that an operand of a plug-in is; undefined for other nodes. */
+/** Returns the plug-in input of an operand; undefined if the node is not a plug-in. */
 function inputOf(node: ExpressionNode, operand: number): PluginInput | undefined {
   const call = node.node === 'function' ? node.plugin : undefined;
   const name = call?.program?.inputs[operand]?.name;
@@ -139,7 +139,7 @@ export function listCalls(expression: DatapointExpression, definitions: Definiti
   return calls;
 }
 
-/** Returns ids of the indices that an expression refers to. */
+/** Returns the ids of the indices to which an expression refers. */
 export function listIndices(expression: DatapointExpression, definitions: Definitions): string[] {
   const requests = listCalls(expression, definitions).filter(
     ({ name }) => name === 'member_of' || name === 'weight_in',
@@ -155,7 +155,7 @@ export const readsConstituents = (expression: DatapointExpression, definitions: 
 export const readsDividendYears = (expression: DatapointExpression, definitions: Definitions): boolean =>
   listCalls(expression, definitions).some(({ name }) => name === 'years_of_growth');
 
-/** Returns the names of a document's datapoints that form a circular definition; empty if there is none. */
+/** Returns the names of a document's datapoints that form a circular definition; empty without a cycle. */
 export function findCircle(definitions: Definitions): readonly string[] {
   const done = new Set<string>();
   const follow = (name: string, chain: readonly string[]): readonly string[] => {
@@ -176,7 +176,7 @@ export function findCircle(definitions: Definitions): readonly string[] {
   return [];
 }
 
-/** Returns names of the datapoints in a tree, including those of `by=`. */
+/** Returns the names of the datapoints in a tree, including those of `by=`. */
 export function listNames(node: ExpressionNode): string[] {
   if (node.node === 'field') return [node.name];
   const by = node.node === 'function' && node.by !== undefined ? [node.by] : [];

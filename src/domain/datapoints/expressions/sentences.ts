@@ -11,7 +11,7 @@ import {
   type ExpressionNode,
 } from './tree.js';
 
-/** Returns true if the kind of a datapoint fits the comparison. */
+/** Returns true if a datapoint of this kind fits the comparison. */
 export function acceptsKind(node: ComparisonNode, kind: 'number' | 'string' | 'boolean'): boolean {
   const needsNumber = ['gt', 'ge', 'lt', 'le', 'between'].includes(node.comparison);
   return needsNumber ? kind === 'number' : findValueType(node) === kind;
@@ -28,7 +28,7 @@ const WORDS: Readonly<Record<Comparison, string>> = {
   between: 'between',
 };
 
-/** Describes an expression in words: a datapoint as in sentences, any other expression as its text. */
+/** Describes an expression in words: a datapoint as a phrase, any other expression as its text. */
 export function describeExpression(expression: DatapointExpression): string {
   return isField(expression) ? requestText(requestOf(expression)) : printExpression(expression);
 }
@@ -47,7 +47,7 @@ export function describeComparison({ field, comparison, value }: ComparisonNode)
   return `${name} ${WORDS[comparison]} ${right}`;
 }
 
-/** Describes a condition in words, with brackets around nested operands. */
+/** Describes a condition in words, with brackets around nested conditions. */
 export function describeCondition(node: ExpressionNode): string {
   if (node.node === 'comparison') return describeComparison(node);
   if (node.node === 'not') return `not (${describeCondition(node.operand)})`;

@@ -9,7 +9,7 @@ export type Operator = (typeof OPERATORS)[number];
 
 export type Constant = number | string | boolean | readonly (number | string | boolean)[];
 
-/** Text of a tree, at its root: part of responses; in requests it is ignored and computed from the nodes. */
+/** Text of a tree, at its root: part of responses; ignored in requests and computed from the nodes. */
 interface Rooted {
   readonly text?: string | undefined;
 }
@@ -47,16 +47,16 @@ export interface FunctionNode extends Rooted {
   readonly lag?: number | undefined;
   readonly low?: number | undefined;
   readonly high?: number | undefined;
-  /** Plug-in of a datapoint of a document: no expression text can refer to it. */
+  /** Plug-in of a document's datapoint; no expression text can refer to it. */
   readonly plugin?: PluginCall | undefined;
 }
 
-/** Function name of plug-ins and of the trailing sessions passed to them. */
+/** Name of the functions that call a plug-in and that pass trailing sessions to it. */
 export const PLUGIN_FUNCTION = 'plug-in';
 
 export interface PluginCall {
   readonly id: string;
-  /** Program that receives the operands; null in a stored document. */
+  /** Program that is called with the operands; null in a stored document. */
   readonly program: SandboxProgram | null;
 }
 
@@ -64,11 +64,11 @@ export interface ComparisonNode extends Rooted {
   readonly node: 'comparison';
   readonly field: ExpressionNode;
   readonly comparison: Comparison;
-  /** Constant or expression. */
+  /** Constant or expression on the right-hand side. */
   readonly value: unknown;
 }
 
-/** Expression on one security: numeric, or a condition of `all`, `any`, `not` and comparisons. */
+/** Expression for one security: a number, or a condition of `all`, `any`, `not` and comparisons. */
 export type ExpressionNode =
   | { readonly node: 'all'; readonly operands: readonly ExpressionNode[]; readonly text?: string | undefined }
   | { readonly node: 'any'; readonly operands: readonly ExpressionNode[]; readonly text?: string | undefined }
@@ -79,22 +79,22 @@ export type ExpressionNode =
   | ArithmeticNode
   | FunctionNode;
 
-/** Value that a rule reads of every security: a datapoint, or an expression of datapoints. */
+/** Value that a rule reads for every security: a datapoint, or an expression of datapoints. */
 export type DatapointExpression = FieldRequest | ExpressionNode;
 
 export const isExpressionNode = (value: unknown): value is ExpressionNode =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && 'node' in value;
 
-/** Returns true if an expression is a single datapoint that the market provides directly. */
+/** Returns true if an expression is a single datapoint that the market may provide directly. */
 export const isField = (expression: DatapointExpression): expression is FieldRequest | FieldLeaf =>
   !('node' in expression) || expression.node === 'field';
 
-/** Returns a datapoint as a leaf of a tree. */
+/** Returns an expression as a tree; a datapoint becomes a leaf. */
 export function toNode(expression: DatapointExpression): ExpressionNode {
   return 'node' in expression ? expression : { node: 'field', ...expression };
 }
 
-/** Returns the datapoint of a leaf, with defaults for absent members. */
+/** Returns a datapoint as a request, with defaults for absent members. */
 export function requestOf(field: FieldRequest | FieldLeaf): FieldRequest {
   const { name, dataset, lag, window, aggregate, transform } = field;
   return requestLatest(name, {
@@ -107,16 +107,16 @@ export function requestOf(field: FieldRequest | FieldLeaf): FieldRequest {
 }
 
 /**
- * Returns true if the operands of a function are not datapoints: DIVIDEND is a corporate action, and an index is named
- * by a text.
+ * Returns true if the operands of a function are not datapoints: DIVIDEND is a corporate action, and an index is given
+ * by its id.
  */
 export const isWithoutColumn = ({ name }: FunctionNode): boolean =>
   name === 'years_of_growth' || name === 'member_of' || name === 'weight_in' || name === 'is_constituent';
 
-/** Path of a node below a root, as members of the JSON. */
+/** Path of a node below a root, as names of JSON members. */
 export type NodePath = readonly (string | number)[];
 
-/** Returns the nodes directly below another, with their paths. */
+/** Returns the direct children of a node, with their paths. */
 export function listChildren(node: ExpressionNode): { readonly child: ExpressionNode; readonly path: NodePath }[] {
   switch (node.node) {
     case 'field':
@@ -136,7 +136,7 @@ export function listChildren(node: ExpressionNode): { readonly child: Expression
   }
 }
 
-/** Returns the comparisons of a condition with their paths below the root: `operands[0].operand`. */
+/** Returns the comparisons in a condition with their paths below the root, such as `operands[0].operand`. */
 export function listComparisons(
   node: ExpressionNode,
   path = '',
@@ -148,7 +148,7 @@ export function listComparisons(
   return node.operands.flatMap((operand, i) => listComparisons(operand, join(`operands[${i}]`)));
 }
 
-/** Returns the type of the comparison value (or of its entries), which the datapoint must have. */
+/** Returns the type of the comparison value (or of its entries), which the values of the datapoint must have. */
 export function findValueType(node: ComparisonNode): 'number' | 'string' | 'boolean' {
   if (isExpressionNode(node.value)) return 'number';
   const sample: unknown = Array.isArray(node.value) ? node.value[0] : node.value;

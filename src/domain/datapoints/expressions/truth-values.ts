@@ -1,4 +1,4 @@
-/** Three truth values: Kleene's logic, in which a missing datapoint makes a comparison unknown. */
+/** Truth values of Kleene's three-valued logic, in which a missing datapoint makes a comparison unknown. */
 export const FALSE = 0;
 export const TRUE = 1;
 export const UNKNOWN = 2;

@@ -1,4 +1,4 @@
-/** Powers of the base units of a quantity. */
+/** Exponents of the base units of a quantity. */
 export interface Dimensions {
   readonly money: number;
   readonly shares: number;
@@ -6,13 +6,13 @@ export interface Dimensions {
   readonly years: number;
 }
 
-/** Unit of a quantity: null if unknown; a constant matches every unit. */
+/** Unit of a quantity; null if unknown. A constant matches every unit. */
 export type Unit = Dimensions | 'constant' | null;
 
 const NONE: Dimensions = { money: 0, shares: 0, sessions: 0, years: 0 };
 const of = (powers: Partial<Dimensions>): Dimensions => ({ ...NONE, ...powers });
 
-/** Dimensionless number: a share, a score, a rank. */
+/** Unit of a dimensionless number, such as a share, a score or a rank. */
 export const PLAIN: Unit = NONE;
 export const YEARS: Unit = of({ years: 1 });
 
@@ -52,7 +52,7 @@ export interface UnitClash {
 export const isClash = (unit: Unit | UnitClash): unit is UnitClash =>
   unit !== null && unit !== 'constant' && 'left' in unit;
 
-/** Returns the common unit of quantities: of a sum, a choice, a bound. */
+/** Returns the common unit of quantities that are added, compared or chosen from. */
 export function findCommonUnit(units: readonly Unit[]): Unit | UnitClash {
   let known: Dimensions | undefined;
   for (const unit of units) {
@@ -80,7 +80,7 @@ export function multiplyUnits(left: Unit, right: Unit, sign: 1 | -1): Unit {
   });
 }
 
-/** Returns the unit of a power, if its exponent is constant. */
+/** Returns the unit of a power with a constant exponent; null otherwise. */
 export function raiseUnit(base: Unit, exponent: number | undefined): Unit {
   if (base === null || base === 'constant' || isSame(base, NONE)) return base;
   if (exponent === undefined) return null;

@@ -1,6 +1,6 @@
 import type { Comparison } from './tree.js';
 
-/** Words that are column names only in quotes. */
+/** Keywords: as column names they must be quoted. */
 export const KEYWORDS: ReadonlySet<string> = new Set(['and', 'or', 'not', 'in', 'between', 'true', 'false']);
 
 export const SYMBOLS = {
@@ -14,7 +14,7 @@ export const SYMBOLS = {
   between: 'between',
 } as const satisfies Readonly<Record<Comparison, string>>;
 
-/** Equivalent comparison with its sides exchanged. */
+/** Comparison with exchanged sides. */
 export const MIRRORED: Partial<Record<Comparison, Comparison>> = {
   gt: 'lt',
   ge: 'le',

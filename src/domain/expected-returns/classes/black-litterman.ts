@@ -5,7 +5,7 @@ import { riskAversion } from '../parameters.js';
 import { computePosteriorReturns } from '../posterior.js';
 import { defineReturnsClass } from '../returns-class.js';
 
-/** Maximum number of views of one model: each is a row of a small dense system. */
+/** Maximum number of views in one model; each view is a row of a small dense system. */
 const VIEWS_MAX = 200;
 
 /** Maximum number of securities in one view. */

@@ -5,7 +5,7 @@ import { defineObjectiveClass, createPlainMeasure } from '../objective-class.js'
 import { createParityNumerator } from '../parity.js';
 import { readBudgets } from '../risk-budgets.js';
 
-/** Maximum number of keys of one set of budgets. */
+/** Maximum number of entries in a set of budgets. */
 const BUDGETS_MAX = 20_000;
 
 /** Tolerance of the sum of budgets. */
@@ -16,7 +16,7 @@ const Budgets = z
   .refine((budgets) => Object.keys(budgets).length <= BUDGETS_MAX, { error: `has more than ${BUDGETS_MAX} keys` })
   .refine((budgets) => Math.abs(sumOf(budgets) - 1) <= SUM_TOLERANCE, {
     params: { finding: 'WEIGHTS_NOT_ONE' },
-    error: ({ input }) => `has a sum of ${sumOf(input as Record<string, number>)}, but must sum to 1`, // the refinement runs on a parsed record
+    error: ({ input }) => `has a sum of ${sumOf(input as Record<string, number>)}, but must sum to 1`, // a refinement runs on a parsed record
   });
 
 export const riskParity = defineObjectiveClass({

@@ -22,8 +22,8 @@ export interface DerivedDeciderInput {
 }
 
 /**
- * Decides a derived index by optimising its parent's composition. Sessions are decided in ascending order, because
- * trades are measured from earlier solutions.
+ * Creates the decider of a derived index, which optimises the parent's composition. Sessions must be decided in
+ * ascending order, because trades are measured from earlier solutions.
  */
 export function createDerivedDecider({ document, composer, engine }: DerivedDeciderInput): Decider {
   const left = composer.memory(document.id);
@@ -59,14 +59,14 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
 }
 
 /**
- * Returns the parent's composition as the target of a decision. If the decision is after that of the parent, returns
- * the composition as known then.
+ * Returns the parent's composition as the target of a decision. A composition decided earlier gets the session and date
+ * of this decision.
  */
 export function findTarget(parent: Composition, session: number, sm: SessionMarket): Composition {
   return parent.decision === session ? parent : { ...parent, decision: session, date: sm.sessions[session]! };
 }
 
-/** Refusals of a stored risk model that suspend a rebalance, like infeasible rows. */
+/** Refusals of a stored risk model that skip a rebalance, as infeasible rows do. */
 const RISK_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LACKS_NAMES', 'RISK_INSUFFICIENT_DATA']);
 
 function solveOrRefuse(solve: () => DerivedSolve): DerivedSolve | Refusal {
@@ -78,12 +78,12 @@ function solveOrRefuse(solve: () => DerivedSolve): DerivedSolve | Refusal {
   }
 }
 
-/** Returns the parent's composition decided on a session: the latest decided on or before it. */
+/** Returns the parent's latest composition decided on or before a session. */
 export function findDecision(list: readonly Composition[], session: number): Composition | undefined {
   return list.findLast(({ decision }) => decision <= session);
 }
 
-/** Returns securities with a solved weight. */
+/** Returns the securities with a nonzero solved weight. */
 export function listHeldWeights({ columns, outcome }: DerivedSolve): SolvedWeights {
   if (outcome.kind !== 'solved') throw new Error('a solve without an answer holds nothing');
   return selectHeldWeights(columns, outcome.solution.weights);
@@ -102,13 +102,13 @@ function toDecision({ columns, weights }: SolvedWeights, findings: readonly Find
   };
 }
 
-/** Returns the tracking error of a solution according to the risk model of the solve. */
+/** Returns the forecast tracking error of a solution under the risk model of the optimisation. */
 function createForecast({ risk, problem, outcome }: DerivedSolve): Pick<Decided, 'trackingError'> {
   if (risk.isIdentity || outcome.kind !== 'solved') return {};
   return { trackingError: Math.sqrt(computeTrackingVariance(problem, outcome.solution.weights)) };
 }
 
-/** Returns the warnings of one solve. */
+/** Returns the warnings of one optimisation. */
 export function listFindings(solve: DerivedSolve, sm: SessionMarket): Finding[] {
   const { risk, problem, parent } = solve;
   const warning = (code: Finding['code'], message: string): Finding => ({
@@ -140,7 +140,7 @@ export function listFindings(solve: DerivedSolve, sm: SessionMarket): Finding[] 
   return results;
 }
 
-/** Returns by how much another choice of securities may be better, if a bound over all choices is known. */
+/** Reports how much better another choice of securities may be, if a bound over all choices is known. */
 function choiceFindings({ outcome, parent }: DerivedSolve): Finding[] {
   if (outcome.kind !== 'solved' || !outcome.solution.isHeuristic) return [];
   const { objective, bound } = outcome.solution;

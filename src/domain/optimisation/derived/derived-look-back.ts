@@ -14,7 +14,7 @@ import { readDefinitions } from '../../documents/definitions.js';
 
 export interface DerivedLookBackInput {
   readonly document: DerivedDocument;
-  /** Longest gap of prices in the parent, in sessions. */
+  /** Maximum number of sessions without a price in the parent index. */
   readonly maxStaleSessions: number;
   /** Sessions of the parent's calendar, [S]. */
   readonly sessions: Int32Array;
@@ -24,7 +24,7 @@ export interface DerivedLookBackInput {
   readonly memory: DecisionMemory | null;
 }
 
-/** Returns decisions of the parent at which bounds along a path are measured. */
+/** Returns the decision sessions of the parent at which bound paths are measured. */
 function pathReviews(
   { derivation }: DerivedDocument,
   { sessions, parents }: Pick<DerivedLookBackInput, 'sessions' | 'parents'>,
@@ -36,7 +36,7 @@ function pathReviews(
 }
 
 /**
- * Returns the look-back of the optimisation of a derived index: the window of its risk model before the decision of the
+ * Returns the look-back of the optimisation of a derived index: the risk-model window before the decision of the
  * parent's composition, and the windows from which the covariance continues.
  */
 export function computeDerivedLookBack({
@@ -47,7 +47,7 @@ export function computeDerivedLookBack({
   parents,
   memory,
 }: DerivedLookBackInput): LookBack {
-  // The parent may keep its composition at a rebalance in between.
+  // The parent may have kept its composition at an intermediate rebalance.
   const decided = parents.findLast((parent) => parent.decision <= decision)?.decision ?? decision;
   const { fields, dividendYears } = listReadsBehind(
     listFieldsRead(document.derivation).map(({ use }) => use.field),
@@ -61,7 +61,7 @@ export function computeDerivedLookBack({
     decision: Math.min(decided, ...pathReviews(document, { sessions, parents })),
   });
   const returnsBehind = findStyledReturns(document);
-  // Exposures to styles are known before the first return of the window.
+  // Style exposures must be known before the first return of the window.
   const exposures = lookBackOver({
     fields: returnsBehind === null ? [] : STYLE_FIELDS,
     dividendYears: 0,
@@ -69,24 +69,24 @@ export function computeDerivedLookBack({
     sessions,
     decision: decided - (returnsBehind === null ? 0 : returnsBehind + EXPOSURE_SESSIONS),
   });
-  // A return needs the previous session.
+  // the first return needs the previous session
   const returns = (memory?.moments?.rows ?? []).reduce(
     (first, rows) => Math.min(first, rows[0]! - 1),
     decided - Math.max(LIMITS.DERIVED_RISK_SESSIONS, scenariosOf(document)),
   );
-  // The book of the previous weights is simulated from the beginning of the market, so that it has the same bits.
+  // The book of the previous weights is simulated from the beginning of the market, so that results are bit-identical.
   const held = readsHeldWeights(document) && memory?.solved ? 0 : Number.POSITIVE_INFINITY;
   const session = Math.min(read, exposures.session, returns, held);
   return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };
 }
 
-/** Returns the sessions that the objective uses as scenarios. */
+/** Returns the number of sessions from which the objective takes scenarios. */
 function scenariosOf({ derivation: { objective } }: DerivedDocument): number {
   const { scenarios } = readObjective(objective).params;
   return typeof scenarios === 'number' ? scenarios : 0;
 }
 
-/** Returns the number of returns of a style model; null for another risk model. */
+/** Returns the number of returns of a style model; null for another kind of risk model. */
 function findStyledReturns({ derivation: { risk_model: model } }: DerivedDocument): number | null {
   if (typeof model !== 'object' || model === null || model.estimator !== 'styles') return null;
   return model.sessions ?? LIMITS.DERIVED_RISK_SESSIONS;

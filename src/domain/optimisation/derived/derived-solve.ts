@@ -38,30 +38,28 @@ import { flagMembers } from '../../rules/choose.js';
 import { readsConstituents } from '../../datapoints/expressions/reads.js';
 import { listFieldsRead } from '../field-uses.js';
 
-/** Portfolios of an index at a decision. */
+/** Earlier portfolios of an index at a decision. */
 export interface Standing {
-  /** Previous solved weights; null if there are none. */
+  /** Weights of the previous solution; null if there is none. */
   readonly previous: SolvedWeights | null;
   /** Composition that the decision replaces; null if there are no holdings yet. */
   readonly outgoing: Outgoing | null;
 }
 
-/** Optimisation of a derived index with all its inputs. */
+/** Optimisation of a derived index with all inputs. */
 export interface DerivedSolve {
-  /** Optimised composition of the parent. */
+  /** Composition of the parent that is optimised. */
   readonly parent: Composition;
   /** Columns of the problem's securities, ascending, [N]. */
   readonly columns: Int32Array;
   readonly problem: Problem;
   readonly risk: RiskEstimate;
   readonly outcome: SearchOutcome;
-  /**
-   * True if there were too few returns for its objective, and the weights nearest to the parent were sought instead.
-   */
+  /** True if the weights nearest to the parent replace the objective, because there were too few returns for it. */
   readonly isNearest: boolean;
-  /** Rows relaxed by priority: the problem has their changed parameters. */
+  /** Rows that were relaxed by priority, with the changed parameters of `problem`. */
   readonly relaxed: readonly Moved[];
-  /** Steps of `relax` that were applied: the problem includes them. */
+  /** Steps of `relax` that were applied to `problem`. */
   readonly steps: readonly RelaxedStep[];
   /** Securities of the previous portfolios that are no longer candidates, largest weight first. */
   readonly leavers: Readonly<Record<'previous' | 'held', readonly Leaver[]>>;
@@ -73,15 +71,18 @@ export interface Leaver {
   readonly weight: number;
 }
 
-/** Optimises a derived index at the rebalances of its parent. */
+/** Solver of a derived index at the rebalances of its parent. */
 export interface DerivedSolver {
   readonly solvers: Solvers;
   /**
-   * True if solved weights affect later solves, through a row or an expression that reads them. Otherwise a preview
-   * needs no earlier rebalance.
+   * True if solved weights affect later optimisations, through a row or an expression that depends on them. Otherwise a
+   * preview needs no earlier rebalance.
    */
   readonly remembers: boolean;
-  /** @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA for a stored risk model */
+  /**
+   * Optimises a composition of the parent.
+   * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA for a stored risk model
+   */
   solve(parent: Composition, standing: Standing): DerivedSolve;
   memory(): SolverMemory;
 }
@@ -94,7 +95,7 @@ export function keepsPreviousSolution(rows: readonly ConstraintRow[]): boolean {
   );
 }
 
-/** Returns true if an optimisation measures trades from the weights just before them. */
+/** Returns true if an optimisation measures trades from the weights just before the rebalance. */
 export function readsHeldWeights({ derivation: { costs = null, constraints } }: DerivedDocument): boolean {
   return costs !== null || constraints.some(measuresHeldWeights);
 }
@@ -103,15 +104,15 @@ export interface DerivedSolverInput {
   readonly document: DerivedDocument;
   readonly composer: Composer;
   readonly engine: Engine;
-  /** State of earlier solves. */
+  /** State of earlier optimisations. */
   readonly memory?: SolverMemory | null;
 }
 
 export type SolverMemory = Pick<DecisionMemory, 'active' | 'moments'>;
 
 /**
- * Creates the solver of a derived document: parent weights as the index, the trailing window up to the decision as risk
- * model.
+ * Creates the solver of a derived index: parent weights as the index, and a risk model of the trailing window up to the
+ * decision.
  * @cost per solve: T N^2 / 2 for the covariance, and a few times N^3 / 6
  */
 export function createDerivedSolver({
@@ -134,7 +135,7 @@ export function createDerivedSolver({
     (sections ??= createIndexCrossSections({ market: sm, treatment, currency, datapoints: readDefinitions(document) }));
   const indexWeights = createIndexWeights(composer, parentId);
 
-  /** Returns the risk of securities as known at a decision. */
+  /** Returns the risk model of securities as known at a decision. */
   function riskAt(decision: number, columns: Int32Array): RiskEstimate {
     const from = Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS);
     const window = { sm, growth, datapoints: datapoints(), from, to: decision };
@@ -173,7 +174,8 @@ export function createDerivedSolver({
         columns,
         identifiers: listIdentifiers(sm, columns),
         index,
-        // Only a start of the search otherwise, for which a preview would need every earlier rebalance.
+        // In other cases these weights would only start the search, for which a preview would need every earlier
+        // rebalance.
         previous: previous === null || !isRemembering ? null : alignWeights(previous, columns),
         held: before && selectHeld(before, columns),
         risk,
@@ -196,7 +198,10 @@ export function createDerivedSolver({
   };
 }
 
-/** Keeps candidates that can still be held. Securities may have left the parent since its composition was decided. */
+/**
+ * Removes candidates that can no longer be held, because securities may have left the parent since the decision of its
+ * composition.
+ */
 function removeLeavers(candidates: Candidates, isGone: (column: number) => boolean): Candidates {
   const { columns, index } = candidates;
   const stays = columns.map((column) => (isGone(column) ? 0 : 1));
@@ -212,10 +217,7 @@ const readsPrevious = (document: DerivedDocument): boolean =>
 
 type Relaxed = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'steps'>;
 
-/**
- * Solves a problem. If it is infeasible, relaxes rows by the given steps, then moves rows with a priority as little as
- * necessary.
- */
+/** Solves a problem. If it is infeasible, relaxes rows by the given steps, then by priority as little as necessary. */
 function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInput, 'problem'>): Relaxed {
   const outcome = solveProblem(solvers, problem, { warm: terms.warm, proof: 'brief' });
   const unrelaxed = { problem, outcome, relaxed: [], steps: [] };
@@ -227,7 +229,7 @@ function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInpu
   return given === undefined ? unrelaxed : { ...given, steps };
 }
 
-/** Solves a problem with rows relaxed by priority as little as necessary; undefined if it is still infeasible. */
+/** Solves a problem after relaxing rows by priority as little as necessary; undefined if it is still infeasible. */
 function solveRelaxingPriorities(
   solvers: Solvers,
   { problem, outcome }: InfeasibleSolve,
@@ -245,7 +247,7 @@ function createRelaxedProblem(problem: Problem, moves: readonly Moved[]): Proble
   return problem.withParameters(moves.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to })));
 }
 
-/** Returns the held weights of candidates, and separately those of other securities. */
+/** Returns the held weights of candidates, and separately those of all other securities. */
 function selectHeld({ columns: held, weights }: SolvedWeights, columns: Int32Array): WeightsBefore {
   const places = new Set(columns);
   const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !places.has(held[k]!));
@@ -272,7 +274,7 @@ export function listIdentifiers(sm: SessionMarket, columns: Int32Array): string[
   return Array.from(columns, (column) => sm.identifiers[column]!);
 }
 
-/** Maps weights to other columns: the weights of missing securities are summed. */
+/** Maps weights to other columns; the weights of securities outside these columns are summed. */
 export function alignWeights(from: SolvedWeights, columns: Int32Array): ReferencePortfolio {
   const byColumn = new Map(Array.from(from.columns, (column, i): [number, number] => [column, from.weights[i]!]));
   const weights = Float64Array.from(columns, (column) => byColumn.get(column) ?? 0);

@@ -1,6 +1,6 @@
 import type { SolvedWeights } from './solved-weights.js';
 
-/** Returns positions of securities with a weight. */
+/** Returns the securities with a nonzero weight, with their weights. */
 export function selectHeldWeights(columns: Int32Array, weights: Float64Array): SolvedWeights {
   const places = Array.from(weights.keys()).filter((place) => weights[place] !== 0);
   return {

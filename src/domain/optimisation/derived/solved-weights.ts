@@ -1,6 +1,6 @@
 /** Solved weights of a derived index between rebalances. */
 export interface SolvedWeights {
-  /** Columns, ascending. */
+  /** Market columns, ascending. */
   readonly columns: Int32Array;
   readonly weights: Float64Array;
 }

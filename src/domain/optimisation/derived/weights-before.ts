@@ -14,8 +14,8 @@ export interface HeldInput {
 }
 
 /**
- * Returns the weights of an index just before a rebalance, as known at its decision: the weights of its book at the
- * decision close, before any trade. A composition that takes effect after the decision is returned as decided.
+ * Returns the weights of an index just before a rebalance, as known at the decision: book weights at the decision
+ * close, before trades. Returns the decided weights of a composition that takes effect after the decision.
  * @cost O(T K) over the sessions since the composition took effect
  */
 export function computeWeightsBefore({ document, sm, treatment, outgoing, decision }: HeldInput): SolvedWeights {
@@ -35,7 +35,7 @@ export function computeWeightsBefore({ document, sm, treatment, outgoing, decisi
     fills: 'all',
   });
   const event = book.events.at(-1);
-  // The rebalance sells securities that leave at its close.
+  // Securities that leave at the rebalance close are sold by the rebalance.
   if (event?.at !== book.length - 1 || effective !== decision) return listHeld(book, decision);
   const slots = Array.from(book.columns.keys()).filter((slot) => event.before[slot] !== 0);
   return {

@@ -1,10 +1,10 @@
 import type { Measure } from '../../objectives/objective-class.js';
 import type { Problem } from '../problem.js';
 
-/** Number of digits of a change in a sentence. */
+/** Number of significant digits of a change in a sentence. */
 const DIGITS = 3;
 
-/** Describes a change of the objective, as the end of a sentence: `lowers the tracking error by 3.1 basis points`. */
+/** Describes a change of the objective, for the end of a sentence: `lowers the tracking error by 3.1 basis points`. */
 export function changeSentence({ objective: { entry } }: Problem, before: number, after: number): string {
   const { name, unit, of } = entry.measure;
   const change = of(after) - of(before);
@@ -13,10 +13,10 @@ export function changeSentence({ objective: { entry } }: Problem, before: number
   return `${change < 0 ? 'lowers' : 'raises'} ${name} by ${amount}${unit === 'number' ? '' : ` ${unit}`}`;
 }
 
-/** Changes below which a value counts as unchanged. */
+/** Changes below which a value counts as unchanged, by unit. */
 const NOTHING: Readonly<Record<Measure['unit'], number>> = { 'basis points': 1e-6, number: 1e-10 };
 
-/** Converts a minimised value to the units of the objective. */
+/** Converts a minimised value to the unit of the objective. */
 export function convertToObjectiveTerms({ objective: { entry } }: Problem, value: number): number {
   return entry.sense === 'maximise' ? -value : value;
 }

@@ -5,10 +5,10 @@ import type { PlacedRow } from '../problem.js';
 import type { RowSide } from '../report.js';
 import type { ConvexSolution } from '../solve-convex.js';
 
-/** Distance at which a bound counts as active, as for the sides of rows. */
+/** Distance below which a bound counts as active, as for `RowSide`. */
 const MET = 1e-7;
 
-/** Remainder of a row, relative to its largest coefficient, that counts as rounding. */
+/** Rounding tolerance of a row's remainder, relative to the row's largest coefficient. */
 const ROUNDING = 1e-9;
 
 /** Gradient of an active bound of the program. */
@@ -19,8 +19,8 @@ interface MetBound {
 }
 
 /**
- * Finds active bounds that other active bounds imply. Several sets of multipliers then satisfy the conditions, so a
- * multiplier is not the price of such a bound. Equalities and defaults are excluded.
+ * Finds active bounds that other active bounds imply. Several sets of multipliers then satisfy the optimality
+ * conditions, so a multiplier is not the price of such a bound. Equalities and default rows are excluded.
  * @cost m^2 n for m active rows
  * @source Nocedal & Wright (2006), Numerical Optimization, section 12.3: linear independence of the active constraints.
  */
@@ -50,7 +50,7 @@ export function findDependentSides({ assembled, answer }: ConvexSolution, sides:
   return new Set(sides.filter(isDependent));
 }
 
-/** Returns bounds of securities that more than one of the client's rows sets. */
+/** Returns the weight bounds that several of the client's rows set. */
 function listSharedBounds(sides: readonly RowSide[]): Set<string> {
   const seen = new Set<string>();
   const shared = new Set<string>();
@@ -66,7 +66,7 @@ function listSharedBounds(sides: readonly RowSide[]): Set<string> {
   return shared;
 }
 
-/** Returns active rows, limits of kinks and lengths. */
+/** Returns the active linear rows, kink limits and norm limits, with their gradients. */
 function listMetBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' | 'answer'>): MetBound[] {
   const { program, linear, kinks, norms } = assembled;
   const { n, rows } = program;
@@ -92,7 +92,7 @@ function listMetBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' |
   return met;
 }
 
-/** Returns [n], 1 if neither a bound nor a kink holds a security. */
+/** Returns 1 for securities that neither a bound nor a kink holds, [n]. */
 function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Array {
   const free = Uint8Array.from(x, (value, i) => Number(value - lower[i]! > MET && upper[i]! - value > MET));
   for (const kink of kinks) {
@@ -105,8 +105,8 @@ function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Arra
 }
 
 /**
- * Returns the linear combinations of the rows that are zero on all free securities, as coefficients by row. Gaussian
- * elimination with the largest coefficient as pivot.
+ * Returns the linear combinations of rows that are zero on all free securities, as coefficients by row. Computed by
+ * Gaussian elimination with the largest coefficient as pivot.
  */
 function dependencies(met: readonly MetBound[], isFree: Uint8Array): Float64Array[] {
   const results: Float64Array[] = [];

@@ -2,7 +2,7 @@ import type { Problem } from '../problem.js';
 import type { RowSide } from '../report.js';
 import type { ConvexSolution } from '../solve-convex.js';
 
-/** Solution to be explained. */
+/** Problem with the solution to be explained. */
 export interface ExplainedInput {
   readonly problem: Problem;
   readonly solution: ConvexSolution;

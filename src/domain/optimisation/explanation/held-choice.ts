@@ -3,8 +3,8 @@ import { listNonConvexRows, type Problem } from '../problem.js';
 import { HELD_MIN, createRestriction, markShort, markHeld } from '../restriction.js';
 
 /**
- * Returns the choice of securities behind weights, under which the convex rows are solved again; undefined if no row
- * chooses securities.
+ * Returns the restriction to the present choice of securities, under which the convex rows are solved again; undefined
+ * if no row chooses securities.
  */
 export function fixHeldSecurities(problem: Problem, weights: Float64Array): Restriction | undefined {
   const rows = listNonConvexRows(problem).map(({ row }) => row);

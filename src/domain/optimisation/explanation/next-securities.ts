@@ -5,14 +5,14 @@ import type { Problem } from '../problem.js';
 import type { ConvexSolution } from '../solve-convex.js';
 import { convertToObjectiveTerms } from './change-sentence.js';
 
-/** Security without a weight, and its distance from one. */
+/** Security without a weight, and the change that would give it a weight. */
 export interface NextName {
   readonly identifier: string;
-  /** Change of the objective, in its own terms, per unit of weight in the security. */
+  /** Change of the objective, in reported units, per unit of weight in the security. */
   readonly marginal: number;
   /**
-   * Its expected return, and the expected return above which it is held; null for an objective without expected
-   * returns.
+   * Expected return of the security, and the expected return above which it is held; null for an objective without
+   * expected returns.
    */
   readonly expectedReturn: number | null;
   readonly entryReturn: number | null;
@@ -22,9 +22,9 @@ export interface NextName {
 export const NEXT_NAMES_MAX = 10;
 
 /**
- * Returns the securities that would be held next: only their lower bound of zero excludes them. Those nearest to a
- * positive weight come first. A security enters once its expected return exceeds `entryReturn`, if the others are
- * unchanged.
+ * Returns the securities that would be held next: only their lower bound of zero excludes them. They are ordered by
+ * their distance from a positive weight. A security enters once its expected return exceeds `entryReturn`, with all
+ * else unchanged.
  * @cost of a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
  */
@@ -50,8 +50,8 @@ export function listNextSecurities(
 }
 
 /**
- * Returns the expected return that compensates a unit of the objective, both per unit of weight; null if expected
- * returns do not count.
+ * Returns the expected return that offsets one unit of the objective, both per unit of weight; null if the objective
+ * has no expected returns.
  */
 function returnScale(problem: Problem, weights: Float64Array): number | null {
   const { objective, expectedReturns, goal, metric, robustness } = problem;

@@ -10,32 +10,32 @@ import type { ExplainedInput } from './explained-input.js';
 import { fixHeldSecurities } from './held-choice.js';
 import { createWeighing, SPENT, type Weighing } from './weighing.js';
 
-/** Share of a sensitivity step that counts as a small change. */
+/** Fraction of a sensitivity step that counts as a small change. */
 export const SMALL = 0.01;
 
-/** Small change of a bound in its own unit, relative to 1 and the bound. */
+/** Small change of a bound in the bound's unit, relative to 1 and the bound. */
 const SMALL_STEP = 1e-4;
 
-/** Maximum number of bounds that are loosened individually, largest multipliers first: each is a solve. */
+/** Maximum number of bounds that are loosened one by one, largest multipliers first. Each needs a solve. */
 const LOOSENED_MAX = 40;
 
-/** Number of multiplications after which no further bound is loosened, about two seconds. */
+/** Maximum number of multiplications for loosened bounds, about two seconds. */
 const WORK_MAX = 2e9;
 
-/** Changes of the objective below this count as zero, relative to 1 and the objective. */
+/** Change of the objective below which it counts as zero, relative to 1 and the objective. */
 const NOTHING = 1e-12;
 
 export interface OneSided {
-  /** Sides whose shadow price is the change of the objective per unit if only that side is loosened slightly. */
+  /** Row sides whose shadow price is the change of the objective per unit when only that side is loosened slightly. */
   readonly sides: readonly RowSide[];
-  /** Sides, among those given, whose multipliers are not prices. */
+  /** Row sides whose multipliers are not prices, because other bounds imply them. */
   readonly dependent: ReadonlySet<RowSide>;
 }
 
 /**
- * Computes prices of bounds that other bounds imply. Several sets of multipliers then satisfy the conditions, so the
- * problem is solved again with the bound slightly loosened. Other prices are the multipliers. If the work limit is
- * reached, the multiplier is returned as an upper bound of the price.
+ * Computes the prices of bounds that other bounds imply. Several sets of multipliers then satisfy the optimality
+ * conditions, so the problem is solved again with the bound slightly loosened. All other prices are the multipliers. If
+ * the work limit is reached, the multiplier is returned as an upper bound of the price.
  * @cost of at most `LOOSENED_MAX` solves
  */
 export function computeOneSidedPrices(
@@ -56,7 +56,7 @@ export function computeOneSidedPrices(
 
 type Solved = Pick<ExplainedInput, 'problem' | 'solution'>;
 
-/** Returns the price of one side of one row; undefined without a solution, or if the work limit is reached. */
+/** Returns the price of one side of a row; undefined without a solution, or if the work limit is reached. */
 function computeSinglePrice(weighing: Weighing, { problem, solution }: Solved, side: RowSide): number | undefined {
   const { placed, limit } = side;
   const by = (side.side === 'upper' ? 1 : -1) * SMALL_STEP * Math.max(1, Math.abs(limit));
@@ -65,7 +65,7 @@ function computeSinglePrice(weighing: Weighing, { problem, solution }: Solved, s
   return computeSlopeToSide(weighing, { problem: { ...problem, rows }, solution }, by);
 }
 
-/** Returns the change of the objective per unit, from a solution to the solution with another bound. */
+/** Returns the change of the objective per unit between a solution and the solution after a bound changed by `by`. */
 export function computeSlopeToSide(weighing: Weighing, { problem, solution }: Solved, by: number): number | undefined {
   const options = { restriction: fixHeldSecurities(problem, solution.weights), warm: solution.answer.state };
   const again = weighing.find(({ solver }) => solveConvex(solver, problem, options));
@@ -79,7 +79,7 @@ function differenceOf(problem: Problem, before: ConvexSolution, after: ConvexSol
     : convertToObjectiveTerms(problem, change);
 }
 
-/** Moves one side of a row, in the unit of its shadow price. */
+/** Moves one side of a row by an amount in the unit of its shadow price. */
 function loosenRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: number): ProgramRow {
   const move = (limit: Limit): Limit => ({ ...limit, value: limit.value + by });
   switch (row.form) {

@@ -8,34 +8,36 @@ import type { ExplainedInput } from './explained-input.js';
 import { fixHeldSecurities } from './held-choice.js';
 import { createWeighing, SPENT } from './weighing.js';
 
-/** Objective without a row. */
+/** Cost of a row: the objective with and without it. */
 export interface RowCost {
-  /** Client's id of the row, empty if it has none, and its position. */
+  /** Client's id of the row, empty without an id, and its position. */
   readonly id: string;
   readonly index: number;
   readonly type: string;
-  /** Objective without the row; null with a reason. */
+  /** Objective without the row; null if it is unknown. */
   readonly without: number | null;
-  /** Cost of the row in the objective, at least 0 except for rows that replace a default. */
+  /** Cost of the row in the objective: at least 0, except for rows that replace a default; null if it is unknown. */
   readonly cost: number | null;
   /**
-   * Reason why both are unknown: nothing else bounds the objective, or the work limit was reached; null if both are
-   * known.
+   * Reason why both figures are unknown: nothing else bounds the objective, or the work limit was reached; null if both
+   * are known.
    */
   readonly reason: 'no_answer' | 'work_spent' | null;
   readonly sentence: string;
 }
 
-/** Maximum number of rows that are removed one at a time. Each costs a solve, or a search if it chooses securities. */
+/**
+ * Maximum number of rows that are removed one by one. Each needs a solve, or a search if the row chooses securities.
+ */
 export const COSTED_ROWS_MAX = 20;
 
-/** Rows without which a default applies: removing one is not only a relaxation. */
+/** Row types that replace a default row: removing such a row is not only a relaxation. */
 const REPLACES_DEFAULT: ReadonlySet<string> = new Set(['FullInvestment', 'WeightSum', 'LongOnly', 'PositionBounds']);
 
 /**
- * Computes the cost of each of the client's rows: the change of the objective without it. A row that does not bind
- * costs nothing. If rows choose securities, the held securities are fixed while a convex row is removed.
- * @param workMax Maximum number of multiplications of all solves together. Default: a limit only for tails.
+ * Computes the cost of each row in the request: the change of the objective without the row. A row that does not bind
+ * costs nothing. While a convex row is removed, the held securities stay fixed if any row chooses securities.
+ * @param workMax maximum number of multiplications of all solves together. Default: a limit only for tails.
  * @cost of a solve for each row that binds, of a search for one that chooses securities
  */
 export function computeRowCosts(
@@ -50,7 +52,7 @@ export function computeRowCosts(
   const own = problem.origins.filter(({ index }) => index !== null).slice(0, COSTED_ROWS_MAX);
   const before = convertToObjectiveTerms(problem, solution.objective);
   return own.map((origin): RowCost => {
-    const isConvex = findConstraintClass(origin.type)!.convex; // The row is valid.
+    const isConvex = findConstraintClass(origin.type)!.convex; // rows have been validated
     const mayMatter = !isConvex || priced.has(origin) || REPLACES_DEFAULT.has(origin.type);
     const value = mayMatter
       ? weighing.find((again) => objectiveWithout(again, problem, { origin, isConvex, solution }))
@@ -85,7 +87,7 @@ interface LeftOut extends Pick<ExplainedInput, 'solution'> {
   readonly isConvex: boolean;
 }
 
-/** Returns the objective, as minimised, without a row; null without a solution. */
+/** Returns the minimised objective without a row; null without a solution. */
 function objectiveWithout(solvers: Solvers, problem: Problem, { origin, isConvex, solution }: LeftOut): number | null {
   const rest = problem.without(origin);
   if (isConvex) {

@@ -10,28 +10,28 @@ import { fixHeldSecurities } from './held-choice.js';
 import { computeSlopeToSide, SMALL } from './one-sided-prices.js';
 import { createWeighing, SPENT } from './weighing.js';
 
-/** Effect of another value of one parameter on the objective, from solving again. */
+/** Effect of a change of one parameter on the objective, from solving the problem again. */
 export interface Sensitivity {
-  /** Client's id of the row, empty if it has none, and its position. */
+  /** Client's id of the row, empty without an id, and its position. */
   readonly id: string;
   readonly index: number;
   readonly type: string;
   readonly parameter: string;
   readonly from: number;
   readonly to: number;
-  /** `to - from`. */
+  /** Difference `to - from`. */
   readonly change: number;
-  /** Change of the objective; null if the work limit is reached before the problem is solved again. */
+  /** Change of the objective; null if the work limit was reached before the problem was solved again. */
   readonly effect: number | null;
   /** Effect per unit of the parameter for an infinitely small change. */
   readonly shadowPrice: number;
   readonly sentence: string;
 }
 
-/** Maximum number of parameters that are changed, largest effect first. Each costs a solve. */
+/** Maximum number of parameters that are changed, largest effect first. Each needs a solve. */
 export const SENSITIVITIES_MAX = 20;
 
-/** Steps by unit: a percentage point, one security. A bound in other units moves by a hundredth of its value. */
+/** Step of a parameter by unit: a percentage point, one security, or one hundredth of the value. */
 const STEP = { fraction: 0.01, count: 1, value: 0.01 } as const;
 
 /** Parameter of a binding row. */
@@ -41,20 +41,20 @@ interface Bound {
   readonly from: number;
   readonly to: number;
   readonly shadowPrice: number;
-  /** True if other bounds imply one of the bounds that it changes. */
+  /** True if other bounds imply one of the bounds that the parameter sets. */
   readonly isDependent: boolean;
 }
 
 export interface SensitivityOptions {
   /** Maximum number of multiplications of all solves together. Default: a limit only for tails. */
   readonly workMax?: number | undefined;
-  /** Sides whose multipliers are not prices. */
+  /** Row sides whose multipliers are not prices. */
   readonly dependent?: ReadonlySet<RowSide>;
 }
 
 /**
- * Computes the effect on the objective of loosening each binding bound by a percentage point (one security, a hundredth
- * of other values). If rows choose securities, the held securities are fixed.
+ * Computes the effect on the objective of loosening each binding bound by a percentage point, one security, or a
+ * hundredth of another value. The held securities stay fixed if any row chooses securities.
  * @cost of at most `SENSITIVITIES_MAX` solves, and as many with a small change of parameters of dependent sides
  */
 export function computeSensitivities(
@@ -85,7 +85,7 @@ export function computeSensitivities(
     return [
       {
         id: origin.id,
-        index: origin.index!, // client's row
+        index: origin.index!, // rows of the request have an index
         type: origin.type,
         parameter,
         from,
@@ -105,7 +105,7 @@ export function computeSensitivities(
   }
 }
 
-/** Returns parameters behind bounds with a cost, most expensive step first. */
+/** Returns the parameters that set bounds with a nonzero price, largest effect of a step first. */
 function boundsOf(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>): Bound[] {
   const bounds = new Map<string, Bound>();
   for (const each of sides) {
@@ -115,7 +115,7 @@ function boundsOf(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>): B
     const parameter = limit?.parameter ?? null;
     if (!isBinding || shadowPrice === 0 || origin.index === null || limit === null || parameter === null) continue;
     const from = origin.params[parameter];
-    // Securities that a lower bound of zero excludes are reported as next securities.
+    // Securities that only a lower bound of zero excludes are reported by `listNextSecurities`.
     if (typeof from !== 'number' || (row.form === 'name' && side === 'lower' && from === 0)) continue;
     const key = `${origin.index} ${parameter}`;
     const price = shadowPrice * slopeOf(row, limit);
@@ -145,7 +145,7 @@ function limitOf(row: ProgramRow, side: 'lower' | 'upper'): Limit | null {
 }
 
 /**
- * Returns the change of the bound of a shadow price per unit of the parameter; a norm's is already per unit of the
+ * Returns the change of the priced bound per unit of the parameter. The price of a norm is already per unit of the
  * parameter.
  */
 function slopeOf(row: ProgramRow, limit: Limit): number {
@@ -159,11 +159,11 @@ interface Stepping {
   readonly outward: number;
 }
 
-/** Returns the value of a parameter after one step of loosening; undefined if the class does not accept it. */
+/** Returns the value of a parameter after one loosening step; undefined if the class does not accept the value. */
 function solveAtStep({ type, unit, params }: Origin, { parameter, from, outward }: Stepping): number | undefined {
   const size = unit === 'value' && from !== 0 ? STEP.value * Math.abs(from) : STEP[unit];
   const to = Number((from + outward * size).toPrecision(12));
-  const accepted = findConstraintClass(type)!.params.safeParse({ ...params, [parameter]: to }).success; // The row is valid.
+  const accepted = findConstraintClass(type)!.params.safeParse({ ...params, [parameter]: to }).success; // rows have been validated
   return accepted ? to : undefined;
 }
 

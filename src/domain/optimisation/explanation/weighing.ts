@@ -4,24 +4,27 @@ import type { Problem } from '../problem.js';
 import { hasTails, meterSolver } from '../work-meter.js';
 
 /**
- * Maximum number of multiplications for repeated solves, about ten seconds if tails make a solve a hundred times as
- * expensive as a variance. Counted instead of timed, so that equal requests have equal explanations.
+ * Maximum number of multiplications for repeated solves: about ten seconds if tails make a solve a hundred times as
+ * expensive as a variance. Work is counted instead of timed, so that equal requests have equal explanations.
  */
 const WORK_MAX = 1e10;
 
-/** Result if the work limit was reached. */
+/** Result of `find` if the work limit was reached. */
 export const SPENT = Symbol('the work limit was reached');
 
-/** Solves of one explanation, within one work limit. */
+/** Repeated solves of one explanation within a shared work limit. */
 export interface Weighing {
-  /** Calls a function with solvers that count work; returns SPENT if the work limit is reached first. */
+  /** Runs a function with solvers that count work; returns SPENT if the work limit is reached. */
   find<T>(solveAgain: (solvers: Solvers) => T): T | typeof SPENT;
 }
 
-/** Thrown to end a solve: its programs are many if a tail has curved costs. */
+/** Error that ends a solve at the work limit: a tail with curved costs may need many programs. */
 class WorkSpent extends Error {}
 
-/** @param workMax Maximum number of multiplications of all solves together. Default: a limit only for tails. */
+/**
+ * Creates repeated solves with a work limit.
+ * @param workMax maximum number of multiplications of all solves together. Default: a limit only for tails.
+ */
 export function createWeighing(
   { solver: inner, algebra }: Solvers,
   problem: Problem,

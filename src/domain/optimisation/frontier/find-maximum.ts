@@ -1,4 +1,4 @@
-/** Point with the value of a function. */
+/** Argument and value of a function. */
 export interface MaximumPoint {
   readonly at: number;
   readonly value: number;
@@ -6,24 +6,24 @@ export interface MaximumPoint {
 
 export interface MaximumBracket {
   readonly low: MaximumPoint;
-  /** Best point so far, one of the ends or between them. */
+  /** Best point so far, between the ends or at one of them. */
   readonly best: MaximumPoint;
   readonly high: MaximumPoint;
 }
 
-/** Share of a golden section; the larger part is continued. */
+/** Smaller fraction of a golden section; the search continues in the larger part. */
 const GOLDEN = (3 - Math.sqrt(5)) / 2;
 
-/** Distance of points that counts as rounding, relative to 1 and the point. */
+/** Distance of two points that counts as rounding, relative to 1 and the point. */
 const CLOSE = 1e-9;
 
 /** Maximum number of evaluations; six to ten are usual. */
 const STEPS_MAX = 40;
 
 /**
- * Finds the maximum of a function that rises and then falls, at the vertex of the parabola through the three best
- * points, or by golden sections if that fails. Returns the best evaluated point.
- * @param valueOf -Infinity if there is no value
+ * Finds the maximum of a function that first rises and then falls: at the vertex of the parabola through the three best
+ * points, or by golden sections if that fails.
+ * @param valueOf returns the value at a point; -Infinity if there is none
  * @source Brent (1973), Algorithms for Minimization without Derivatives, chapter 5.
  */
 export function findMaximum(valueOf: (at: number) => number, { low, best, high }: MaximumBracket): void {
@@ -55,7 +55,7 @@ export function findMaximum(valueOf: (at: number) => number, { low, best, high }
   }
 }
 
-/** Returns the top of the parabola through three points; NaN if they are on a line. */
+/** Returns the vertex of the parabola through three points; NaN if they are on a line. */
 function findVertex(a: MaximumPoint, b: MaximumPoint, c: MaximumPoint): number {
   const left = (a.at - b.at) * (a.value - c.value);
   const right = (a.at - c.at) * (a.value - b.value);

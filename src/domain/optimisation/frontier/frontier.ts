@@ -32,47 +32,51 @@ export interface FrontierPoint {
   readonly tracking_error: number;
 }
 
-/** Point with its portfolio. */
+/** Point of a frontier with its portfolio. */
 export interface FrontierPortfolio extends FrontierPoint {
   /** [N] */
   readonly weights: Float64Array;
-  /** Risk aversion of the objective max_utility with this solution; null for the least variance, which has none. */
+  /**
+   * Risk aversion for which this portfolio is the solution of `max_utility`; null for the portfolio of least variance.
+   */
   readonly risk_aversion: number | null;
 }
 
-/** Maximum risk aversion of a utility. Beyond it, a point has the least variance. */
+/** Maximum risk aversion of a utility. Above it, the solution is the portfolio of least variance. */
 const AVERSION_MAX = 1e9;
 
 /** Efficient frontier within the rows of a problem. */
 export interface Frontier {
-  /** Points from the least variance to the largest expected return, equally spaced in expected return. */
+  /** Portfolios from the least variance to the largest expected return, equally spaced in expected return. */
   readonly points: readonly FrontierPortfolio[];
-  /** Portfolio with the largest excess return per unit of volatility; null if none has a positive one. */
+  /**
+   * Tangency portfolio, with the largest excess return per unit of volatility; null if no excess return is positive.
+   */
   readonly tangency: (FrontierPortfolio & { readonly sharpe: number }) | null;
-  /** Returns the point of some weights, with expected return and risk in the same units as the points. */
+  /** Returns the frontier point of other weights, in the units of `points`. */
   pointOf(weights: Float64Array): FrontierPoint;
-  /** Solution for the largest expected return, at which other frontiers within the rows also end. */
+  /** Solution with the largest expected return, where other frontiers within the rows end too. */
   readonly most: ProgramAnswer;
 }
 
 export interface FrontierInput {
   readonly solver: Solver;
   readonly problem: Problem;
-  /** Annualised, [N]. */
+  /** Annualised expected returns, [N]. */
   readonly means: Float64Array;
   readonly riskFreeRate: number;
-  /** Held securities, if non-convex rows chose them. */
+  /** Choice of held securities, if non-convex rows made one. */
   readonly restriction?: Restriction | undefined;
   readonly points?: number;
 }
 
-/** Returns the utility program: the largest expected return less half the variance times an aversion. */
+/** Returns the program that maximises expected return less half the risk aversion times the variance. */
 function findUtilityPoint(base: Program, means: Float64Array, aversion: number): Program {
   if (aversion === 0) return createReturnProgram(base, means);
   return { ...base, centre: new Float64Array(base.n), curvature: aversion, linear: means.map((mean) => -mean) };
 }
 
-/** Returns the point of weights, by expected returns and the covariance of a problem. */
+/** Returns the frontier point of weights, from the expected returns and the covariance of a problem. */
 export function computeFrontierPoint(
   { metric, index }: Pick<Problem, 'metric' | 'index'>,
   means: Float64Array,
@@ -86,27 +90,28 @@ export function computeFrontierPoint(
   };
 }
 
-/** Maximum number of solves with added cutting planes. */
+/** Maximum number of solves with additional cutting planes. */
 const PLANES_MAX = 400;
 
 /**
- * Risk aversions on the way to the largest expected return, where the risk aversion is zero. Planes near it are found
- * by solves of a millisecond; solves for the largest return take 20 to 100 ms. Drawdowns need few planes.
+ * Decreasing risk aversions of the solves before the largest expected return (risk aversion 0). Cutting planes near
+ * that return are found by solves of a millisecond, while solves for the largest return take 20 to 100 ms. Drawdowns
+ * need few planes.
  */
 const APPROACH: Readonly<Record<TailMeasure, readonly number[]>> = { loss: [3, 1, 0.3, 0], drawdown: [0] };
 
-/** Result within rows, and the portfolios that must satisfy them. */
+/** Result of a search, with the portfolios that must satisfy the rows. */
 interface Found<T> {
   readonly found: T;
   readonly weights: readonly Float64Array[];
 }
 
-/** Search whose rows may limit tails. */
+/** Problem whose rows may limit tails. */
 type TailSearch = Pick<FrontierInput, 'problem' | 'restriction'>;
 
 /**
- * Repeats a search, adding the planes that its portfolios violate, until they satisfy the limits. Null without a
- * result, or if there are too many planes.
+ * Repeats a search with the cutting planes that its portfolios violate, until they satisfy the tail limits; null
+ * without a result, or if there are too many planes.
  */
 function addTailPlanesUntilFeasible<T>(
   { problem, restriction }: TailSearch,
@@ -122,19 +127,17 @@ function addTailPlanesUntilFeasible<T>(
   return null;
 }
 
-/** Frontier whose rows may limit tails. */
+/** Frontier search in a problem whose rows may limit tails. */
 export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem' | 'means' | 'restriction'> {
-  /**
-   * Solution for the largest expected return within the rows, if another frontier found it: its planes are then known.
-   */
+  /** Solution with the largest expected return within the rows, if another frontier found it and its planes. */
   readonly most?: ProgramAnswer | undefined;
-  /** Returns null without a result. */
+  /** Traces the frontier of a program; null without a result. */
   readonly trace: (program: Program) => Found<T> | null;
 }
 
 /**
- * Traces a frontier within tails. The largest expected return is approached separately first: it needs most planes, and
- * a trace is many solves.
+ * Traces a frontier under tail limits. The largest expected return is approached first, because it needs the most
+ * planes and a trace consists of many solves.
  */
 export function traceWithinTails<T>({ solver, means, most, trace, ...search }: TailFrontier<T>): T | null {
   let before: Optimum | undefined;
@@ -181,7 +184,10 @@ export function computeFrontier(input: FrontierInput): Frontier | null {
   return { points, tangency, pointOf, most: traced.trace.most };
 }
 
-/** Solves for successive expected returns, each until its portfolio satisfies the limits of tails. */
+/**
+ * Returns a solver for successive expected returns, which repeats each solve until its portfolio satisfies the tail
+ * limits.
+ */
 function listTargetsWithinTails(input: FrontierInput, found: Trace): (target: number) => FrontierWeights | undefined {
   const { solver, means } = input;
   let before = found;
@@ -196,8 +202,7 @@ function listTargetsWithinTails(input: FrontierInput, found: Trace): (target: nu
 }
 
 /**
- * Returns the risk aversion a at which expected return less a/2 times the variance has gradient zero along the
- * frontier.
+ * Returns the risk aversion a at which expected return less a/2 times the variance is stationary along the frontier.
  */
 function computeRiskAversion(slope: number | null): number | null {
   const aversion = slope === null ? Infinity : 2 / Math.abs(slope);
@@ -213,8 +218,8 @@ interface TangencyInput {
 }
 
 /**
- * Finds the tangency point: the Sharpe ratio rises and then falls along the frontier, so its maximum is next to the
- * best point.
+ * Finds the tangency portfolio. The Sharpe ratio first rises and then falls along the frontier, so its maximum is next
+ * to the best point.
  */
 function findTangentPoint(input: TangencyInput): Frontier['tangency'] {
   const { traced, points, portfolioOf, riskFreeRate } = input;
@@ -250,7 +255,10 @@ function borneBy(at: number, { volatility }: FrontierPoint, slope: number | null
   return { at, variance: volatility ** 2, slope: slope === null ? Number.NaN : Math.abs(slope) };
 }
 
-/** Returns the points between which the Sharpe ratio turns, if multipliers show on which side a point is. */
+/**
+ * Returns the points between which the Sharpe ratio reaches its maximum, if multipliers show on which side of the best
+ * point it is.
+ */
 function sidesOf(
   { base, traced: { targets, solved }, points, riskFreeRate }: TangencyInput,
   best: number,
@@ -265,7 +273,10 @@ function sidesOf(
     : undefined;
 }
 
-/** Returns true if a point is the last and the Sharpe ratio still rises there, so that no larger ratio exists. */
+/**
+ * Returns true if a point is the last of the frontier and the Sharpe ratio still rises there, so that it is the
+ * maximum.
+ */
 function isRisingAtEnd({ base, traced, points, riskFreeRate }: TangencyInput, k: number): boolean {
   const slope = traced.solved[k]!.slope;
   if (k !== points.length - 1 || slope === null || !isVarianceAlone(base)) return false;
@@ -273,7 +284,8 @@ function isRisingAtEnd({ base, traced, points, riskFreeRate }: TangencyInput, k:
 }
 
 /**
- * Returns true if the objective is only the variance. The multiplier of the return is then the slope of the variance.
+ * Returns true if the objective is only the variance. The multiplier of the return row is then the slope of the
+ * variance.
  */
 function isVarianceAlone({ rows, kinks }: Program): boolean {
   return (

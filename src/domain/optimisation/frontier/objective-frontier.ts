@@ -16,7 +16,7 @@ import { clearRoundingWeights } from '../rounding-weights.js';
 import { mixWeights, findLargestReturn, traceFrontier, addRow, type Trace } from './trace-frontier.js';
 import { meterSolver } from '../work-meter.js';
 
-/** Portfolio with the least risk of an objective at an expected return. */
+/** Portfolio with the least risk, as the objective measures it, at an expected return. */
 export interface ObjectivePortfolio extends FrontierPoint {
   readonly risk_measure: FrontierRisk;
   readonly risk: number;
@@ -31,7 +31,7 @@ export function findFrontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'ob
 }
 
 export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRate'> {
-  /** Largest expected return, if the efficient frontier found it. */
+  /** Solution with the largest expected return, if the efficient frontier found it. */
   readonly most?: ProgramAnswer | undefined;
   /** Solution of the problem. */
   readonly solution?: Pick<Solution, 'assembled' | 'answer'> | undefined;
@@ -39,12 +39,12 @@ export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRat
 
 /**
  * Computes portfolios with the least risk of the objective, without costs, from the overall minimum to the largest
- * expected return, equally spaced in expected return. Null for objectives based on volatility, whose frontier is the
- * efficient one, and if the rows have no frontier or it needs too much work.
+ * expected return, equally spaced in expected return. Returns null for objectives based on volatility, whose frontier
+ * is the efficient frontier, and if the rows have no frontier or it needs too much work.
  * @cost as many warm solves as points; for tails fewer points if a solve is expensive
  * @source Rockafellar & Uryasev (2000), Journal of Risk 2(3), section 4, and Chekhlov, Uryasev & Zabarankin (2005),
- *   International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of
- *   Portfolio Management 18(4), for the frontier of the tracking error.
+ * International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of
+ * Portfolio Management 18(4), for the frontier of the tracking error.
  */
 export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonly ObjectivePortfolio[] | null {
   const { problem, means, most, solution } = input;
@@ -58,7 +58,7 @@ export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonl
     ...input,
     solver,
     trace(program) {
-      // Rows that limit tails need repeated traces.
+      // Rows with tail limits need repeated traces.
       if (before !== undefined && solver.spent() > TRACES_WORK_MAX) return null;
       let least: readonly Float64Array[] | undefined;
       if (goal.form === 'tail') least = minimiseTails(solver, { problem, goal, base: program, means, most });
@@ -83,15 +83,15 @@ export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonl
 }
 
 /**
- * Maximum number of multiplications of a frontier of tails, some seconds: counted, so that equal requests have equal
- * points.
+ * Maximum number of multiplications of a tail frontier, a few seconds. Work is counted, so that equal requests have
+ * equal points.
  */
 const WORK_MAX = 2e9;
 
-/** Number of multiplications after which a frontier is no longer traced again with further planes of tail rows. */
+/** Number of multiplications after which a frontier is not traced again with further planes of tail rows. */
 const TRACES_WORK_MAX = 2e10;
 
-/** Numbers of points of a frontier, as the work allows. */
+/** Numbers of frontier points, from which the work limit selects. */
 const POINTS = [21, 11, 6] as const;
 
 interface TailTrace extends Pick<ObjectiveFrontierInput, 'problem' | 'means' | 'most'> {
@@ -99,7 +99,10 @@ interface TailTrace extends Pick<ObjectiveFrontierInput, 'problem' | 'means' | '
   readonly base: Program;
 }
 
-/** Returns the smallest tails at expected returns; undefined if there are none, or if one takes too long. */
+/**
+ * Returns the portfolios with the smallest tails at successive expected returns; undefined if there are none, or if one
+ * takes too long.
+ */
 function minimiseTails(
   inner: Solver,
   { problem, goal, base, means, most: known }: TailTrace,
@@ -135,8 +138,8 @@ function addReturnFloor(base: Program, means: Float64Array, least: number): Prog
 }
 
 /**
- * Returns the choice of a solution: the held securities, and those above triggers; undefined if no row restricts the
- * choice.
+ * Returns the restriction to the choice of a solution: held securities, and securities above triggers; undefined if no
+ * row restricts the choice.
  */
 export function fixChoice(problem: Problem, weights: Float64Array): Restriction | undefined {
   const rows = listNonConvexRows(problem).map(({ row }) => row);
@@ -154,10 +157,10 @@ export function fixChoice(problem: Problem, weights: Float64Array): Restriction 
   });
 }
 
-/** Tolerance of a weight above a trigger. */
+/** Excess over a trigger above which a weight counts as exceeding it. */
 const TRIGGERED = 1e-10;
 
-/** Objectives whose frontier is that of another objective. */
+/** Objectives without a separate frontier, with the reason. */
 const WITHOUT_OWN: Readonly<Record<string, string>> = {
   risk_parity: 'budgets of risk have one answer within the rows, and no frontier',
   max_diversification: 'the ratio has no expected return; its solution is reported with the points as portfolio',
@@ -170,7 +173,7 @@ export interface Traced {
   readonly hasOwn: boolean;
 }
 
-/** Returns findings on the frontiers of a run: their risk measure, their securities, and missing frontiers. */
+/** Returns the findings on the frontiers of a result: risk measure, securities, and missing frontiers. */
 export function listFrontierFindings({ problem, hasFrontier, hasOwn }: Traced): Finding[] {
   const info = (severity: Finding['severity'], message: string): Finding => ({
     severity,

@@ -12,43 +12,43 @@ import { traceFrontier, type Trace } from './trace-frontier.js';
 export interface Resampling {
   readonly draws: number;
   readonly seed: number;
-  /** Number of returns in each draw. */
+  /** Number of simulated returns in each draw. */
   readonly sessions: number;
 }
 
-/** Portfolio of a resampled frontier, measured by the original estimates. */
+/** Portfolio of a resampled frontier, measured with the original estimates. */
 export interface ResampledPortfolio extends FrontierPoint {
-  /** Means over the draws, [N]. */
+  /** Mean weights over the draws, [N]. */
   readonly weights: Float64Array;
-  /** Standard deviations over the draws, [N]; 0 for a single one. */
+  /** Standard deviations of the weights over the draws, [N]; 0 for a single draw. */
   readonly spread: Float64Array;
 }
 
 export interface ResampledFrontier {
   /** Number of draws with a frontier. */
   readonly draws: number;
-  /** Points by rank, from the least variance of each draw to its largest expected return. */
+  /** Portfolios by rank, from the least variance of each draw to the largest expected return of each draw. */
   readonly points: readonly ResampledPortfolio[];
 }
 
 export interface ResampledInput extends Omit<FrontierInput, 'riskFreeRate'> {
   readonly algebra: DenseAlgebra & DrawAlgebra;
   readonly resampling: Resampling;
-  /** Sessions of a year. */
+  /** Number of sessions per year. */
   readonly periods: number;
-  /** Called for each draw; throws to stop the work. */
+  /** Reports progress after each draw; throws to cancel the work. */
   readonly report?: (share: number) => void;
 }
 
 /**
  * Computes the frontier of portfolios averaged over draws. Each draw is a history of normal returns with the estimated
- * moments. Means and covariance are estimated again from it and a frontier is traced. Portfolios of the same rank are
- * averaged. The rows are those of the problem, measured by its covariance; an average of portfolios that satisfy convex
- * rows satisfies them too. Each draw has a separate random stream.
+ * moments; means and covariance are re-estimated from it, and a frontier is traced. Portfolios of equal rank are
+ * averaged. The rows are those of the problem, measured with its covariance. Convex rows also hold for an average of
+ * portfolios that satisfy them. Each draw has a separate random stream.
  * @returns null if no draw has a frontier.
  * @cost a frontier for each draw, and T N^2 to estimate it.
  * @source Michaud (1998), Efficient Asset Management, chapter 6; Scherer (2002), Portfolio resampling: review and
- *   critique, Financial Analysts Journal 58(6), for averages by rank.
+ * critique, Financial Analysts Journal 58(6), for averages by rank.
  */
 export function computeResampledFrontier(input: ResampledInput): ResampledFrontier | null {
   const { solver, algebra, problem, means, restriction, points: count, resampling, report, periods } = input;
@@ -91,13 +91,16 @@ export function computeResampledFrontier(input: ResampledInput): ResampledFronti
   };
 }
 
-/** Running mean, and sum of squared distances from it. */
+/** Running mean of the weights, and sum of squared deviations from it. */
 interface Sums {
   readonly mean: Float64Array;
   readonly squares: Float64Array;
 }
 
-/** Adds a portfolio. @source Welford (1962), Technometrics 4(3) */
+/**
+ * Adds a portfolio to the running moments.
+ * @source Welford (1962), Technometrics 4(3)
+ */
 function addTo({ mean, squares }: Sums, weights: Float64Array, count: number): void {
   for (let i = 0; i < weights.length; i++) {
     const before = weights[i]! - mean[i]!;
@@ -106,7 +109,7 @@ function addTo({ mean, squares }: Sums, weights: Float64Array, count: number): v
   }
 }
 
-/** Returns annual means and covariance of a panel, with the default estimator. */
+/** Returns the annual means and the covariance of a panel, estimated with the default estimator. */
 function momentsOf(
   algebra: DenseAlgebra,
   panel: Float64Array,
@@ -121,12 +124,12 @@ function momentsOf(
   return { means: sums.map((sum) => (periods * sum) / sessions), metric: createDenseMetric(matrix, n) };
 }
 
-/** Replaces the covariance that a program minimises; its norms are unchanged. */
+/** Replaces the covariance in a program's objective; norms keep the original covariance. */
 function setCovariance(program: Program, metric: Metric): Program {
   const { metric: own, norms } = program;
   return {
     ...program,
     metric,
-    norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric: own! } : norm)), // A norm of the metric has one.
+    norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric: own! } : norm)), // a program with such a norm has a metric
   };
 }

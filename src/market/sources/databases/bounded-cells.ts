@@ -1,7 +1,7 @@
 import { TEXT_BYTES_MAX, type Cell } from '../../formats/cells.js';
 
 /**
- * Returns the SQL of SQLite columns whose texts are cut just after the maximum length, so that `boundCell` detects
+ * Returns the SQL of SQLite columns with texts truncated just above the maximum length, so that `boundCell` detects
  * longer ones.
  */
 export const shortenColumns = (columns: readonly string[]): string =>
@@ -12,7 +12,7 @@ export const shortenColumns = (columns: readonly string[]): string =>
     })
     .join(', ');
 
-/** Returns a cell of a database. @throws Error where it is a text that is too long */
+/** Checks and returns a cell of a database. @throws Error if its text is too long */
 export function boundCell(cell: Cell, column: string): Cell {
   if (typeof cell === 'string' && cell.length > TEXT_BYTES_MAX)
     throw new Error(`The column ${column.slice(0, 80)} has a text of more than ${TEXT_BYTES_MAX} bytes`);

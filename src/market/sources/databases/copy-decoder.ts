@@ -1,20 +1,17 @@
-/**
- * One row of a binary COPY as ranges of its bytes: `starts[c] < 0` where the column is null. Valid during the call
- * only.
- */
+/** Row of a binary COPY as ranges of its bytes; `starts[c] < 0` for a null. Valid only during the call. */
 export interface CopyRow {
   readonly bytes: Buffer;
   readonly starts: Int32Array;
   readonly ends: Int32Array;
 }
 
-/** A stream that is no binary COPY, or is cut short. */
+/** Thrown if a stream is not a binary COPY, or is truncated. */
 export class CopyFault extends Error {
   override readonly name = 'CopyFault';
 }
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');
-/** Signature, flags, length of the extension. */
+/** Length of the header: signature, flags, and length of the extension. */
 const HEADER_BYTES = 19;
 const ROW_BYTES_MAX = 1 << 22;
 

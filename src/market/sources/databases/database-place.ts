@@ -5,14 +5,14 @@ import { hostPortOf, type HostPort } from '#base/text/host-port.js';
 import type { Locations } from '../locations.js';
 import type { Problem } from '../../tables/problems.js';
 
-/** A database that may be read, with all that is needed to reach it. */
+/** Database that may be read, with the parameters of its connection. */
 export type DatabasePlace =
   | { readonly kind: 'sqlite' | 'duckdb'; readonly path: string }
   | {
       readonly kind: 'postgresql';
-      /** Address that was checked. Connecting by name again could reach another one. */
+      /** Resolved address that was checked. Connecting by name could reach another address. */
       readonly address: string;
-      /** Name for the certificate. */
+      /** Host name in the certificate. */
       readonly host: string;
       readonly port: number;
       readonly user: string;
@@ -24,18 +24,18 @@ export type DatabasePlace =
 export interface DatabasePlaces {
   /**
    * Returns the database of a connection URL: `sqlite:///path`, `duckdb:///path` or
-   * `postgresql://user:password@host:port/database`. Files must be below one of the roots; host and port must be among
-   * those the operator allows. A location that is not allowed is refused even if it does not exist.
+   * `postgresql://user:password@host:port/database`. Files must be below one of the roots; host and port must be
+   * allowed by the operator. Other locations are rejected even if they do not exist.
    * @throws Refusal NOT_SUPPORTED for a database without a driver
    */
   resolve(location: string): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }>;
 }
 
-/** Accepted parameters of a PostgreSQL URL: none that reads a file of this machine. */
+/** Accepted parameters of a PostgreSQL URL; others could read files of this machine. */
 const PARAMETERS: ReadonlySet<string> = new Set(['sslmode']);
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 
-/** Ranges of addresses that no database has: link-local, multicast, unspecified, and translations to IPv4. */
+/** Address ranges that cannot contain a database: link-local, multicast, unspecified, and translations to IPv4. */
 const NO_DATABASE: ReadonlySet<string> = new Set([
   'linkLocal',
   'multicast',
@@ -48,7 +48,10 @@ const NO_DATABASE: ReadonlySet<string> = new Set([
   'rfc6145',
 ]);
 
-/** Addresses of IPv6 that hold one of IPv4 in a form of old, which no range of the library has. @source RFC 4291, 2.5.5.1 */
+/**
+ * IPv6 addresses that contain an IPv4 address in the deprecated compatible form, for which the library has no range.
+ * @source RFC 4291, 2.5.5.1
+ */
 const COMPATIBLE = [ipaddr.IPv6.parse('::'), 96] as const;
 
 function isNowhere(address: string): boolean {
@@ -68,11 +71,11 @@ export function createDatabasePlaces({
   openUrl = (url) => url,
 }: {
   readonly locations: Locations;
-  /** `host` for port 5432, or `host:port`. */
+  /** Allowed hosts, as `host` for port 5432 or `host:port`. */
   readonly hosts: readonly string[];
-  /** First address of a host. Default: as the system resolves it. */
+  /** Returns the first address of a host. Default: resolved by the operating system. */
   readonly resolveHost?: (host: string) => Promise<string>;
-  /** Decrypts a URL whose password is stored encrypted. Default: returns the URL unchanged. */
+  /** Decrypts a URL with an encrypted password. Default: returns the URL unchanged. */
   readonly openUrl?: (url: string) => string;
 }): DatabasePlaces {
   const allowed = new Set(hosts.map((host) => keyOf(hostPortOf(host, DEFAULT_PORT))));
@@ -149,7 +152,7 @@ export function createDatabasePlaces({
 const HOST_NOT_ALLOWED =
   'The host and port are none of those the operator allows (--database-hosts, DIVISOR_DATABASE_HOSTS; port 5432 where none is named).';
 
-/** Characters that end a field or a line of a protocol. */
+/** Matches characters that end a field or a line of a protocol. */
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
@@ -158,12 +161,12 @@ const keyOf = (place: HostPort | undefined): string => (place === undefined ? ''
 const POSTGRESQL_FORM = 'postgresql://user:password@host:port/database';
 const BAD_ESCAPE = 'A % of the URL begins no escape: a percent sign is written %25.';
 
-/** Returns a part of a URL without its escapes, undefined if one is none. */
+/** Decodes a part of a URL; undefined if it has an invalid escape. */
 function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    return undefined; // the one thing that can be wrong with it
+    return undefined; // an invalid escape is the only possible error
   }
 }
 

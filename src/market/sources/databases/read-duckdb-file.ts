@@ -17,8 +17,8 @@ import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-t
 const CATALOGUE = 'source';
 
 /**
- * Reads a DuckDB file, attached read-only and therefore locked for writers. A market of numbers is read column by
- * column, everything else row by row.
+ * Reads a DuckDB file, attached read-only and therefore locked for writers. A market with numeric columns is read
+ * column by column, all other tables row by row.
  */
 export async function readDuckDbFile(
   path: string,
@@ -32,7 +32,7 @@ export async function readDuckDbFile(
   });
   if (duck === undefined) return undefined;
   const digesting = digestFile(path, 'database');
-  digesting.catch(() => {}); // thrown where it is awaited
+  digesting.catch(() => {}); // thrown when it is awaited
   try {
     const names = await duck.connection.runAndReadAll(
       `SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`,
@@ -67,7 +67,7 @@ async function readTables(
   for (const tableKind of TABLE_KINDS)
     if (tableKind !== 'market') for (const table of tables[tableKind] ?? []) await readCells(reading, tableKind, table);
   if (tables.market === undefined) {
-    rows.toTables(); // memberships that overlap are reported, too
+    rows.toTables(); // overlapping memberships are reported too
     return undefined;
   }
   onProgress(0.2, 'reading market');

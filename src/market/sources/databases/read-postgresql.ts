@@ -18,25 +18,25 @@ import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-t
 type Place = Extract<DatabasePlace, { kind: 'postgresql' }>;
 
 const CONNECT_MS = 5000;
-/** Longest single statement: the server ends it. */
+/** Maximum duration of a statement, enforced by the server. */
 const STATEMENT_MS = 600_000;
-/** Maximum wait for a locked table. Only a change of the table's definition blocks readers. */
+/** Maximum wait for a locked table. Only a change of the table definition blocks readers. */
 const LOCK_MS = 5000;
-/** Rows of a table that is not copied. */
+/** Number of rows fetched at a time from a table that is not copied. */
 const FETCH_ROWS = 10_000;
 
-/** Types of columns by their number in the catalogue. */
+/** Type OIDs of columns in the catalogue. */
 const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23, 700, 701, 1700]);
 const TEXTS: ReadonlySet<number> = new Set([19, 25, 1042, 1043]);
 const DATES: ReadonlySet<number> = new Set([1082, 1114, 1184]);
 const BOOLEAN = 16;
 
-/** Days from the first day of PostgreSQL's calendar, 2000-01-01, back to ours. */
+/** Days between 1970-01-01 and 2000-01-01, the epoch of PostgreSQL. */
 const EPOCH_DAYS = 10_957;
 
 /**
- * Reads a PostgreSQL database in one read-only transaction, so that all tables have the same state. A market of numbers
- * is copied in binary; everything else is read row by row.
+ * Reads a PostgreSQL database in one read-only transaction, so that all tables have a consistent state. A market with
+ * numeric columns is copied in binary; all other tables are read row by row.
  */
 export async function readPostgresql(
   place: Place,
@@ -72,7 +72,7 @@ export async function readPostgresql(
   }
 }
 
-/** Creates a connection that is not yet open. */
+/** Creates a connection without opening it. */
 export function openPostgresql(place: Place): Client {
   const client = new Client({
     host: place.address,
@@ -86,11 +86,11 @@ export function openPostgresql(place: Place): Client {
     application_name: 'divisor',
     ssl: place.isEncrypted ? { servername: place.host } : false,
   });
-  client.on('error', () => {}); // a connection that breaks fails the query under way, which reports it
+  client.on('error', () => {}); // a broken connection fails the running query, which reports it
   return client;
 }
 
-/** Returns the message of the server or the connection, without passwords of URLs. */
+/** Returns the first line of an error message, with passwords in URLs masked. */
 function sentence(error: unknown): string {
   const text = (
     error instanceof Error ? error.message || (error as { code?: string }).code || error.name : String(error)
@@ -98,7 +98,10 @@ function sentence(error: unknown): string {
   return maskUrlPasswords(text).slice(0, 160);
 }
 
-/** Returns readable tables and views by name, with their schemas. */
+/**
+ * Returns the names of readable tables and views, with their schema, and also without it if they are on the search
+ * path.
+ */
 async function tableNames(client: Client): Promise<Set<string>> {
   const { rows } = await client.query<{ table_schema: string; table_name: string; is_visible: boolean }>(
     "SELECT table_schema, table_name, pg_table_is_visible(to_regclass(quote_ident(table_schema) || '.' || quote_ident(table_name))) AS is_visible FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
@@ -141,7 +144,7 @@ async function readTable(client: Client, read: TableRead): Promise<void> {
   else await readCells(client, source, columns, read);
 }
 
-/** Copies a market whose columns are numbers: eight bytes a value, decoded in place. */
+/** Copies a market with numeric columns: eight bytes a value, decoded in place. */
 async function copyMarket(
   client: Client,
   source: string,
@@ -196,7 +199,7 @@ async function copyMarket(
     });
 }
 
-/** The infinities of a date are the ends of its range. */
+/** Converts a date of PostgreSQL; the largest and smallest values are the infinities, which are not valid days. */
 function dayIn(
   value: number,
   market: { dayOf(file: never, cell: Cell): Day | undefined },
@@ -206,7 +209,7 @@ function dayIn(
   return market.dayOf(file as never, value > 0 ? 'infinity' : '-infinity');
 }
 
-/** Reads a table row by row through a cursor, every value as the server writes it. */
+/** Reads a table row by row through a cursor, with every value as text of the server. */
 async function readCells(
   client: Client,
   source: string,
@@ -235,7 +238,7 @@ async function readCells(
   await client.query('CLOSE rows_of_table');
 }
 
-/** Returns the SQL of a column. A text is cut just after the maximum length, so that `boundCell` detects it. */
+/** Returns the SQL of a column. A text is truncated just above the maximum length, so that `boundCell` detects it. */
 export function boundColumnSql({ name, type }: Column): string {
   const column = quote(name);
   if (NUMBERS.has(type) || DATES.has(type) || type === BOOLEAN) return column;

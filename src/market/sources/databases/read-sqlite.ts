@@ -15,13 +15,14 @@ import type { ReadOptions, SourceRead } from '../source-read.js';
 import { boundCell, shortenColumns } from './bounded-cells.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
-/** Offset of the two header bytes with the journal mode: 1 for a rollback journal, 2 for a write-ahead log. */
+/** Offset of two header bytes with the journal mode: 1 for a rollback journal, 2 for a write-ahead log. */
 const WRITE_VERSION = 18;
 const MAGIC = 'SQLite format 3\0';
 
 /**
- * Reads a SQLite file. The file is copied first, because the driver would lock the folder of the original, and a copy
- * does not change while it is read. A file whose write-ahead log has changes that are not in the file yet is refused.
+ * Reads a SQLite file. The file is copied first, because the driver would write a lock to the folder of the original,
+ * and a copy does not change while it is read. A file is rejected if its write-ahead log contains changes that are not
+ * in the file yet.
  */
 export async function readSqlite(
   path: string,
@@ -61,7 +62,7 @@ export async function readSqlite(
   }
 }
 
-/** Makes a copy readable that was written with a write-ahead log; returns false if it is not a database. */
+/** Makes a copy of a file with a write-ahead log readable; returns false if the file is not a database. */
 async function toRollbackFile(path: string): Promise<boolean> {
   const file = await open(path, 'r+');
   try {

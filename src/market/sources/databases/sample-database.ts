@@ -16,8 +16,8 @@ import type { TableSample } from './sample-postgresql.js';
 const TABLES_MAX = 40;
 
 /**
- * Reads the first rows of the tables of a database, by name. Problems are reported; returns undefined if the database
- * is unreadable.
+ * Reads the first rows of the tables of a database, ordered by table name. Problems are reported; returns undefined if
+ * the database is unreadable.
  */
 export async function sampleDatabase(
   place: DatabasePlace,
@@ -62,7 +62,9 @@ async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> 
   }
 }
 
-/** The file is copied first, as for its reading: the driver would lock the folder of the original. */
+/**
+ * As in `readSqlite`, the file is copied first, because the driver would write a lock to the folder of the original.
+ */
 async function sampleSqlite(path: string, limit: number): Promise<TableSample[]> {
   const { default: sqlite } = await import('node-sqlite3-wasm');
   const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));

@@ -3,7 +3,7 @@ import type { DatabasePlace } from './database-place.js';
 import { boundCell } from './bounded-cells.js';
 import { boundColumnSql, openPostgresql } from './read-postgresql.js';
 
-/** The first rows of a table, after its column names. */
+/** First rows of a table, after its column names. */
 export interface TableSample {
   readonly name: string;
   readonly rows: readonly (readonly (Cell | undefined)[])[];
@@ -11,7 +11,7 @@ export interface TableSample {
 
 const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** Returns the first rows of the tables and views on the search path, every value as the server writes it. */
+/** Returns the first rows of the tables and views on the search path, with every value as text of the server. */
 export async function samplePostgresql(
   place: Extract<DatabasePlace, { kind: 'postgresql' }>,
   limit: number,

@@ -4,14 +4,14 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { Problems } from '../../tables/problems.js';
 
-/** Table of each dataset that a database holds. */
+/** Name of the database table for each dataset. */
 export type TableNames = Readonly<Partial<Record<TableKind, string>>>;
 
 export type DatabaseProgress = (fraction: number, message: string) => void;
 
 /**
- * Returns the tables to read for each dataset: tables named explicitly, those whose field a mapping states, and those
- * with the name of their dataset. Reports a named table that is absent, and a missing market.
+ * Returns the tables to read for each dataset: explicitly named tables, tables with a field in the mapping, and tables
+ * named like their dataset. Reports a named table that is absent, and a missing market.
  */
 export function tablesToRead(
   held: ReadonlySet<string>,
@@ -36,7 +36,7 @@ export function tablesToRead(
   return chosen;
 }
 
-/** Maximum number of tables that a client can choose from, then the maximum number that a message lists. */
+/** Maximum number of tables listed in a finding for selection, and maximum number listed in its message. */
 const ACCEPTED_MAX = 200;
 const LISTED_MAX = 10;
 
@@ -48,6 +48,6 @@ function namedBy(tableKind: TableKind, held: ReadonlySet<string>): string {
   return ` It has ${list}${more}; tables says which is ${tableKind}, as { "${tableKind}": "${[...held][0]!}" }; inspect proposes it.`;
 }
 
-/** Returns the tables of a wide market, one a field, that a mapping names. */
+/** Returns the tables of a wide market, one per field, that the mapping names. */
 const listMappedTables = (held: ReadonlySet<string>, mapping: Mapping | null) =>
   Object.keys(mapping?.fields ?? {}).filter((name) => held.has(name));

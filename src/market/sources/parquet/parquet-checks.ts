@@ -3,15 +3,18 @@ import type { Problems } from '../../tables/problems.js';
 import { sqlText } from '../../formats/duckdb.js';
 import type { ParquetFile, TypedColumn } from './parquet.js';
 
-/** Maximum number of digits of a decimal that the reader converts exactly. Some longer ones become wrong doubles. */
+/**
+ * Maximum number of digits of a decimal that the reader converts exactly. Some decimals with more digits become wrong
+ * doubles.
+ */
 const DECIMAL_DIGITS_MAX = 38;
 
-/** Columns that are named of all files. */
+/** Maximum number of reported columns over all files. */
 const LISTED_MAX = 20;
 
 /**
- * Reports columns that the reader would silently change: decimals with more digits than it can read, and two columns of
- * a file that differ only in case, of which it renames the second.
+ * Reports columns that the reader would silently change: decimals with more digits than the reader supports, and pairs
+ * of columns of a file that differ only in case, of which it renames the second.
  * @param columns as the reader reports them
  * @param table name at the start of paths
  * @cost one read of the footers of the files

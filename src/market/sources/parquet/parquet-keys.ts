@@ -6,7 +6,7 @@ import { cellOf, sqlName, boundTextSql } from '../../formats/duckdb.js';
 import { dayIn } from '../../formats/cells.js';
 import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 
-/** A key of a hive partition in the name of a folder, as `date=2024-01-02`. */
+/** Key of a hive partition in the name of a folder, such as `date=2024-01-02`. */
 interface FolderKey {
   readonly name: string;
   readonly value: string;
@@ -14,7 +14,7 @@ interface FolderKey {
   readonly folder: string;
 }
 
-/** Returns the keys of the folders that contain a file, below the folder of its dataset. */
+/** Returns the keys in the folders of a file, below the folder of its dataset. */
 function keysOf(label: string): FolderKey[] {
   const parts = label.split('/');
   return parts.slice(1, -1).flatMap((part, i): FolderKey[] => {
@@ -33,7 +33,7 @@ function decode(text: string): string {
 }
 
 /**
- * Returns files with the folder keys that become columns of the scan: required keys that no file has as a column.
+ * Returns files with the folder keys that become columns of the scan: wanted keys that are not columns of the files.
  * @param own columns of the files
  */
 export function addKeys<F extends ParquetFile>(
@@ -58,8 +58,8 @@ export function addKeys<F extends ParquetFile>(
 export const isBarKey = (key: string): boolean => ['identifier', 'date'].includes(columnName('market', key));
 
 /**
- * Reports folders of a market whose key must be a date and is not. Warns of files that have the column themselves with
- * values that contradict their folder.
+ * Reports folders of a market with an invalid date as a date key. Warns of files that themselves contain the column,
+ * with values that contradict their folder.
  * @param columns of the files and of the keys that are used
  * @cost a scan of the column if files have a column with the name of a folder key
  */
@@ -88,7 +88,7 @@ export async function reportKeys(
   for (const { name } of columns) if (isBarKey(name)) await warnOfOthers(connection, files, name, problems);
 }
 
-/** Warns of files whose column contradicts the key of their folder. */
+/** Warns of files with values that contradict the key of their folder. */
 async function warnOfOthers(
   connection: DuckDBConnection,
   files: readonly ParquetFile[],
@@ -111,10 +111,10 @@ async function warnOfOthers(
   for (const [path, ...ends] of read.getRows()) {
     const message = keyOf.get(String(path));
     const written = known === 'date' ? dayIn(message?.key.value) : message?.key.value.trim();
-    if (message === undefined || (known === 'date' && typeof written !== 'number')) continue; // a year, say
+    if (message === undefined || (known === 'date' && typeof written !== 'number')) continue; // the key may be only a year
     const values = ends.map((end) => (known === 'date' ? dayIn(cellOf(end!)) : String(end).trim()));
     const other = values.find((value) => value !== written) ?? undefined;
-    if (other === undefined) continue; // an empty value is reported for its row
+    if (other === undefined) continue; // an empty value is reported with its row
     const shown = typeof other === 'number' ? formatDay(other) : other.slice(0, 80);
     problems.warning({
       code: 'COLUMN_IGNORED',

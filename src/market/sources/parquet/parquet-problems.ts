@@ -18,7 +18,7 @@ import {
 } from './parquet.js';
 import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../../tables/problems.js';
 
-/** Typed source that can return the location of its rows. */
+/** Typed source with access to the file and number of each row. */
 export interface NumberedSource {
   readonly files: readonly ParquetFile[];
   readonly numberedScan: string;
@@ -26,8 +26,8 @@ export interface NumberedSource {
 }
 
 /**
- * Reports every problem of the rows of a typed market source: invalid keys, invalid values of a field, duplicate rows.
- * Each kind is counted completely and listed up to the maximum number of findings.
+ * Reports every problem of the rows of a typed market source: invalid keys, invalid field values, duplicate rows.
+ * Problems of each kind are counted completely and listed up to the maximum number of findings.
  * @cost a scan for each key and each field, and a sort of the keys
  */
 export async function reportMarketProblems(duck: DuckDb, source: NumberedSource, problems: Problems): Promise<void> {
@@ -67,19 +67,19 @@ async function reportBadDays(
   );
 }
 
-/** Maximum number of characters of a key that are reported. Longer keys are always invalid. */
+/** Maximum number of reported characters of a key. Longer keys are always invalid. */
 const SHOWN_MAX = 1000;
 const formatCell = (column: string) => `left(${column}::VARCHAR, ${SHOWN_MAX})`;
 
 interface KeyCheck {
-  /** SQL of the value to check, and of the text that distinguishes one from another. */
+  /** SQL of the value to check, and of the text that identifies the value. */
   readonly value: string;
   readonly text: string;
   readonly isBad: (value: Parameters<typeof cellOf>[0]) => boolean;
   readonly problems: Problems;
 }
 
-/** Reports the rows with an invalid key. Searches the distinct values first, because they are few. */
+/** Reports the rows with an invalid key. Checks the distinct values first, because they are few. */
 async function reportBadKeys(
   connection: DuckDBConnection,
   { numberedScan, files }: NumberedSource,
@@ -146,7 +146,8 @@ async function reportRepeatedKeys(
   const selected = 'name, day, filename, file_row_number';
   const listed = await formatRows(connection, { selected, from, files });
   if (listed.length === 0) return;
-  // Queries the few listed keys again, because carrying values along would include them in the sort.
+  // The few listed keys are queried again for their values, because a query for both would include the values in the
+  // sort.
   const keys = listed.map(({ values: [key, day] }) => `(${sqlText(String(key))}, ${String(day)})`);
   const values = fields.map(({ column }, i) => `, ${sqlName(column)}::DOUBLE AS value_${i}`).join('');
   const same = await connection.runAndReadAll(
@@ -164,27 +165,27 @@ async function reportRepeatedKeys(
   }
 }
 
-/** Columns of the keys and the numbers of rows. */
+/** Key columns and number columns of a source. */
 interface RowColumns extends Pick<CheckedColumns, 'fields'> {
   readonly identifier: string;
   readonly date: TypedColumn;
 }
 
-/** Returns the location of a row whose values begin with its file and its row number. */
+/** Returns the location of a row that begins with its file and its row number. */
 function rowPath(files: readonly ParquetFile[], [file, row]: readonly unknown[]): string {
   const label = files.find(({ path }) => path === String(file))?.label ?? 'market';
   return cellPath(label, Number(row) + 1, '');
 }
 
 interface BadRows {
-  /** SQL of the values in the problem. */
+  /** SQL of the values for the finding. */
   readonly selected: string;
-  /** SQL from its FROM on, of rows that have `filename` and `file_row_number`. */
+  /** SQL of the FROM clause, for rows with `filename` and `file_row_number`. */
   readonly from: string;
   readonly files: readonly ParquetFile[];
 }
 
-/** Reports the rows of a query individually up to the maximum. The last one represents all further ones. */
+/** Reports the rows of a query individually up to the maximum. The last reported row represents all further rows. */
 async function reportRows(
   connection: DuckDBConnection,
   rows: BadRows,
@@ -197,7 +198,7 @@ async function reportRows(
 
 interface ListedRow {
   readonly path: string;
-  /** Number of rows that it represents. */
+  /** Number of rows that this row represents. */
   readonly times: number;
   readonly values: readonly unknown[];
 }

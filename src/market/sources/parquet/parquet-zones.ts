@@ -6,10 +6,10 @@ import { assertTimeZone } from '../../formats/time-zones.js';
 
 const WITH_ZONE = 'TIMESTAMP WITH TIME ZONE';
 
-/** Type of timestamps in a scan of a file with a time zone. */
+/** Type of timestamps after their conversion to local time. */
 const LOCAL = 'TIMESTAMP';
 
-/** Files with their time zones and the keys of their folders that are read, and the columns of the scan of them. */
+/** Files with their time zones and folder keys, and the columns of their scan. */
 export interface ZonedFiles<F extends ParquetFile> {
   readonly files: readonly F[];
   readonly columns: readonly TypedColumn[];
@@ -19,7 +19,7 @@ export interface ZonedFiles<F extends ParquetFile> {
  * Returns files with the time zones in which their columns were written: Parquet stores instants, and midnight in
  * Berlin is the previous day in UTC. Pandas and Arrow store the zone in the metadata; a file without a zone is read in
  * UTC.
- * @param isKey returns true if a folder key is used as a column where files lack it; default: all are
+ * @param isKey returns true if a folder key becomes a column that files lack. Default: all keys
  * @throws Error for an unknown zone, and errors of DuckDB for an unreadable file
  * @cost one read of the columns of all files; if one has timestamps, of their footers too
  */
@@ -55,7 +55,7 @@ export async function addZones<F extends ParquetFile>(
   return { files: zoned, columns: columns.map((each) => (isLocal(each.name) ? { ...each, type: LOCAL } : each)) };
 }
 
-/** Time zones of columns in the pandas metadata of a table. */
+/** Returns the time zones of columns in the pandas metadata of a table. */
 function pandasZones(text: string | undefined): ReadonlyMap<string, string> {
   const columns = text === undefined ? undefined : memberOf(jsonOf(text), 'columns');
   const zones = (Array.isArray(columns) ? columns : []).map((column: unknown) => [
@@ -76,7 +76,10 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Returns time zones of the schema as an Arrow message in base64. Loaded only if a column contains timestamps. */
+/**
+ * Returns the time zones in the schema, an Arrow message in base64. The decoder is loaded only if a column contains
+ * timestamps.
+ */
 async function arrowZones(text: string): Promise<ReadonlyMap<string, string>> {
   const { DataType, RecordBatchReader } = await import('apache-arrow');
   const reader = RecordBatchReader.from(Buffer.from(text, 'base64'));

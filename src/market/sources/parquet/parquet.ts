@@ -7,7 +7,7 @@ import { nameFileColumns } from '../../tables/named-columns.js';
 import type { Problems } from '../../tables/problems.js';
 import { offsetMinutes } from '../../formats/time-zones.js';
 
-/** A Parquet file of a dataset as its folder lists it. */
+/** Parquet file of a dataset, as listed in its folder. */
 export interface ParquetFile {
   /** Path with symbolic links resolved. */
   readonly path: string;
@@ -19,7 +19,7 @@ export interface ParquetFile {
   readonly keys?: readonly string[];
 }
 
-/** Columns of a Parquet source with their DuckDB types. */
+/** Column of a Parquet source with its DuckDB type. */
 export interface TypedColumn {
   readonly name: string;
   readonly type: string;
@@ -30,8 +30,8 @@ const NUMERIC =
 const TIMESTAMP = /^TIMESTAMP/;
 
 /**
- * Returns the SQL that reads all files of a dataset as one table: columns by name, and folder keys as text. The folder
- * keys of the reader itself would replace columns of the files.
+ * Returns the SQL that reads all files of a dataset as one table: columns by name, and folder keys as text. The hive
+ * partitioning of DuckDB is disabled, because its keys would replace columns of the files.
  */
 export function scanOf(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
   const paths = files.map(({ path }) => sqlText(path)).join(', ');
@@ -48,14 +48,14 @@ export function scanOf(files: readonly ParquetFile[], options: { readonly withRo
   return `(SELECT *${replaced}${keys.join('')} FROM ${scan})`;
 }
 
-/** SQL for the folder key of a file, as text. */
+/** Returns the SQL for the folder key of a file, as text. */
 function keyText(key: string): string {
   const folder = `.*/${key.replace(/[^\p{L}\p{N}_]/gu, '\\$&')}=([^/]*)/`;
   const text = `url_decode(regexp_extract(filename, ${sqlText(folder)}, 1))`;
   return `nullif(nullif(${text}, '__HIVE_DEFAULT_PARTITION__'), '')`;
 }
 
-/** SQL for the moments of a column as clocks of the zones of its files have them. */
+/** Returns the SQL that converts the timestamps of a column to local time in the time zones of its files. */
 function localTime(files: readonly ParquetFile[], column: string): string {
   const zoneOf = ({ zones }: ParquetFile): string => zones?.get(column) ?? 'UTC';
   const moment = sqlName(column);
@@ -73,8 +73,8 @@ function localTime(files: readonly ParquetFile[], column: string): string {
 }
 
 /**
- * Maximum number of columns of a source. The time in DuckDB grows with its square: 5 s of processor time at this
- * number.
+ * Maximum number of columns of a source. The time in DuckDB grows with the square of the number: 5 s of processor time
+ * at the maximum.
  */
 const COLUMNS_MAX = 8192;
 
@@ -90,13 +90,16 @@ export async function columnsOf(connection: DuckDBConnection, source: string): P
   return rows.map(([name, type]) => ({ name: String(name), type: String(type) }));
 }
 
-/** A field of the market, and the column of its numbers. */
+/** Field of the market with its numeric column. */
 export interface NumberColumn {
   readonly name: string;
   readonly column: string;
 }
 
-/** Method of reading a source: column by column if its types allow it, otherwise cell by cell, or not at all. */
+/**
+ * Method of reading a source: column by column if its types allow it, otherwise cell by cell; refused if neither is
+ * possible.
+ */
 export type MarketColumns =
   | {
       readonly kind: 'typed';
@@ -107,14 +110,14 @@ export type MarketColumns =
   | { readonly kind: 'cells'; readonly columns: readonly string[] }
   | { readonly kind: 'refused'; readonly rest: CheckedColumns };
 
-/** Columns whose rows can be checked without reading all of them; for a refused source, its valid columns. */
+/** Columns with rows that can be checked for problems; for a refused source, its valid columns. */
 export interface CheckedColumns {
   readonly identifier: string | undefined;
   readonly date: TypedColumn | undefined;
   readonly fields: readonly NumberColumn[];
 }
 
-/** Inspects the columns of a market source before any row is read. */
+/** Determines how to read a market source from its columns, before any row is read. */
 export function marketColumns(
   dataColumns: readonly TypedColumn[],
   problems: Problems,
@@ -135,7 +138,7 @@ export function marketColumns(
   return convertColumns(names, dataColumns) ?? { kind: 'cells', columns: dataColumns.map(({ name }) => name) };
 }
 
-/** Columns that can be read as they are typed; undefined if any of them needs to be read cell by cell. */
+/** Returns the columns if all of them can be read by type; undefined if any column must be read cell by cell. */
 function convertColumns(
   names: readonly string[],
   dataColumns: readonly TypedColumn[],
@@ -151,7 +154,7 @@ function convertColumns(
   return { kind: 'typed', identifier: identifier.name, date, fields };
 }
 
-/** Returns the columns of a mapped market: their problems are reported when they are read. */
+/** Returns the columns of a mapped market; their problems are reported when their cells are read. */
 function mapMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): MarketColumns {
   const written = columns.map(({ name }) => name);
   const names = hasPlainRows(mapping) ? renameColumns(mapping, written) : [];
@@ -178,7 +181,10 @@ function soundColumns(names: readonly string[], dataColumns: readonly TypedColum
 
 const isOfDays = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIMESTAMP.test(type);
 
-/** Types without numeric values; only the types in DATES have days. One finding reports them for all rows. */
+/**
+ * Matches types without numeric values; of these, only the types in DATES contain days. One finding reports a wrong
+ * type for all rows.
+ */
 const NO_NUMBERS = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
 const DATES = /^(DATE|TIMESTAMP)/;
 
@@ -205,7 +211,7 @@ function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn
   return problems.errors > before;
 }
 
-/** Returns the SQL for the days since 1970 of a date column whose values are all dates. */
+/** Returns the SQL for the days since 1970 of a date column with only valid dates. */
 export function dayExpression({ name, type }: TypedColumn): string {
   const column = sqlName(name);
   if (type === 'VARCHAR') return `(CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
@@ -216,7 +222,7 @@ export function dayExpression({ name, type }: TypedColumn): string {
   return `(${date} - DATE '1970-01-01')::INTEGER`;
 }
 
-/** SQL for the days since 1970 of a date column; NULL if a value is not a date. */
+/** Returns the SQL for the days since 1970 of a date column; NULL for a value that is not a date. */
 export function dayExpressionIfAny(date: TypedColumn): string {
   const column = sqlName(date.name);
   if (date.type === 'VARCHAR') return `(TRY_CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;

@@ -42,7 +42,7 @@ export function checksPerformer(dependencies: ChecksDependencies): Performer<'ch
   };
 }
 
-/** A comparison is the check of a second source. */
+/** Performs comparisons, each of which is the check against a second source. */
 export function comparePerformer(dependencies: ChecksDependencies): Performer<'compare'> {
   return (context) => {
     const { second_source: series, tolerance_bps, variant } = context.spec;
@@ -62,7 +62,7 @@ async function performChecks(
   await markets.settled();
   const reads = new Set(checks.flatMap(({ check }) => checkKindOf(check).reads));
   let found = 0;
-  await clear(); // Findings are those of this round.
+  await clear(); // the step keeps only findings of this round
   await performForEachIndex(context, async (indexId) => {
     const { document: index } = await requireIndex(documents, indexId);
     const run = await findRun(documents, indexId);
@@ -77,13 +77,13 @@ async function performChecks(
       restated: restatedBy(day()),
     };
     const input = await checkInput(dependencies, subject, signal);
-    // Only a finding needs them: most indices have none.
+    // Only findings need the overrides, and most indices have no findings.
     const readOverrides = callOnce(() => createRequestedOverrides(dependencies, identity.datasetId, day().date));
     const above = ancestorsOf(indexId);
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || above.has(id));
     let count = 0;
     for (const check of checks) {
-      const findings = checkKindOf(check.check).judge(input, check as never); // parameters of this kind
+      const findings = checkKindOf(check.check).judge(input, check as never); // `checkKindOf` pairs the check with its parameters
       count += findings.length;
       for (const finding of list(findings))
         await put(
@@ -114,7 +114,7 @@ async function logWaivers({ day, log }: StepContext<unknown>, checks: readonly C
   }
 }
 
-/** Returns the first findings, and one that counts the others. */
+/** Returns the first findings, and a finding that counts the remaining ones. */
 function list(findings: readonly CheckFinding[]): readonly CheckFinding[] {
   if (findings.length <= LISTED_MAX) return findings;
   const others = findings.length - LISTED_MAX;

@@ -13,10 +13,12 @@ export interface DeliverDependencies {
   readonly deliver: DeliverFiles;
 }
 
-/** Maximum number of clients that are served concurrently. Each of their targets is a connection. */
+/** Maximum number of clients that are served concurrently; each of their targets opens a connection. */
 const AT_ONCE_MAX = 4;
 
-/** Delivers the files of a day. Each item is a target of a client; none concerns an index, so none holds one back. */
+/**
+ * Delivers the files of a day. Each item is a target of a client. An item concerns no index, so it holds no index back.
+ */
 export function deliverPerformer({ clients, records, deliver }: DeliverDependencies): Performer<'deliver'> {
   return async (context) => {
     const { spec, day, put, drop, item, signal, timestamp } = context;
@@ -32,7 +34,7 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
         const key = `${client.id}/${target.name}`;
         current.add(key);
         const isAgain = item(key) === undefined && record.files(target.name).some(({ state }) => state === 'delivered');
-        // Written to disk before anything is sent, because another process would otherwise repeat the step.
+        // Written to disk before any file is sent, because another process would otherwise repeat the step.
         await put(key, null, item(key) ?? { state: 'waiting', message: 'Its files are delivered.' });
         const counts = await deliver({ client, target, schedule, date, files, record, isAgain, signal, timestamp });
         await put(key, null, resultOf(counts));
@@ -41,7 +43,7 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
 
     await runConcurrently([...(spec.clients ?? (await clients.ids()))], AT_ONCE_MAX, async (id) => {
       const client = await clients.find(id);
-      if (client === undefined && spec.clients === null) return; // its own routes report one that cannot be read
+      if (client === undefined && spec.clients === null) return; // the routes of clients report an unreadable client
       if (client === undefined) {
         current.add(id);
         await put(id, null, { state: 'failed', code: 'CLIENT_NOT_FOUND', message: `There is no client ${id}.` });
@@ -52,7 +54,7 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
       );
       if (client.document.enabled && (isConcerned || spec.clients !== null)) await serve(client);
     });
-    // Removed targets of a client, and clients that may no longer receive anything, do not keep the day open.
+    // Removed targets of a client, and clients that may no longer receive files, do not keep the day open.
     for (const { key, state } of before) if (state !== 'done' && !current.has(key)) await drop(key);
     return { state: 'done', message: 'Every target that can be reached has its files.' };
   };

@@ -14,7 +14,7 @@ export interface ExportDependencies {
   readonly artifacts: Pick<ArtifactStore, 'write'>;
 }
 
-/** Codes of a table that has no rows on a session. */
+/** Error codes for a table without rows on a session. */
 const WITHOUT_ROWS: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE']);
 
 export function exportPerformer({ exports, artifacts }: ExportDependencies): Performer<'export'> {

@@ -7,7 +7,7 @@ export interface PublishDependencies {
   readonly publications: Pick<Publications, 'publish' | 'entries'>;
 }
 
-/** Returns the number of the request for approval that a result waits for, or that was rejected. */
+/** Returns the number of the approval request of a result that waits for it, or that was rejected. */
 function askedIn(item: StoredItem | undefined): number | undefined {
   const asked = item?.detail?.['approval_id'];
   return typeof asked === 'number' ? asked : undefined;
@@ -31,14 +31,14 @@ export function publishPerformer({ publications }: PublishDependencies): Perform
         by,
         signal,
         day: { schedule_id: day().schedule_id, date: day().date, asked: askedIn(context.item(indexId)) },
-        isForeseen: above !== undefined, // The approvals of a family are requested at once.
+        isForeseen: above !== undefined, // Requests all approvals of a family at once.
       });
       if (above !== undefined)
         return { state: 'waiting', message: `It may be published, and waits for ${above}, on which it depends.` };
       const before = context.item(indexId);
       const detail = { run_id, head, through, published, ...(error && { restated, error: error.notice }) };
       if (published === 0 && error === null && before?.state === 'done') {
-        // Files that are written again have the figures of the restatement.
+        // Files that are written again contain the restated figures.
         if (!(await isRestated(indexId, day().date, before.at))) return { ...before };
         return { state: 'done', message: `Its close of ${day().date} was published again.`, detail };
       }

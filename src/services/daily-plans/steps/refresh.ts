@@ -15,11 +15,11 @@ export interface RefreshDependencies {
   readonly stores: Pick<StoreMarkets, 'of'>;
   readonly jobs: Pick<Jobs, 'get'>;
   readonly markets: Pick<Markets, 'settled' | 'require'>;
-  /** Serves the market that another process activated. */
+  /** Serves the active market if another process activated it. */
   readonly follow: () => Promise<unknown>;
 }
 
-/** Item of the report of a refresh. */
+/** Key of the item with the report of a refresh. */
 export const REFRESH_ITEM = 'refresh';
 
 /** Maximum number of securities with a rejected history that are stored for checks. */
@@ -37,7 +37,7 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
   const { datasets, jobs, markets, stores, follow } = dependencies;
 
   async function refreshStore({ spec, put, origin, signal }: StepContext<RefreshTerms>) {
-    const request = { until: null, full: false, dry_run: false, fail_on: spec.fail_on as never }; // codes of the schema
+    const request = { until: null, full: false, dry_run: false, fail_on: spec.fail_on as never }; // the schema of the step admits only known codes
     const { store_id: storeId } = spec;
     const submit = () =>
       storeId == null ? datasets.sync(request, origin) : datasets.refresh(storeId, request, origin);
@@ -55,7 +55,7 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
     return message;
   }
 
-  /** Submits a refresh after one that already runs, such as that of an overridden price. */
+  /** Submits a refresh after the end of a refresh that is already running, such as that of an overridden price. */
   async function afterOther<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let attempt = 1; ; attempt++)
       try {
@@ -78,7 +78,7 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
       if (!(thrown instanceof Refusal) || context.signal.aborted) throw thrown;
       if (thrown.code !== 'NOTHING_TO_REFRESH')
         return { state: 'failed', code: thrown.code, message: reasonOf(thrown) };
-      message = thrown.message; // Its prices come by imports.
+      message = thrown.message; // imports provide the prices of such a store
     }
     const { store_id: storeId } = context.spec;
     const last = (storeId == null ? markets.require() : await stores.of(storeId)).market.dates.at(-1);
@@ -90,7 +90,7 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
 export const lastOf = (last: number | undefined): string =>
   last === undefined ? 'it is empty' : `the last are those of ${formatDay(last)}`;
 
-/** Describes a refusal by its first finding, about which a desk asks its vendor. */
+/** Describes a refusal by its first finding, which a desk reports to its vendor. */
 function reasonOf({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
   const [first] = Array.isArray(findings) ? (findings as readonly Partial<Finding>[]) : [];

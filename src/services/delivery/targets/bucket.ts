@@ -5,7 +5,7 @@ import { createS3Client } from '#store/s3/s3-client.js';
 import type { DeliveryPlaces } from '../delivery-places.js';
 import { checksumOf, DeliveryFault, sendEachFile, PRESENT, REPLACED, SENT, type Sender } from '../sender.js';
 
-/** The rounds of the day retry, so a request is given up soon. */
+/** Time limits of a request, which are short because the rounds of the day retry. */
 const PATIENCE = { patienceMs: 4000, answerMs: 60_000 };
 
 /** Writes files as objects, which become visible as a whole. */

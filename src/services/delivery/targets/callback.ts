@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PostSigned } from '../../operations/send-callback.js';
 import { DeliveryFault, sendEachFile, nameIn, SENT, type Sender } from '../sender.js';
 
-/** Sends each file as the body of a signed request. The id of the message is the same in every attempt. */
+/** Sends each file as the body of a signed request. All attempts have the same message id. */
 export const callbackSender =
   (post: PostSigned): Sender<'callback'> =>
   (job) =>

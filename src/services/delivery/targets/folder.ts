@@ -23,12 +23,12 @@ export const folderSender = (places: Pick<DeliveryPlaces, 'assertFolder'>): Send
     const folder = join(root, ...folderIn(file.path).split('/'));
     await places.assertFolder(folder);
     await mkdir(folder, { recursive: true });
-    await places.assertFolder(folder); // A link may have been created meanwhile.
+    await places.assertFolder(folder); // a link may have been created meanwhile
     const place = join(folder, nameIn(file.path));
     const before = await hashOf(place, file.bytes);
     if (before !== file.sha256) {
       const content = await file.content();
-      // The checksum is removed first, so that nobody mistakes the old file for the new one.
+      // The checksum is removed first, so that readers do not mistake the old file for the new file.
       if (before !== undefined && hasChecksum) await rm(`${place}.sha256`, { force: true });
       await appear(folder, { name: nameIn(file.path), part: partName(file), content });
     }
@@ -47,7 +47,10 @@ export const folderSender = (places: Pick<DeliveryPlaces, 'assertFolder'>): Send
     });
 };
 
-/** Returns the SHA-256 of a file; undefined if it does not exist, and a text that is no hash if its size differs. */
+/**
+ * Returns the SHA-256 of a file; undefined if the file does not exist, and a text that is not a hash if its size
+ * differs.
+ */
 async function hashOf(path: string, bytes: number): Promise<string | undefined> {
   const result = await stat(path).catch(() => undefined);
   if (result === undefined) return undefined;
@@ -66,7 +69,7 @@ async function writeChecksum(folder: string, file: OutgoingFile): Promise<void> 
 
 interface Appearing {
   readonly name: string;
-  /** Name while it is written. */
+  /** Temporary name while the file is written. */
   readonly part: string;
   readonly content: Uint8Array | string;
 }
@@ -82,7 +85,7 @@ async function appear(folder: string, { name, part, content }: Appearing): Promi
   }
   await rename(partial, join(folder, name));
   const directory = await open(folder, 'r').catch(() => undefined);
-  await directory?.sync().catch(() => {}); // file systems without it keep the name soon enough
+  await directory?.sync().catch(() => {}); // file systems without directory sync persist the name soon enough
   await directory?.close();
 }
 

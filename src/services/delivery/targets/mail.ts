@@ -55,7 +55,7 @@ export const mailSender =
     }
   };
 
-/** Files that fit into a mail, and the others. */
+/** Divides files into those that fit into a mail, and the others. */
 function divide(files: readonly OutgoingFile[]): [OutgoingFile[], OutgoingFile[]] {
   const fits = ({ bytes }: OutgoingFile): boolean => bytes <= LIMITS.MAX_MAIL_BYTES;
   return [files.filter(fits), files.filter((file) => !fits(file))];

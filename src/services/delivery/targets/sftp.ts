@@ -97,14 +97,14 @@ function connect(
         },
       });
     } catch (thrown) {
-      refuse(thrown as Error); // a key that cannot be read
+      refuse(thrown as Error); // the key is unreadable
     }
   });
 }
 
 const removePadding = (fingerprint: string): string => fingerprint.replaceAll('=', '');
 
-/** Returns the folder of an address on the server; `/~/` begins in the folder of the user. */
+/** Returns the folder of an address on the server; `/~/` begins in the user's folder. */
 async function rootOf(sftp: Sftp, url: string): Promise<string> {
   const path = trimTrailingSlashes(decodeURIComponent(new URL(url).pathname));
   if (path !== '/~' && !path.startsWith('/~/')) return path;
@@ -114,7 +114,7 @@ async function rootOf(sftp: Sftp, url: string): Promise<string> {
 interface Place {
   readonly root: string;
   readonly hasChecksum: boolean;
-  /** Folders that are known to exist. */
+  /** Folders that are known to exist on the server. */
   readonly made: Set<string>;
 }
 
@@ -124,7 +124,7 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
   const place = `${folder}/${nameIn(file.path)}`;
   const before = await hashOf(sftp, place, file.bytes);
   if (before !== file.sha256) {
-    // The checksum is removed first, so that nobody mistakes the old file for the new one.
+    // The checksum is removed first, so that readers do not mistake the old file for the new file.
     if (before !== undefined && hasChecksum)
       await ask<void>((done) => sftp.unlink(`${place}.sha256`, done)).catch(ignoreAbsent);
     await appear(sftp, { place, part: `${folder}/${partName(file)}`, content: Buffer.from(await file.content()) });
@@ -155,7 +155,10 @@ async function makeFolders(
   }
 }
 
-/** Returns the SHA-256 of a file; undefined if it does not exist or is unreadable, and `other` if its size differs. */
+/**
+ * Returns the SHA-256 of a file; undefined if the file does not exist or is unreadable, and `other` if its size
+ * differs.
+ */
 async function hashOf(sftp: Sftp, path: string, bytes: number): Promise<string | undefined> {
   const result = await ask<{ readonly size: number }>((done) => sftp.stat(path, done)).catch(() => undefined);
   if (result === undefined) return undefined;
@@ -169,12 +172,14 @@ const read = (sftp: Sftp, path: string): Promise<Buffer | undefined> =>
 
 interface Appearing {
   readonly place: string;
-  /** Path while it is written. */
+  /** Temporary path while the file is written. */
   readonly part: string;
   readonly content: Buffer;
 }
 
-/** Writes a file and renames it: in one step if the server supports that, otherwise after the old one is removed. */
+/**
+ * Writes a file and renames it: in one step if the server supports that, otherwise after the removal of the old file.
+ */
 async function appear(sftp: Sftp, { place, part, content }: Appearing): Promise<void> {
   await ask<void>((done) => sftp.writeFile(part, content, done));
   try {
@@ -185,7 +190,7 @@ async function appear(sftp: Sftp, { place, part, content }: Appearing): Promise<
   }
 }
 
-/** Absent files need no removal; the step after it reports any other failure. */
+/** Ignores a failed removal: an absent file needs none, and the next step reports any other failure. */
 const ignoreAbsent = (): void => {};
 
 function ask<T>(call: (done: Done<T>) => void): Promise<T> {
@@ -197,7 +202,10 @@ function faultOf(thrown: unknown): unknown {
   return new DeliveryFault(`The server could not store the file: ${reasonOf(thrown)}.`, { cause: thrown });
 }
 
-/** Status codes of SFTP are numbers, those of connections are words; a lost session has only a message. */
+/**
+ * Returns true for an error of the server: status codes of SFTP are numbers, codes of connections are words, and a lost
+ * session has only a message.
+ */
 const isTheirs = (thrown: Error & { readonly code?: unknown; readonly level?: unknown }): boolean =>
   thrown.code !== undefined || thrown.level !== undefined || /channel|connect|response|closed/i.test(thrown.message);
 

@@ -5,18 +5,18 @@ import { reasonOf } from '../request-failure.js';
 import type { AskedKeySource, Keys } from '../../access/key-source.js';
 import { readProfile } from './profile.js';
 
-/** Time limit of one request; the metadata of a machine answers at once, or not at all. */
+/** Time limits of one request in ms; the metadata service of a machine answers at once, or not at all. */
 const ANSWER_MS = 3000;
 const MACHINE_ANSWER_MS = 1000;
-/** Maximum length of a response or file. */
+/** Maximum length of a response or file in characters. */
 const TEXT_MAX = 1 << 16;
-/** Lifetime of a token for the instance metadata service, used for one pair of requests. */
+/** Lifetime of a token for the instance metadata service in seconds; it is used for one pair of requests. */
 const MACHINE_TOKEN_SECONDS = 60;
 const ROLE_PATH = '/latest/meta-data/iam/security-credentials/';
 
 /**
  * Requests keys from a source. Errors contain neither keys nor tokens.
- * @throws Refusal STORE_UNAVAILABLE for a temporary failure; a PlaceFault for one that needs other settings
+ * @throws Refusal STORE_UNAVAILABLE for a temporary failure; a PlaceFault for a failure that requires other settings
  */
 export function askForKeys(source: AskedKeySource): Promise<Keys> {
   switch (source.kind) {
@@ -93,7 +93,7 @@ async function ofMachine({ endpoint }: Of<'machine'>): Promise<Keys> {
   return keysOf(who, membersOf(await ask(`${ROLE_PATH}${encodeURIComponent(role.trim())}`, { headers })));
 }
 
-/** Characters that a header may contain. */
+/** Matches texts that a header may contain. */
 const IS_HEADER = /^[\x20-\x7e]+$/;
 
 async function tokenIn(file: string, setting: string): Promise<string> {
@@ -127,7 +127,10 @@ async function requestText(who: string, url: string, init: RequestInit, answerMs
   }
 }
 
-/** Error codes of a service that is overloaded, starts or stops, and for a token that another program renews. */
+/**
+ * Matches error codes of a service that is overloaded, starting or stopping, and of a token that another program
+ * renews.
+ */
 const MAY_PASS = /^(Throttling\w*|RequestThrottled|IDPCommunicationError|ExpiredTokenException|ExpiredToken)$/;
 
 function refusalOf(who: string, status: number, code: string | undefined): Refusal {
@@ -136,7 +139,7 @@ function refusalOf(who: string, status: number, code: string | undefined): Refus
   return mayPass ? new Refusal('STORE_UNAVAILABLE', message) : new PlaceFault(message);
 }
 
-/** Names of keys in responses of agents and metadata. */
+/** Members of keys in responses of container agents and metadata services. */
 interface KeyMembers {
   readonly AccessKeyId?: string | undefined;
   readonly SecretAccessKey?: string | undefined;
@@ -155,7 +158,7 @@ function keysOf(who: string, { AccessKeyId, SecretAccessKey, Token, Expiration }
   };
 }
 
-/** Returns the text members of a response. */
+/** Parses a JSON response and returns its text members. */
 function membersOf(text: string): Record<string, string | undefined> {
   try {
     const parsed: unknown = JSON.parse(text);
@@ -167,7 +170,7 @@ function membersOf(text: string): Record<string, string | undefined> {
   }
 }
 
-/** Returns the text of the first XML element of a name. */
+/** Returns the text of the first XML element with a name. */
 function valueIn(text: string, tag: string): string | undefined {
   const start = text.indexOf(`<${tag}>`);
   const end = text.indexOf(`</${tag}>`, start);

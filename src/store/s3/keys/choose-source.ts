@@ -5,7 +5,7 @@ import { readProfile, type Profile, type ProfileFiles } from './profile.js';
 
 type OptionalText = string | undefined;
 
-/** Settings of the AWS tools for a process; undefined if absent. */
+/** Settings of the AWS tools for a process; undefined if a setting is absent. */
 export interface AwsSettings extends ProfileFiles {
   readonly accessKeyId: OptionalText;
   readonly secretAccessKey: OptionalText;
@@ -31,14 +31,14 @@ export interface AwsSettings extends ProfileFiles {
 const REGION = 'us-east-1';
 /** Metadata address of an ECS container. */
 const CONTAINER_ORIGIN = 'http://169.254.170.2';
-/** Hosts that may provide keys without TLS: this machine, and the ECS and EKS agents on it. */
+/** Matches hosts that may provide keys without TLS: this machine, and the local ECS and EKS agents. */
 const OWN_HOSTS = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]|169\.254\.170\.(2|23)|\[fd00:ec2::23\])$/;
 const MACHINE_ORIGIN = 'http://169.254.169.254';
-/** Profile members for sources of keys that are not supported. */
+/** Profile members of unsupported sources of keys. */
 const OTHER_WAYS = ['sso_session', 'sso_start_url', 'credential_process', 'source_profile', 'credential_source'];
 
 /**
- * Returns the region and the first configured source of keys: keys, identity token, profile, container, else the
+ * Returns the region and the first configured source of keys: keys, identity token, profile, container, otherwise the
  * machine. @throws StartRefusal 78 for a source that is incomplete or unusable
  */
 export function chooseKeys(aws: AwsSettings): { readonly region: string; readonly keys: KeySource } {

@@ -5,25 +5,31 @@ import type { AskedKeySource, Keys, KeySource } from '../../access/key-source.js
 /** Current keys of a source. */
 export interface CurrentKeys {
   /**
-   * @throws Refusal STORE_UNAVAILABLE if there are no valid keys; a PlaceFault for a failure that needs other settings
+   * Returns valid keys. @throws Refusal STORE_UNAVAILABLE if there are none; a PlaceFault for a failure that requires
+   * other settings
    */
   get(): Promise<Keys>;
-  /** Called when the object store reports expired keys, to request new ones. @returns true if there may be new ones */
+  /**
+   * Requests new keys; called when the object store reports that the keys have expired. @returns true if there may be
+   * new keys
+   */
   expired(keys: Keys): boolean;
-  /** Returns the reason why keys that are still valid could not be renewed; undefined if there is none. */
+  /** Returns the reason why the renewal of valid keys has failed; undefined if it has not. */
   fault(): string | undefined;
 }
 
-/** Time before their expiry at which temporary keys are renewed; shorter-lived ones in their last quarter. */
+/**
+ * Time before their expiry at which temporary keys are renewed; shorter-lived keys are renewed in their last quarter.
+ */
 const AHEAD_MS = 300_000;
-/** Time before their expiry at which keys are no longer used, because a request has to arrive. */
+/** Time before their expiry from which keys are no longer used, because a request takes time to arrive. */
 const MARGIN_MS = 5000;
-/** Age at which keys without an expiry are read again, because a file may have new ones. */
+/** Age at which keys without an expiry are read again, because a file may contain new keys. */
 const UNDATED_MS = 60_000;
-/** Delay between two tries. */
+/** Delay between two attempts. */
 const RETRY_MS = 2000;
 
-/** Keys of this thread by source, which all users of a source share. */
+/** Keys of this thread by source, shared by all users of the source. */
 const opened = new Map<string, CurrentKeys>();
 
 export function createCurrentKeys(source: KeySource): CurrentKeys {
@@ -66,7 +72,7 @@ export function createRenewedKeys(
     }
   }
 
-  /** Renews the keys, once at a time. */
+  /** Renews the keys; concurrent calls share one renewal. */
   function renew(): Promise<Keys> {
     renewing ??= requestKeys().finally(() => (renewing = undefined));
     return renewing;
@@ -78,7 +84,7 @@ export function createRenewedKeys(
     async get() {
       const isDue = now() >= dueAt;
       if (keys !== undefined && (hold(keys) || (!isDue && failure === undefined))) {
-        if (isDue) renew().catch(() => {}); // `fault` reports it, and the next call retries
+        if (isDue) renew().catch(() => {}); // `fault` reports the failure, and the next call retries
         return keys;
       }
       if (failure !== undefined && !isDue && renewing === undefined) throw failure;
@@ -93,7 +99,7 @@ export function createRenewedKeys(
   };
 }
 
-/** Returns the time for which keys are used before new ones are requested. */
+/** Returns the time for which keys are used before new keys are requested. */
 function lifeOf({ expiresAt }: Keys, now: number): number {
   if (expiresAt === undefined) return UNDATED_MS;
   const left = expiresAt - now;

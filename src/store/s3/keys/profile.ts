@@ -6,10 +6,10 @@ export interface ProfileFiles {
   readonly configFile: string;
 }
 
-/** Values of a profile by name; those of the credentials file override those of the other file. */
+/** Values of a profile by name; the credentials file overrides the configuration file. */
 export type Profile = ReadonlyMap<string, string>;
 
-/** @returns undefined if neither file has the profile. @throws PlaceFault for an unreadable file */
+/** Reads a profile. @returns undefined if neither file contains it. @throws PlaceFault for an unreadable file */
 export function readProfile(name: string, { credentialsFile, configFile }: ProfileFiles): Profile | undefined {
   const configured = sectionsOf(configFile).get(name === 'default' ? name : `profile ${name}`);
   const secret = sectionsOf(credentialsFile).get(name);
@@ -22,7 +22,7 @@ function sectionsOf(file: string): Map<string, Map<string, string>> {
   const sections = new Map<string, Map<string, string>>();
   let section: Map<string, string> | undefined;
   for (const line of textOf(file).split('\n')) {
-    // An indented line belongs to the settings of one service; comments are skipped.
+    // Comments are skipped, as are indented lines, which are settings of a single service.
     if (/^[\s#;]/.test(line) || line === '') continue;
     if (line.startsWith('[')) {
       const name = line.slice(1, line.includes(']') ? line.indexOf(']') : undefined);
@@ -37,7 +37,10 @@ function sectionsOf(file: string): Map<string, Map<string, string>> {
   return sections;
 }
 
-/** Reads a file synchronously: the files are small, local and rarely read. @returns an empty text for a missing file */
+/**
+ * Reads a file synchronously, because the files are small, local and rarely read. @returns an empty text for a missing
+ * file
+ */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');

@@ -3,7 +3,10 @@ import { attributionView } from '../../attribution-view.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
 import { findKeptColumns } from '../kept-columns.js';
 
-/** @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS */
+/**
+ * Yields the contributions of the securities and overlay parts in the window.
+ * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
+ */
 export const attribution: Producer<'attribution'> = (source, from) => {
   const kept = findKeptColumns(source, { table: 'attribution', width: 5 }, () => figuresOf(source));
   const [name, contribution, weight, total, part] = kept as [
@@ -12,7 +15,7 @@ export const attribution: Producer<'attribution'> = (source, from) => {
     Float64Array,
     Float64Array,
     Float64Array,
-  ]; // the width
+  ]; // width of the cached columns
   const { names, parts = [] } = source.columns.header;
   return yieldBatches<'attribution'>(
     {
@@ -30,8 +33,8 @@ export const attribution: Producer<'attribution'> = (source, from) => {
 };
 
 /**
- * Returns positions of securities in the run, ascending by identifier, followed by those of parts, with the figures of
- * each, and the position of a part in the run, -1 for a security.
+ * Returns the columns of the table: the positions of the securities in the run (ascending by identifier, followed by
+ * overlay parts), their figures, and the position of the overlay part, -1 for a security.
  */
 function figuresOf({ columns, window }: ExportSource): Float64Array[] {
   const { names } = columns.header;
@@ -40,7 +43,7 @@ function figuresOf({ columns, window }: ExportSource): Float64Array[] {
   const rows = [
     ...contributions
       .toSorted((a, b) => compareText(a.asset_id, b.asset_id))
-      .map(({ asset_id, ...figures }) => ({ ...figures, at: places.get(asset_id)!, part: -1 })), // a name of the run
+      .map(({ asset_id, ...figures }) => ({ ...figures, at: places.get(asset_id)!, part: -1 })), // `asset_id` is a security of the run
     ...(parts ?? []).map(({ contribution }, part) => ({
       contribution,
       average_weight: 0,

@@ -6,7 +6,10 @@ import { readStoredLabels } from '../../stored-labels.js';
 import { readHeldWeights } from '../../weights-view.js';
 import { yieldBatches, textValues, type Producer } from '../batch.js';
 
-/** @throws Refusal NO_DATA_AT_DATE before the first date of the run */
+/**
+ * Yields the constituents on the last date of the window.
+ * @throws Refusal NO_DATA_AT_DATE before the first date of the run
+ */
 export const constituents: Producer<'constituents'> = ({ columns, window, market }, from) => {
   const { names, at, day, held, target, raw } = readHeldWeights(columns, window.end);
   const own = columns.f64('weights', at * names.length, (at + 1) * names.length);
@@ -38,7 +41,7 @@ export const constituents: Producer<'constituents'> = ({ columns, window, market
   );
 };
 
-/** Last closes at or before a date in the currency of the index, NaN if the run has seen none. */
+/** Returns the last closes on or before a date in the currency of the index; NaN if the run contains none. */
 function pricesAt(columns: RunColumns, rows: readonly number[], at: number): Float64Array {
   const { names, foreign, dates } = columns.header;
   const prices = new Float64Array(rows.length).fill(Number.NaN);
@@ -57,7 +60,7 @@ function pricesAt(columns: RunColumns, rows: readonly number[], at: number): Flo
 
 type TextOf = (name: number) => string | null;
 
-/** Returns the name of a security in the market, or in the run if it comes from another market. */
+/** Returns readers of reference data of a security, from the market, or from the run if the market is not available. */
 function referenceOf(
   columns: RunColumns,
   { market, day }: { readonly market: MarketData | null; readonly day: Day },

@@ -16,7 +16,7 @@ type EventType = (typeof TYPES)[number];
 
 interface EventRow {
   readonly at: number;
-  /** Position in the names of the run. */
+  /** Position of the security in the run. */
   readonly name: number;
   readonly type: EventType;
   readonly value: number;
@@ -34,7 +34,7 @@ export const events: Producer<'events'> = (source, from) => {
     Float64Array,
     Float64Array,
     Float64Array,
-  ]; // the width
+  ]; // width of the cached columns
   return yieldBatches<'events'>(
     {
       count: at.length,
@@ -57,7 +57,7 @@ interface RunDates {
   readonly divisor: Float64Array;
 }
 
-/** Members of the rows, one after the other. */
+/** Returns the columns of the event rows. */
 function figuresOf({ columns, window }: ExportSource, { days, divisor }: RunDates): Float64Array[] {
   const { from, to } = spanOf(days, window);
   const rows = eventRows(columns, { from: Math.max(1, from), to, divisor });
@@ -71,25 +71,30 @@ function figuresOf({ columns, window }: ExportSource, { days, divisor }: RunDate
   ];
 }
 
-/** Returns the divisor of the index in its own return variant on the dates of the run, [T]. */
+/** Returns the divisor of the index in its own return variant, on the dates of the run, [T]. */
 export function divisors(columns: RunColumns, days: Int32Array): Float64Array {
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
 }
 
-/** Returns true if the divisor is always 1, as for an overlay, whose underlying events do not change it. */
+/**
+ * Returns true if the divisor is always 1, as for an overlay, because events of its underlying index do not change it.
+ */
 export function isDivisorFixed({ header }: RunColumns): boolean {
   return header.parts !== undefined;
 }
 
 interface EventSpan {
-  /** Dates, `to` exclusive. */
+  /** Positions of the dates; `to` is exclusive. */
   readonly from: number;
   readonly to: number;
   readonly divisor: Float64Array;
 }
 
-/** Yields events by date, then security. @cost reads [H] weights for each date with an event */
+/**
+ * Returns the events, sorted by date and then by security.
+ * @cost reads [H] weights for each date with an event
+ */
 function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): EventRow[] {
   const held = holdings(columns);
   const isInRange = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
@@ -126,7 +131,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
     const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
     const left = divisor[at]! / divisor[at - 1]! - 1 - reinvested;
     const after = held.before(at + 1).weights;
-    // A merger into a held security sells some of it. Only a position that is closed has left.
+    // Only closed positions have left. A merger into a held security may sell only a part of it.
     const exited = (exits.get(at) ?? []).filter(
       ({ name, notional }) => before.weights[name]! * notional < 0 && after[name] === 0,
     );
@@ -143,10 +148,10 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
   });
 }
 
-/** Weights of the index at the close before a date, [H]. A strategy has its own, which do not describe the index. */
+/** Weights of the index at the previous close, [H]. A strategy has its own weights, which do not describe the index. */
 interface Holding {
   readonly weights: Float64Array;
-  /** Growth of the index from that close to the close of the date. */
+  /** Growth of the index from the previous close to the close of the date. */
   readonly growth: number;
   readonly isIndex: boolean;
 }
@@ -167,18 +172,23 @@ function holdings(columns: RunColumns): { before(at: number): Holding } {
 }
 
 interface ActionStep {
-  /** Growth of a unit of value over the session. */
+  /** Growth of one unit of value over the session. */
   readonly factor: number;
-  /** Price at the close before, and at the close. */
+  /** Price at the previous close; the next field is the price at the close. */
   readonly before: number;
   readonly close: number;
-  /** Weight at the previous close divided by the growth of the index, and unchanged. */
+  /**
+   * Weight at the previous close divided by the growth of the index; the next field is the weight without this
+   * division.
+   */
   readonly weight: number;
   readonly held: number;
   readonly terms: ShareTerms;
 }
 
-/** Yields effects of a session's actions on a security, each with its share of the divisor's change. */
+/**
+ * Returns the effects of the corporate actions on a security in a session, each with its share of the divisor change.
+ */
 function actionRows(
   { at, name, effect }: RunEffect,
   { factor, before, close, weight, held, terms }: ActionStep,
@@ -201,13 +211,13 @@ function actionRows(
   ];
 }
 
-/** Returns the growth of securities over sessions with actions. */
+/** Returns a function that computes the growth of a security over a session with corporate actions. */
 function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight' | 'held' | 'terms'> {
   const { names, foreign, dates } = columns.header;
   const effects = groupBy(runEffects(columns), ({ name }) => name);
   const closeAt = (t: number, name: number): number =>
     columns.f64('price', t * names.length + name, t * names.length + name + 1)[0]!;
-  /** Last close before a date, on the share basis of the date before. */
+  /** Returns the last close before a date, on the share basis of the previous date. */
   const carriedBefore = (at: number, name: number): number => {
     let t = at - 1;
     while (t > 0 && Number.isNaN(closeAt(t, name))) t--;
@@ -229,11 +239,11 @@ function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 
 export interface FreeTrade {
   readonly at: number;
   readonly name: number;
-  /** Bought, or sold below 0. */
+  /** Traded value: positive if bought, negative if sold. */
   readonly notional: number;
 }
 
-/** Returns trades without cost: of securities that left at a close, and of their replacements. */
+/** Returns the trades without cost: of securities that left at a close, and of their replacements. */
 export function listFreeTrades(columns: RunColumns): FreeTrade[] {
   if (!columns.has('record')) return [];
   const { identifiers, transactions } = recordParts(columns);

@@ -8,7 +8,7 @@ import { readStoredLabels } from '../../stored-labels.js';
 import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
-/** Positions are dates in the window. */
+/** Yields the weights by group. Positions are dates in the window. */
 export const exposures: Producer<'exposures'> = function* (source, at) {
   const { columns, window } = source;
   const days = columns.i32('days');
@@ -34,7 +34,7 @@ interface GroupRow {
   names: number;
 }
 
-/** Yields the groups with holdings, in order. */
+/** Returns the groups with holdings, in ascending order. */
 function rowsOf(day: Day, weights: Float64Array, codes: Int32Array): GroupRow[] {
   const rows = new Map<number, GroupRow>();
   weights.forEach((weight, name) => {
@@ -62,9 +62,9 @@ function batchOf(rows: readonly GroupRow[], texts: readonly string[], end: numbe
 }
 
 interface Groups {
-  /** All groups of the window, ascending, so that each part has the same list. */
+  /** All groups in the window in ascending order, so that all parts share one list. */
   readonly texts: readonly string[];
-  /** Returns positions of the groups of securities in the texts, for days in ascending order. */
+  /** Returns the positions of each security's group in `texts`. Days must be passed in ascending order. */
   codes(): (day: Day) => Int32Array;
 }
 
@@ -87,7 +87,7 @@ function groupsOver(source: ExportSource, days: Int32Array): Groups {
 
 const DEFAULT_GROUPS = 'SECTOR';
 
-/** Groups by the market; without it, by the sectors stored with the run. */
+/** Returns the grouping of the market. Without a market: the sectors stored with the run. */
 function groupedBy({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
   if (by === OWN_GROUPS) return createOwnGroup;
   if (market !== null) return listGroupSpells(market, by);

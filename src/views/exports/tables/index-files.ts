@@ -27,12 +27,12 @@ export const proforma: Producer<'proforma'> = (source, from) => {
 
 type Rows = Omit<Batch<'closing'>, 'end'>;
 
-/** Rows of a session, with the dividends that it paid. */
+/** Returns the rows of a session, with the dividends of the session. */
 function sessionRows({ columns, market }: FileSource, file: SessionFile): Rows {
   const rows = securityRows({ columns, market }, file);
   const paid = dividendsOf(columns, file, market);
   const points = placesOf(file).map(
-    // Adding 0 makes the dividends of borrowed money 0 rather than -0.
+    // Adding 0 converts -0 of borrowed cash to 0.
     (place) => 0 + (paid(place) * file.fx[place]! * file.shares[place]!) / file.divisor,
   );
   const variant = textValues(points.map(() => file.variant));
@@ -41,7 +41,7 @@ function sessionRows({ columns, market }: FileSource, file: SessionFile): Rows {
 
 type FileSource = Pick<ExportSource, 'columns' | 'market'>;
 
-/** Returns the places of held names in the order of identifiers, in which only cash is not stored. */
+/** Returns the positions of the held entries in the order of identifiers. Only cash is not yet in this order. */
 function placesOf({ names, shares }: IndexFile): number[] {
   const places = [...names.keys()].filter((place) => shares[place] !== 0);
   const last = places.at(-1);
@@ -93,7 +93,7 @@ function countsOf({ day, names }: IndexFile, market: MarketData | null): (place:
   return (place) => count(names[place]!);
 }
 
-/** Ordinary dividends of the session in the currency of each security. */
+/** Returns a reader of the ordinary dividends of the session, in the currency of each security. */
 function dividendsOf(
   columns: RunColumns,
   { day, names }: IndexFile,
@@ -122,7 +122,7 @@ function textsOf(columns: RunColumns, { file, market, places }: Named): Record<T
   const isCash = (place: number): boolean => isCashName(file.names[place]!);
   const of = (field: string): TextValues =>
     textValues(places.map((place) => (market === null ? null : textAt(market, { place, field, file }))));
-  // Without a market, the names are labels stored with the run.
+  // Without a market, names are read from the labels stored with the run.
   const { names } = market === null ? readStoredLabels(columns) : { names: [] };
   const nameOf = (place: number): string | null =>
     market === null ? (names[place] ?? null) : textAt(market, { place, field: 'NAME', file });
@@ -130,7 +130,7 @@ function textsOf(columns: RunColumns, { file, market, places }: Named): Record<T
   const known = market === null ? null : (market.currency ?? currency);
   const ids = Object.entries(ID_COLUMNS).map(([column, field]) => [column, of(field)] as const);
   return {
-    ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // Members of every entry.
+    ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // the object has all members of the type
     name: textValues(places.map((place) => (isCash(place) ? 'Cash' : nameOf(place)))),
     currency: textValues(
       Array.from(quoted.codes, (code, k) => (isCash(places[k]!) ? currency : code < 0 ? known : quoted.texts[code]!)),

@@ -42,7 +42,7 @@ export const breaches: Producer<'breaches'> = ({ columns, window, market, by, ke
   const results = watchRules(columns, { market, by, from, to: to - 1, keep }).flatMap(({ rule, breaches: of }) =>
     of.map((breach) => ({ rule, ...breach })),
   );
-  const rows = results.toSorted((a, b) => a.begin - b.begin); // They have the date of the rules.
+  const rows = results.toSorted((a, b) => a.begin - b.begin); // stable: breaches that begin on the same date keep the order of the rules
   return yieldBatches<'breaches'>(
     {
       count: rows.length,

@@ -45,7 +45,7 @@ interface Decision {
   readonly reviews: string | null;
 }
 
-/** Decisions by effective date, of the latest compositions of the index. */
+/** Returns the decisions of the latest compositions of the index by effective date. */
 function decisionsOf(columns: RunColumns): ReadonlyMap<Day, Decision> {
   if (!columns.has('record')) return new Map();
   const snapshots = recordParts(columns).snapshots();

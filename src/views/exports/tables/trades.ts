@@ -10,7 +10,10 @@ import { spanOf } from '../span.js';
 
 const SIDES = ['buy', 'sell'] as const;
 
-/** Positions are trades in the window. @throws Refusal DOCUMENT_UNREADABLE for a run of version 0.1.0 */
+/**
+ * Yields the trades in the window. Positions count these trades.
+ * @throws Refusal DOCUMENT_UNREADABLE for a run of version 0.1.0
+ */
 export const trades: Producer<'trades'> = function* ({ columns, window }, from) {
   const source = tradesOf(columns);
   const { identifiers, all, days } = source;
@@ -25,18 +28,18 @@ export const trades: Producer<'trades'> = function* ({ columns, window }, from) 
   }
 };
 
-/** The trades of a run. */
+/** Trades of a run with the data that their rows need. */
 interface RunTrades {
   readonly identifiers: readonly string[];
   readonly all: RecordedTransactions;
   readonly days: Int32Array;
   readonly costRate: number;
   readonly moves: WeightMoves;
-  /** Weights of a day as they are shown. */
+  /** Returns the rounding of published weights on a day. */
   readonly roundOn: (day: Day) => (weight: number) => number;
 }
 
-/** Trades of open runs, because each part of an export needs them. */
+/** Trades of open runs, cached because each part of an export needs them. */
 const known = new WeakMap<RunColumns, RunTrades>();
 
 function tradesOf(columns: RunColumns): RunTrades {
@@ -79,7 +82,7 @@ function roomFor(size: number): Rows {
   };
 }
 
-/** Trades `from` to `to` (exclusive), session by session. */
+/** Fills rows with the trades from `from` to `to` (exclusive), session by session. */
 function fillRows(
   rows: Rows,
   { all, days, costRate, moves, roundOn }: RunTrades,
@@ -131,12 +134,12 @@ function batchOf(rows: Rows, { count, end, identifiers }: BatchTerms): Batch<'tr
 }
 
 interface WeightMoves {
-  /** Position of an identifier of the record among the securities of the run, -1 for an unknown one. */
+  /** Position of each recorded identifier among the securities of the run; -1 if it is unknown. */
   readonly placeOf: Int32Array;
-  /** Weights by place around the trades of the session that is shown. */
+  /** Weights before and after the trades of the current session, by position of the security. */
   readonly before: Float64Array;
   readonly after: Float64Array;
-  /** Reads the weights around a session with trades. */
+  /** Reads the weights around the trades of a session. */
   show(at: number): void;
 }
 

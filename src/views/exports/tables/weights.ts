@@ -4,7 +4,7 @@ import { panelRows } from '../../panel-rows.js';
 import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
-/** Positions are dates in the window. */
+/** Yields the held weights. Positions are dates in the window. */
 export const weights: Producer<'weights'> = function* ({ columns, window }, at) {
   const days = columns.i32('days');
   const { from, to } = spanOf(days, window);
@@ -24,7 +24,7 @@ export const weights: Producer<'weights'> = function* ({ columns, window }, at) 
   }
 };
 
-/** Returns weights of the index: those of the portfolio if it only holds the index; none for a strategy. */
+/** Returns the index weights, `own` if the portfolio weights are those of the index, and null for a strategy. */
 function indexRows(columns: RunColumns, span: Parameters<typeof panelRows>[2]) {
   const { run_id: runId, index_id: indexId, has_index_weights: hasOwn } = columns.header;
   if (hasOwn) return panelRows(columns, 'indexWeights', span);
@@ -36,7 +36,7 @@ interface Rows {
   readonly names: readonly string[];
   readonly days: Int32Array;
   readonly codes: Int32Array;
-  /** Weights as views show them: of the index, or of a strategy itself. */
+  /** Published weights: of the index, or of the strategy itself. */
   readonly shown: Float64Array;
   readonly own: Float64Array;
   readonly index: Float64Array;
@@ -57,10 +57,10 @@ function roomFor(names: readonly string[]): Rows {
 
 interface Close {
   readonly day: number;
-  /** [H] each */
+  /** Weights of the run and of the index, [H] each. */
   readonly own: Float64Array;
   readonly index: Float64Array | null;
-  /** A weight as it is shown. */
+  /** Rounds a weight for publication. */
   readonly round: (weight: number) => number;
 }
 

@@ -13,12 +13,12 @@ import { notePart, titlePart } from './titled.js';
 
 interface Bars {
   readonly bars: readonly Bar[];
-  /** True for years, which are side by side if they fit; securities are one below another. */
+  /** True for years, which are drawn as vertical bars if they fit. Bars of securities are always horizontal. */
   readonly isTime: boolean;
   readonly note: string | null;
 }
 
-/** Draws bars with their values: vertical for years that fit, otherwise horizontal. */
+/** Draws bars with their values. The bars are vertical for years that fit, otherwise horizontal. */
 export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const result = BARS[block.source](block, context);
@@ -54,10 +54,10 @@ export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
 };
 
 const COLUMNS_HEIGHT = 120;
-/** Minimum space between two values side by side. */
+/** Minimum distance between adjacent values, in points. */
 const VALUE_GAP = 2.5;
 
-/** Returns the size at which the values of vertical bars fit side by side; null if that is too small to read. */
+/** Returns the largest font size at which the values of vertical bars fit; null if that size is too small to read. */
 function uprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext): number | null {
   const pitch = width / bars.length;
   for (let size: number = SIZE.label; size >= SIZE_MIN; size -= 0.25) {
@@ -72,7 +72,7 @@ function uprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext
   return null;
 }
 
-/** Returns null to print nothing, not even a title. */
+/** Returns the bars of a source; null if nothing, not even a title, is printed. */
 type Content = (block: BlockOf<'bar_chart'>, context: DrawingContext) => Bars | null;
 
 const BARS: Record<BarSource, Content> = {
@@ -85,7 +85,7 @@ const BARS: Record<BarSource, Content> = {
   sector_weights: ({ limit }, context) => sectorBars(requireFigures(context), limit),
   contributions: ({ limit }, context) => contributionBars(requireFigures(context), limit),
   liquidation: ({ limit, aum }, context) => liquidationBars(requireFigures(context), { limit, aum }),
-  literal: ({ values, limit }) => literalBars(values!, limit), // the schema requires the values of a literal chart
+  literal: ({ values, limit }) => literalBars(values!, limit), // the schema requires values in a literal chart
 };
 
 const percentBar = (label: string, value: number): Bar => ({
@@ -100,7 +100,7 @@ function annualBars({ annualReturns }: RunFigures, limit: number): Bar[] {
     .map(([year, value]) => percentBar(String(year), value));
 }
 
-/** Returns the label of a bar: the name of a security, or its identifier. */
+/** Returns the label of a bar: the name of a security if it is known, otherwise its identifier. */
 function labelOf(identifier: string, name: string | null): string {
   return name ?? identifier;
 }
@@ -125,7 +125,7 @@ function sectorBars({ sectors }: RunFigures, limit: number): Bars {
 }
 
 /**
- * Returns the largest contributors, then the largest detractors, in descending order; all securities if there are few.
+ * Returns the largest contributors and the largest detractors in descending order, or all securities if they are few.
  */
 function contributionBars({ attribution, nameOf }: RunFigures, limit: number): Bars {
   const { contributions, start, end } = attribution();
@@ -139,7 +139,7 @@ function contributionBars({ attribution, nameOf }: RunFigures, limit: number): B
   return { bars, isTime: false, note: `${which}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
 }
 
-/** Describes a chart of some securities; one side may be empty. */
+/** Describes which securities a chart shows; there may be no contributors or no detractors. */
 function extremesText(contributors: number, detractors: number): string {
   const sides = [
     ...(contributors > 0 ? [`${countText(contributors)} largest contributors`] : []),
@@ -148,10 +148,10 @@ function extremesText(contributors: number, detractors: number): string {
   return sides.join(' and ');
 }
 
-/** Minimum number of bars for a portfolio that is sold immediately. */
+/** Minimum number of bars, even if the portfolio can be sold faster. */
 const BARS_MIN = 4;
 
-/** Share of a portfolio that can be sold within a number of days; undefined for an overlay. */
+/** Returns the fraction of a portfolio that can be sold within each number of days; null for an overlay. */
 function liquidationBars(
   { pack, currency }: RunFigures,
   { limit, aum }: { readonly limit: number; readonly aum: number },
@@ -171,7 +171,10 @@ function liquidationBars(
 
 type Contribution = AttributionView['contributions'][number];
 
-/** Returns equal numbers of both; if one side has fewer, the other has more. @param rows the largest first */
+/**
+ * Returns the same number of contributors and detractors. If one side has fewer, the other side has more.
+ * @param rows in descending order
+ */
 function extremesOf(
   rows: readonly Contribution[],
   limit: number,

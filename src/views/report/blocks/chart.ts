@@ -13,7 +13,7 @@ import { cleanLine } from '../text/clean-text.js';
 import { requireFigures, type Drawing } from './drawing.js';
 import { notePart, titlePart } from './titled.js';
 
-/** Lines, or the sentence that explains why there are none. */
+/** Lines of a chart, or the reason why there are none. */
 type Found = { readonly series: readonly ChartSeries[] } | Missing;
 
 interface LineSource {
@@ -86,7 +86,7 @@ const LINES: Record<ChartLine, LineSource> = {
     find({ limits, watchedRule, level: { days } }, { rule: asked, fallback_rule: fallback }) {
       const name = asked ?? watchedRule ?? fallback;
       if (name === null) return { missing: 'No rule of concentration calls for rebalances of this index.' };
-      const { headroom } = limits().find(({ rule }) => rule === name)!; // Every rule is watched.
+      const { headroom } = limits().find(({ rule }) => rule === name)!; // every rule is measured
       const least = Math.min(...headroom);
       const label = `Headroom ${LIMIT_RULES[name].label}, latest ${percentText(headroom.at(-1)!)}, least ${percentText(least)}`;
       return { series: [{ days, values: Float64Array.from(headroom), label, stroke: { colour: NAVY, width: 0.9 } }] };
@@ -115,7 +115,7 @@ const SECTOR_STROKES = [
   { colour: SLATE, width: 0.9, dash: [3, 2] },
 ] as const;
 
-/** Panels from top to bottom. */
+/** Panels of a chart from top to bottom. */
 const PANELS = {
   levels: { unit: 'points', share: 2 },
   drawdown: { unit: 'percent', share: 1 },
@@ -126,7 +126,7 @@ const PANELS = {
 type PanelName = keyof typeof PANELS;
 const PANEL_NAMES = Object.keys(PANELS) as PanelName[]; // Object.keys returns plain strings.
 
-/** Lines over time, in one panel for each unit. */
+/** Draws lines over time, in one panel per unit. */
 export const drawChart: Drawing<'chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const figures = requireFigures(context);

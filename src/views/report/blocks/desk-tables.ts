@@ -23,7 +23,10 @@ export function limitsTable({ limits, hasIssuers, overview }: RunFigures): Table
   );
 }
 
-/** Returns the earnings and parts of an overlay: its underlying index, then its own parts; null for other indices. */
+/**
+ * Returns the contributions of an overlay: its underlying index, followed by its own parts. Returns null for other
+ * indices.
+ */
 export function overlayTable({ attribution, overview, terms }: RunFigures): Table | null {
   const { contributions, overlay_parts: parts, total_return: total } = attribution();
   if (parts === null) return null;
@@ -54,7 +57,7 @@ export function overlayTable({ attribution, overview, terms }: RunFigures): Tabl
   return { ...table, remarks: terms.overlay?.sentences ?? [] };
 }
 
-/** Breaches of the rule that triggers rebalances, the latest first; null if the index has none. */
+/** Returns the breaches of the rule that triggers rebalances, latest first; null if the index has no such rule. */
 export function breachesTable({ breaches, overview }: RunFigures, limit: number): Table | null {
   const watched = breaches();
   if (watched === null) return null;
@@ -76,7 +79,7 @@ export function breachesTable({ breaches, overview }: RunFigures, limit: number)
   return toTable(fields, rows, `${label}: ${count}${rest}. A breach by price or action calls for a rebalance.`);
 }
 
-/** Returns dividends in index points, latest years first; null if none were or will be paid. */
+/** Returns the dividends in index points, latest year first; null if there are neither past nor announced dividends. */
 export function dividendsTable({ dividendPoints, overview }: RunFigures, limit: number): Table | null {
   const result = dividendPoints();
   if ('missing' in result) return { columns: [], rows: [], note: result.missing };
@@ -98,7 +101,7 @@ export function dividendsTable({ dividendPoints, overview }: RunFigures, limit: 
   );
 }
 
-/** Returns orders of the latest rebalance, largest first; null if an overlay is held. */
+/** Returns the orders of the latest rebalance, largest first; null if the portfolio holds an overlay. */
 export function packTable(
   { pack, currency, nameOf }: RunFigures,
   { aum, limit }: Pick<BlockOf<'table'>, 'aum' | 'limit'>,
@@ -134,12 +137,12 @@ export function packTable(
   );
 }
 
-/** Holdings under other circumstances, one row a scenario; scenarios without a result are listed below. */
+/** Returns the results of scenarios, one row per scenario. Scenarios without a result are listed below the table. */
 export function scenariosTable(
   { scenarios, overview }: RunFigures,
   { scenarios: asked }: Pick<BlockOf<'table'>, 'scenarios'>,
 ): Table {
-  const found = scenarios(asked!); // the schema requires the scenarios of such a table
+  const found = scenarios(asked!); // the schema requires scenarios in this table
   if ('missing' in found) return { columns: [], rows: [], note: found.missing };
   const rows = found.flatMap(({ found: own }) => ('missing' in own || own.result.return === null ? [] : [own.result]));
   const hasWindows = rows.some(({ window }) => window !== null);

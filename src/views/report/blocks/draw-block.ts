@@ -10,7 +10,7 @@ import { drawTable } from './table.js';
 import { drawText } from './text.js';
 import { notePart, titlePart } from './titled.js';
 
-/** Drawing of each kind of block; a kind without a drawing does not compile. */
+/** Drawing functions by kind of block. A kind without a function does not compile. */
 const DRAWINGS: { readonly [K in BlockKindName]: Drawing<K> } = {
   bar_chart: drawBarChart,
   chart: drawChart,
@@ -21,13 +21,13 @@ const DRAWINGS: { readonly [K in BlockKindName]: Drawing<K> } = {
 };
 
 /**
- * Divides a block into parts. If a run lacks the data of a block, the block shows the reason, and the rest of the
- * report is drawn.
+ * Divides a block into parts. If the run lacks the data of the block, the block shows the reason and the rest of the
+ * report is not affected.
  */
 export function drawBlock(block: ReportBlock, context: DrawingContext): LaidBlock {
   const { width, typesetter } = context;
   try {
-    // The drawing was looked up by the kind of the block, so it matches.
+    // The kind of the block determines the drawing function.
     return (DRAWINGS[block.kind] as Drawing<BlockKindName>)(block as never, context);
   } catch (failure) {
     if (!(failure instanceof Refusal) || failure.code !== 'TOTAL_LOSS') throw failure;

@@ -5,19 +5,19 @@ import type { Typesetter } from '../text/typesetter.js';
 
 export interface DrawingContext {
   readonly width: number;
-  /** Height between the margins, the maximum height of a part that cannot be divided. */
+  /** Height between the margins in points, which is the maximum height of an indivisible part. */
   readonly pageHeight: number;
   readonly typesetter: Typesetter;
-  /** The run a block is bound to; null if it is bound to none. */
+  /** Figures of the run that the block shows; null if the block shows no run. */
   readonly figures: RunFigures | null;
   /** Name of the report. */
   readonly reportName: string;
 }
 
-/** Converts one kind of block into parts of a page. */
+/** Converts a kind of block to parts of a page. */
 export type Drawing<K extends BlockKindName> = (block: BlockOf<K>, context: DrawingContext) => LaidBlock;
 
-/** Returns the run of a block that is always bound. A report is refused before it is drawn when it is not. */
+/** Returns the figures of a block that always shows a run. Other blocks are refused before the report is drawn. */
 export function requireFigures({ figures }: DrawingContext): RunFigures {
   if (figures === null) throw new Error('a block that shows a run is bound to none');
   return figures;

@@ -11,14 +11,14 @@ const BAR = 3;
 const STAMP_TOP = BAR + 9;
 const STAMP_LEADING = SIZE.label * 1.5;
 const STAMP_SHARE = 0.3;
-/** Longer lines end in an ellipsis. */
+/** Maximum width of the stamps as a fraction of the width; longer lines end with an ellipsis. */
 const STAMP_SHARE_MAX = 0.45;
 const TITLE_LINES_MAX = 4;
 const REASON_LINES_MAX = 4;
-/** A title of several lines is set smaller. */
+/** Font sizes of the title in points, by its number of lines. */
 const TITLE_SIZES = [SIZE.display, 17, 14] as const;
 
-/** Returns the state of the run: current, or the reasons why it is stale. */
+/** Describes the state of the run: current, or the reasons why it is stale. */
 function stateOf({ stale }: RunFigures): string {
   if (stale === null) return 'Current';
   const parts = (['definition', 'data', 'engine'] as const).filter((part) => stale[part]);
@@ -31,7 +31,7 @@ const BASES: Readonly<Record<Adjustment, string>> = {
   total: 'Prices adjusted for splits and dividends',
 };
 
-/** Returns the context of a report's figures: date, currency and return, price basis, costs, state. */
+/** Returns the stamps of a report: date, currency and return variant, price basis, costs and state of the run. */
 function stampsOf(figures: RunFigures): string[] {
   const { overview, currency, variant, terms } = figures;
   const { transactionCostBps: cost, adjustment, overlay } = terms;
@@ -46,7 +46,7 @@ function stampsOf(figures: RunFigures): string[] {
   ];
 }
 
-/** Draws the header of a report: a bar, the title in large type, and on the right the context of the figures. */
+/** Draws the header of a report: a bar, the title, and the stamps on the right. */
 export const drawHeader: Drawing<'header'> = (
   { title, subtitle, stamp, new_page: startsPage = false },
   { width, typesetter, figures, reportName },

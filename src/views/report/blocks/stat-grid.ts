@@ -41,8 +41,8 @@ const VALUE_LINES_MAX = 3;
 const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
 
 /**
- * Draws figures in rows, each below its label. All values have the largest size at which the longest one fits. Rows
- * have fewer figures if words would not fit.
+ * Draws figures in rows, with a label above each figure. All values have the largest font size at which the longest
+ * value fits. A row has fewer figures if words would not fit otherwise.
  */
 export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
@@ -70,7 +70,10 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   return { title: titlePart(block.title, width, typesetter), sections: [{ head: null, rows }] };
 };
 
-/** Returns the label of a return by its reinvestment. Labels of other figures come from the catalogue. */
+/**
+ * Returns the label of a figure. The label of the total return names its return variant; other labels come from the
+ * catalogue.
+ */
 const labelOf = (stat: Stat, { variant }: RunFigures): string =>
   stat === 'total_return' ? capital(RETURN_NAMES[variant]) : STATS[stat].label;
 
@@ -84,7 +87,7 @@ function kindOf({ figures }: DrawingContext): StatRun {
   };
 }
 
-/** Returns the width of the longest word of a label and of a value in the smallest size. */
+/** Returns the width of the longest word in a label or value at the smallest size. */
 function computeLeastWidth({ label, value }: Figure, typesetter: Typesetter): number {
   const widest = (text: string, size: number, weight: 'regular' | 'bold'): number =>
     Math.max(...text.split(' ').map((word) => typesetter.width(word, { size, weight })));

@@ -14,7 +14,7 @@ import { breachesTable, dividendsTable, limitsTable, overlayTable, packTable, sc
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
 import { notePart, titlePart } from './titled.js';
 
-/** Draws a table whose header is repeated on every page. */
+/** Draws a table. The header is repeated on every page. */
 export const drawTable: Drawing<'table'> = (block, context) => {
   const { width, typesetter } = context;
   const content = CONTENTS[block.source](block, context);
@@ -28,7 +28,7 @@ export const drawTable: Drawing<'table'> = (block, context) => {
   return { title: titlePart(block.title, width, typesetter), sections: [...sections, ...notes] };
 };
 
-/** Returns null if the run has no such data. Nothing is printed then, not even a title. */
+/** Returns the content of a table; null if the run lacks the data, in which case nothing is printed. */
 type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table | null;
 
 const CONTENTS: Record<TableSource, Content> = {
@@ -46,10 +46,10 @@ const CONTENTS: Record<TableSource, Content> = {
   dividend_points: ({ limit }, context) => dividendsTable(requireFigures(context), limit),
   pack: (block, context) => packTable(requireFigures(context), block),
   scenarios: (block, context) => scenariosTable(requireFigures(context), block),
-  literal: ({ frame, limit }) => literalTable(frame!, limit), // the schema requires the frame of a literal table
+  literal: ({ frame, limit }) => literalTable(frame!, limit), // the schema requires a frame in a literal table
 };
 
-/** Width of half a page, at which a table of securities omits columns that are not figures. */
+/** Width in points below which (half a page) a table of securities omits columns that are not figures. */
 const NARROW = 320;
 
 function constituentsTable(
@@ -123,7 +123,7 @@ function rebalancesTable(
   );
 }
 
-/** Number of years that fit side by side. */
+/** Number of years that fit next to each other. */
 const YEARS_SHOWN = 8;
 
 function exposuresTable({ yearEndSectors, overview }: RunFigures, limit: number): Table {
@@ -175,7 +175,10 @@ function monthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, l
   };
 }
 
-/** Highlights months beyond a third of the largest move: blue above zero, amber below. */
+/**
+ * Returns the background of a month with more than a third of the largest absolute return: blue for gains, amber for
+ * losses.
+ */
 function tintOf(value: number | null, largest: number): string | null {
   if (value === null || Math.abs(value) < largest / 3) return null;
   return value > 0 ? NAVY_TINT : AMBER_TINT;

@@ -13,7 +13,7 @@ const PARAGRAPH_GAP = 4.5;
 const ENTRY_GAP = 1.5;
 const INDENT = 11;
 
-/** Paragraphs and lists. Lines are the parts, so that long text flows over pages. */
+/** Draws paragraphs and lists. Each line is a part, so that long text continues on further pages. */
 export const drawText: Drawing<'text'> = ({ title, text }, { width, typesetter }) => {
   const paragraphs = parseMarkup(cleanText(text));
   let list: ListElement = newList();
@@ -28,7 +28,7 @@ export const drawText: Drawing<'text'> = ({ title, text }, { width, typesetter }
   return { title: titlePart(title, width, typesetter), sections: [{ head: null, rows }] };
 };
 
-/** Element of a list, created when its first entry is drawn. */
+/** Returns the structure element of a list, which is created when the first entry is drawn. */
 type ListElement = (canvas: Canvas, parent: StructureElement) => StructureElement;
 
 function newList(): ListElement {

@@ -7,7 +7,7 @@ const RULE_ABOVE = 4;
 const BELOW = 5;
 const LINES_MAX = 2;
 
-/** Returns the title of a block below a rule; null for an untitled block. */
+/** Returns the title of a block with a rule above it; null if the block has no title. */
 export function titlePart(title: string | null, width: number, typesetter: Typesetter): Part | null {
   const text = title === null ? '' : cleanLine(title);
   if (text === '') return null;
@@ -32,7 +32,7 @@ export function titlePart(title: string | null, width: number, typesetter: Types
   };
 }
 
-/** Creates a remark below a block or instead of its content. */
+/** Returns a note below a block, or in place of its content. */
 export function notePart(text: string, width: number, typesetter: Typesetter): Part {
   const lines = typesetter.fit(cleanLine(text), { size: SIZE.label, maxWidth: width, linesMax: 4 });
   const leading = SIZE.label * 1.35;

@@ -6,7 +6,7 @@ import type { Typesetter } from '../text/typesetter.js';
 export interface Bar {
   readonly label: string;
   readonly value: number;
-  /** The value as it is printed. */
+  /** Value as text. */
   readonly text: string;
 }
 
@@ -14,11 +14,11 @@ const colourOf = (value: number): string => (value < 0 ? AMBER : NAVY);
 
 export interface ColumnsInput {
   readonly box: Box;
-  /** Size of values and labels. */
+  /** Font size of values and labels in points. */
   readonly size: number;
 }
 
-/** Draws vertical bars from a line at zero, each with its value at its end and its label at the bottom. */
+/** Draws vertical bars from a zero line, each with its value at its end and its label at the bottom. */
 export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }: ColumnsInput): void {
   const low = Math.min(0, ...bars.map(({ value }) => value));
   const high = Math.max(0, ...bars.map(({ value }) => value));
@@ -52,19 +52,19 @@ export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }:
 export interface BarsInput {
   readonly width: number;
   readonly typesetter: Typesetter;
-  /** The chart in words. */
+  /** Text alternative of the chart. */
   readonly alt: string;
 }
 
 const ROW_HEIGHT = 13.5;
 const BAR_HEIGHT = 7.5;
 const GAP = 6;
-/** Labels have at most this share of the width. */
+/** Maximum width of labels as a fraction of the width. */
 const LABEL_SHARE = 0.45;
 
 /**
- * Draws horizontal bars one below another, with labels on the left and values at the ends. Rows are separate parts, so
- * that many of them continue on further pages.
+ * Lays out horizontal bars with labels on the left and values at the ends. Each bar is a part, so that long charts
+ * continue on further pages.
  */
 export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsInput): Section[] {
   const valueWidth = Math.max(...bars.map(({ text }) => typesetter.width(text, { size: SIZE.label })));

@@ -12,10 +12,7 @@ export interface DateSpan {
 
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const;
 
-/**
- * Steps from one tick to the next, finest first: a number of days that begin on Mondays, or of months that begin in
- * January.
- */
+/** Steps between ticks, finest first: weeks starting on Mondays, or months counted from January. */
 const STEPS = [
   { unit: 'week', count: 1 },
   { unit: 'week', count: 2 },
@@ -31,10 +28,10 @@ const STEPS = [
 type Step = (typeof STEPS)[number];
 
 /**
- * Returns ticks at the beginnings of weeks, months, quarters or years, depending on the span, with labels that fit side
- * by side. A label omits repeated parts: the year is at the first tick and at each January.
- * @param labelsFit returns true if the labels of such ticks do not touch
- * @returns the ticks of the finest step that fits; the two ends if none does
+ * Returns ticks at the starts of weeks, months, quarters or years, depending on the span. A label omits parts that the
+ * previous label already shows: the year is printed at the first tick and at each January.
+ * @param labelsFit returns true if the labels of the ticks do not overlap
+ * @returns the ticks of the finest step that fits, or the two ends if none fits
  */
 export function dateTicks(span: DateSpan, labelsFit: (ticks: readonly DateTick[]) => boolean): DateTick[] {
   for (const step of STEPS) {
@@ -46,7 +43,7 @@ export function dateTicks(span: DateSpan, labelsFit: (ticks: readonly DateTick[]
   return labelsFit(ends) ? ends : ends.slice(0, 1);
 }
 
-/** Maximum number of labels that may fit on a page. */
+/** Maximum number of labels that fit on a page. */
 const TICKS_MAX = 60;
 const DAYS_OF = { week: 7, month: 30.4 } as const;
 
@@ -66,8 +63,8 @@ function mondays({ first, last }: DateSpan, weeks: number): Day[] {
 }
 
 /**
- * A line that begins within this number of days of the start of a year or month counts as beginning with it, because
- * the first session is rarely the first day.
+ * Maximum number of days between the start of a year or month and the first date of a line, up to which the line is
+ * treated as starting with the year or month. The first session is rarely the first day.
  */
 const LATE_DAYS = 6;
 

@@ -11,7 +11,7 @@ import { HAIRLINE, INK, LINE, MUTED, RULE, SIZE } from '../style-sheet.js';
 export interface ChartSeries extends DatedLine {
   readonly label: string;
   readonly stroke: Stroke;
-  /** Colour of the area down to zero. */
+  /** Colour of the area between the line and zero. */
   readonly fill?: string;
 }
 
@@ -20,24 +20,24 @@ export interface Panel {
   readonly isLogarithmic: boolean;
   /** True if the axis includes zero. */
   readonly hasZero: boolean;
-  /** Series in the order of the legend. The first is drawn on top. */
+  /** Series in the order of the legend. The first series is drawn on top. */
   readonly series: readonly ChartSeries[];
-  /** Share of the chart's height. */
+  /** Fraction of the height of the chart. */
   readonly share: number;
 }
 
 const LEGEND_HEIGHT = 13;
 const AXIS_HEIGHT = 13;
 const PANEL_GAP = 8;
-/** Distance of neighbouring ticks of values. */
+/** Minimum distance between value ticks in points. */
 const TICK_SPACE = 24;
 const LABEL_GAP = 5;
-/** Minimum distance of neighbouring dates: more dates add no information. */
+/** Minimum distance between date ticks in points; more dates would add no information. */
 const PITCH_MIN = 46;
-/** Smallest distance that a pen can show. Closer points coincide. */
+/** Minimum distance that a line can show, in points. Closer points coincide. */
 const BUCKET_MIN = 0.4;
 
-/** Draws panels above each other over one axis of dates, each with its legend. */
+/** Draws panels above each other with a common date axis, each panel with its legend. */
 export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box): void {
   const span = spanOf(panels);
   const plots = plotsOf(canvas, panels, box);
@@ -79,7 +79,7 @@ interface Plot {
   readonly panel: Panel;
   readonly axis: ValueAxis;
   readonly top: number;
-  /** Legend included. */
+  /** Height including the legend. */
   readonly height: number;
   readonly labelWidth: number;
 }
@@ -134,7 +134,7 @@ function ticksThatFit(
   });
 }
 
-/** Returns the centre of a label such that it stays within the chart. */
+/** Returns the centre position at which a label stays within the chart. */
 function labelAt(
   canvas: Canvas,
   { x, label, box }: { readonly x: number; readonly label: string; readonly box: Box },

@@ -1,16 +1,16 @@
-/** Positions of the points of a line worth drawing. */
+/** Input of the simplification of a line. */
 export interface SimplifyInput {
-  /** Ascending, in points of the page. */
+  /** Horizontal positions in points, ascending. */
   readonly xs: ArrayLike<number>;
   readonly values: Float64Array;
-  /** Width of a bucket in points of the page. */
+  /** Width of a bucket in points. */
   readonly bucket: number;
 }
 
 /**
- * Keeps the first, lowest, highest and last point of every bucket of a line. If a bucket is not wider than the pen, the
- * drawing is unchanged.
- * @returns positions, ascending
+ * Selects the first, lowest, highest and last point in each bucket of a line. The drawing is unchanged if a bucket is
+ * not wider than the pen.
+ * @returns positions of the selected points, ascending
  * @source U. Jugel et al., M4: a visualization-oriented time series data aggregation, VLDB 2014
  * @cost O(n)
  */

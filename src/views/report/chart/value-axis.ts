@@ -1,12 +1,15 @@
 import { raiseToPower } from '#kernels/power.js';
 
-/** Scale of values on a chart, and its labelled ticks. */
+/** Scale of the values of a chart with labelled ticks. */
 export interface ValueAxis {
-  /** Ascending, all within the range. */
+  /** Ticks within the range, ascending. */
   readonly ticks: readonly number[];
-  /** Distance of neighbouring ticks, for their decimals; the smallest one where they are not evenly spaced. */
+  /**
+   * Distance between adjacent ticks, which determines their decimals. If ticks are not evenly spaced: the smallest
+   * distance.
+   */
   readonly step: number;
-  /** 0 at the lower end of the axis, 1 at the upper end. */
+  /** Returns the position of a value: 0 at the lower end of the axis, 1 at the upper end. */
   position(value: number): number;
 }
 
@@ -15,14 +18,14 @@ export interface Extent {
   readonly high: number;
 }
 
-/** Multiples of a power of ten that people count in. */
+/** Factors of round steps, relative to a power of ten. */
 const NICE = [1, 2, 2.5, 5, 10] as const;
 
-/** Padding above and below the values, as a share of their spread; none at a zero at which an axis begins or ends. */
+/** Padding above and below the values as a fraction of their range. There is no padding at a zero end of the axis. */
 const PAD = 0.05;
 
 /**
- * Returns an axis slightly wider than its values, with ticks at round ones.
+ * Returns a linear axis slightly longer than the range of its values, with ticks at round values.
  * @param ticksMax at least 2
  */
 export function linearAxis(extent: Extent, ticksMax: number): ValueAxis {
@@ -43,20 +46,20 @@ function pad({ low, high }: Extent): Extent {
   return { low: low === 0 ? 0 : low - room, high: high === 0 ? 0 : high + room };
 }
 
-/** Rounding noise must not add a tick. */
+/** Tolerance that prevents an additional tick because of rounding. */
 const NOISE = 1e-9;
 const floorOf = (value: number): number => Math.floor(value + NOISE);
 const ceilOf = (value: number): number => Math.ceil(value - NOISE);
 
-/** Returns the smallest round step that is at least so large. */
+/** Returns the smallest round step that is not less than a value. */
 function niceStep(least: number): number {
   const ten = raiseToPower(10, Math.floor(Math.log10(least)));
   return (NICE.find((factor) => factor * ten >= least * (1 - NOISE)) ?? 10) * ten;
 }
 
 /**
- * Returns a logarithmic axis over positive values. Ticks are at 1, 2 and 5 times powers of ten, only at powers if these
- * are many, and at even round steps if they are few.
+ * Returns a logarithmic axis over positive values. Ticks are at 1, 2 and 5 times powers of ten; only at powers of ten
+ * if these ticks would be too many; and at evenly spaced round values if they would be too few.
  */
 export function logAxis(extent: Extent, ticksMax: number): ValueAxis {
   const room = raiseToPower(extent.high / extent.low, PAD) * 1.005;

@@ -3,9 +3,9 @@ import type { MarkupSpan } from '../text/markup.js';
 import type { Typesetter } from '../text/typesetter.js';
 
 export interface TextInk {
-  /** Left edge, right edge or centre, depending on `align`. */
+  /** Left edge, right edge or centre of the text, depending on `align`. */
   readonly x: number;
-  /** Base line. */
+  /** Vertical position of the baseline. */
   readonly y: number;
   readonly size: number;
   readonly colour: string;
@@ -16,7 +16,7 @@ export interface TextInk {
 export interface Stroke {
   readonly colour: string;
   readonly width: number;
-  /** Lengths of dash and gap. */
+  /** Lengths of a dash and a gap in points. */
   readonly dash?: readonly [number, number];
 }
 
@@ -27,13 +27,13 @@ export interface Box {
   readonly height: number;
 }
 
-/** Points of a line in page coordinates, y downwards. */
+/** Points of a line in page coordinates. y increases downwards. */
 export interface Points {
   readonly xs: ArrayLike<number>;
   readonly ys: ArrayLike<number>;
 }
 
-/** Place of content in the document's structure. */
+/** Element of the document's structure tree, to which content belongs. */
 export type StructureElement = PDFKit.PDFStructureElement;
 
 export interface ElementOptions {
@@ -44,24 +44,24 @@ export interface ElementOptions {
   readonly scope?: 'Column' | 'Row';
 }
 
-/** Draws on the current page. Everything drawn is in an element or is an artifact. */
+/** Drawing surface of the current page. All content belongs to a structure element or is an artifact. */
 export interface Canvas {
   readonly typesetter: Typesetter;
   text(text: string, ink: TextInk): void;
-  /** Text in several weights from `x` on. */
+  /** Draws text with several weights, starting at `x`. */
   spans(spans: readonly MarkupSpan[], ink: Omit<TextInk, 'align'>): void;
   line(from: readonly [number, number], to: readonly [number, number], stroke: Stroke): void;
   rectangle(box: Box, colour: string): void;
   polyline(points: Points, stroke: Stroke): void;
-  /** The area between a line and a base line. */
+  /** Fills the area between a line and a horizontal baseline. */
   area(points: Points, baseline: number, colour: string): void;
-  /** Limits what `draw` draws to a box. */
+  /** Restricts the drawing of `draw` to a box. */
   clipped(box: Box, draw: () => void): void;
-  /** A new element below another. */
+  /** Creates a structure element below another one. */
   element(parent: StructureElement, type: string, options?: ElementOptions): StructureElement;
-  /** Draws the content of an element. */
+  /** Draws content that belongs to a structure element. */
   content(element: StructureElement, type: string, draw: () => void): void;
-  /** Draws content that screen readers skip: rules and tints by default, or parts of the page. */
+  /** Draws content that screen readers skip: by default layout such as rules and tints, otherwise pagination. */
   artifact(draw: () => void, type?: 'Layout' | 'Pagination'): void;
 }
 
@@ -137,10 +137,10 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
   };
 }
 
-/** Options of an element that pdfkit 0.20 supports and its types lack. */
+/** Options of a structure element that pdfkit 0.20 supports, but that are missing in its types. */
 type StructureOptions = PDFKit.Mixins.StructureElementOptions & { bbox?: number[]; placement?: string; scope?: string };
 
-/** Hundredths of a point are finer than any printer. */
+/** Formats a coordinate with two decimals; smaller differences are not visible in print. */
 function number(value: number): string {
   if (!Number.isFinite(value)) throw new Error(`a coordinate is ${value}`);
   return String(Math.round(value * 100) / 100);

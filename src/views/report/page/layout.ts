@@ -1,55 +1,55 @@
 import type { Canvas, StructureElement } from './canvas.js';
 
-/** A piece of a page that is never cut: a row of a table, a line of text, a chart. */
+/** An indivisible piece of a page, for example a table row, a line of text or a chart. */
 export interface Part {
   readonly height: number;
-  /** Draws the part with its upper left corner at a point. */
+  /** Draws the part with its upper left corner at a position. */
   draw(canvas: Canvas, at: Spot): void;
 }
 
 export interface Spot {
   readonly x: number;
   readonly y: number;
-  /** Element of the block to which the part belongs. */
+  /** Structure element of the block that contains the part. */
   readonly parent: StructureElement;
 }
 
-/** Rows that belong together, with a header that is repeated on every page. */
+/** Rows with a common header, which is repeated on every page. */
 export interface Section {
   readonly head: Part | null;
   readonly rows: readonly Part[];
 }
 
-/** A block broken into parts for one width. */
+/** A block divided into parts for a given width. */
 export interface LaidBlock {
-  /** Drawn once and never separated from the part after it. */
+  /** Title, drawn once and kept on one page with the next part. */
   readonly title: Part | null;
   readonly sections: readonly Section[];
-  /** True if it is at the top of a page. */
+  /** True if the block starts a new page. */
   readonly startsPage?: boolean;
 }
 
-/** A block with its place between the margins. */
+/** A block with its horizontal position. */
 export interface AlignedBlock {
   readonly block: LaidBlock;
   readonly x: number;
 }
 
-/** A part on its page. */
+/** A part with its position on a page. */
 export interface Placement {
   readonly part: Part;
   readonly x: number;
   readonly y: number;
-  /** Position of the part's block in the report. */
+  /** Position of the block in the report. */
   readonly block: number;
 }
 
-/** White space as a separate part. */
+/** Returns a part that consists of white space. */
 export function spacer(height: number): Part {
   return { height, draw() {} };
 }
 
-/** Returns a part that draws others below each other. */
+/** Returns a part that draws other parts below each other. */
 export function stackParts(parts: readonly Part[]): Part {
   return {
     height: parts.reduce((sum, { height }) => sum + height, 0),

@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { SPACE } from '../style-sheet.js';
 import type { AlignedBlock, LaidBlock, Part, Placement, Section } from './layout.js';
 
-/** Blocks that begin at the same height: one of full width, or one or two halves. */
+/** Blocks that start at the same height: one block of full width, or one or two blocks of half width. */
 export type Band = readonly AlignedBlock[];
 
 export interface ContentArea {
@@ -13,18 +13,18 @@ export interface ContentArea {
 
 interface Cursor {
   readonly page: number;
-  /** Distance from the top of the content area. */
+  /** Distance from the top of the content area in points. */
   readonly y: number;
 }
 
-/** Number of rows that stay on one page with the title above them. */
+/** Minimum number of rows on the page of their title. */
 const ROWS_WITH_TITLE = 2;
 
 /**
- * Places every part of a report on a page. No part is divided; a title is above at least the first two rows of its
- * block; the header of a section is repeated on every page of its rows; halves of a band start side by side and flow
- * independently.
- * @returns the placements of each page, in reading order
+ * Places all parts of a report on pages. Parts are not divided; a title is on one page with at least the first two rows
+ * of its block; the header of a section is repeated on every page with rows of the section; blocks of half width start
+ * side by side and continue independently.
+ * @returns the placements of each page in reading order
  * @throws Refusal RENDER_FAILED if the report exceeds the maximum number of pages
  */
 export function paginate(bands: readonly Band[], area: ContentArea): Placement[][] {
@@ -83,10 +83,10 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
   return pages;
 }
 
-/** A block below this share of a page is not split. */
+/** Fraction of the page height up to which a block is kept on one page. */
 const WHOLE_SHARE = 0.35;
 
-/** Returns the height of the parts that must be together at the beginning of a block. */
+/** Returns the height of the parts that must be on the same page at the start of a block. */
 function opening({ title, sections }: LaidBlock, page: number): number {
   const above = title?.height ?? 0;
   const whole = sections.reduce(

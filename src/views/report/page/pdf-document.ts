@@ -4,18 +4,18 @@ import type { FontSet } from '../text/typesetter.js';
 
 export interface PdfIdentity {
   readonly title: string;
-  /** Program and version. */
+  /** Name and version of the program. */
   readonly creator: string;
-  /** Time of rendering, from which identifier and creation date of the file are derived. */
+  /** Time of rendering, from which the identifier and creation date of the file are derived. */
   readonly renderedAt: Date;
 }
 
-/** Creates a tagged document without pages: PDF 1.7 that declares PDF/UA-1. */
+/** Creates a tagged PDF 1.7 document without pages that declares PDF/UA-1. */
 export function createPdf({ title, creator, renderedAt }: PdfIdentity): PDFKit.PDFDocument {
   return new ReportPdf({
     pdfVersion: '1.7',
     tagged: true,
-    // pdfkit 0.20 supports the value, but its types lack it.
+    // Supported by pdfkit 0.20, but missing in its types.
     subset: 'PDF/UA' as PDFKit.Mixins.PDFSubsets,
     lang: 'en',
     displayTitle: true,
@@ -27,8 +27,8 @@ export function createPdf({ title, creator, renderedAt }: PdfIdentity): PDFKit.P
 
 class ReportPdf extends Pdf {
   /**
-   * pdfkit 0.20 copies the title into the XML metadata without escaping. The other copy of the title is written before
-   * this is called.
+   * pdfkit 0.20 copies the title to the XMP metadata without escaping. The title of the document information dictionary
+   * has already been written when this method is called.
    */
   override endMetadata(): void {
     this.info.Title = (this.info.Title ?? '').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -36,7 +36,10 @@ class ReportPdf extends Pdf {
   }
 }
 
-/** Ends a document. @returns its bytes, which pdfkit has buffered */
+/**
+ * Ends a document.
+ * @returns the bytes of the document, which pdfkit has buffered
+ */
 export function endPdf(pdf: PDFKit.PDFDocument): Uint8Array<ArrayBuffer> {
   pdf.end();
   const bytes: unknown = pdf.read();
@@ -45,26 +48,29 @@ export function endPdf(pdf: PDFKit.PDFDocument): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Font that pdfkit opened last, which its types omit: the object of fontkit, with the tables decoded so far by name.
+ * The font that pdfkit opened last, a fontkit object with the tables decoded so far by name; missing in the types of
+ * pdfkit.
  */
 interface OpenedFont {
   readonly _font: {
     readonly font: { hasGlyphForCodePoint(codePoint: number): boolean; _tables: Readonly<Record<string, unknown>> };
-    /** Puts the glyphs of a text into the file. */
+    /** Adds the glyphs of a text to the file. */
     encode(text: string): unknown;
   };
 }
 
-/** Size at which text is measured, to be scaled. */
+/** Font size at which text is measured; widths are scaled to other sizes. */
 const MEASURE_SIZE = 1;
 
 /**
- * Tables by the bytes of their font, decoded once for all documents, which takes a fifth of the cost of one. Glyphs,
- * which store the text of their first occurrence, belong to one document.
+ * Decoded font tables by the bytes of their font, shared by all documents. Decoding them again would cost a fifth of
+ * the time of a document. Glyphs are not shared, because they store the text of their first occurrence.
  */
 const DECODED = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>>();
 
-/** Always embedded: otherwise the font of a report would depend on the time in its stamp. */
+/**
+ * Characters that are always embedded. Otherwise the embedded font of a report would depend on the time in its stamp.
+ */
 const DIGITS = '0123456789';
 
 export function fontSetOf(pdf: PDFKit.PDFDocument): FontSet {

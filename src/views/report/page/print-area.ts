@@ -2,7 +2,7 @@ import { PAGE_SIZES, type ReportPage } from '#domain/reports/template-document.j
 import { HAIRLINE, LINE, MUTED, SIZE, SPACE } from '../style-sheet.js';
 import type { Canvas } from './canvas.js';
 
-/** Page with the margins around the blocks. */
+/** A page with the area between its margins. */
 export interface PrintArea {
   readonly width: number;
   readonly height: number;
@@ -13,7 +13,10 @@ export interface PrintArea {
   readonly innerHeight: number;
 }
 
-/** The footer is in the lower margin as far as it fits. */
+/**
+ * Returns the print area of a page. The footer is placed in the lower margin, which is enlarged if it is smaller than
+ * the footer.
+ */
 export function printArea({ size, orientation, margin }: ReportPage): PrintArea {
   const { width: short, height: long } = PAGE_SIZES[size];
   const [width, height] = orientation === 'portrait' ? [short, long] : [long, short];
@@ -37,7 +40,7 @@ export interface Foot {
   readonly pages: number;
 }
 
-/** Draws the footer of a page: name, dates, page number and number of pages. */
+/** Draws the footer of a page with name, dates, page number and number of pages. */
 export function drawFoot(
   canvas: Canvas,
   { left, innerWidth, height, top }: PrintArea,

@@ -1,16 +1,16 @@
 import type { TableColumn, TableContent } from './table-content.js';
 
 export interface Table extends TableContent {
-  /** Printed below. */
+  /** Note printed below the table. */
   readonly note: string | null;
-  /** Printed below the note, each by itself. */
+  /** Further remarks below the note, one per paragraph. */
   readonly remarks?: readonly string[];
 }
 
 export const text = (head: string): TableColumn => ({ head, isFigure: false });
 export const figure = (head: string): TableColumn => ({ head, isFigure: true });
 
-/** Column with the text of each row; dropped if all texts are empty. */
+/** A table column with a function for its cells. The column is omitted if all cells are empty. */
 export interface Field<R> {
   readonly column: TableColumn;
   readonly cell: (row: R) => string;

@@ -2,35 +2,36 @@ import { SIZE } from '../style-sheet.js';
 import type { Typesetter } from '../text/typesetter.js';
 import type { TableColumn, TableContent } from './table-content.js';
 
-/** A column with its place in a table. */
+/** A column with its position in a table. */
 export interface FittedColumn {
-  /** Position among the columns of the content. */
+  /** Position among all columns of the table. */
   readonly column: number;
   readonly x: number;
   readonly width: number;
-  /** Padding on either side. */
+  /** Padding on both sides. */
   readonly outer: number;
 }
 
 export interface FitInput extends TableContent {
   readonly width: number;
   readonly typesetter: Typesetter;
-  /** Minimum space between two columns. */
+  /** Minimum distance between two columns in points. */
   readonly gap: number;
 }
 
-/** Width of a column on one line, and the least it can do with. */
+/** Width of a column without line breaks, and its minimum width. */
 interface Need {
   readonly natural: number;
   readonly least: number;
 }
 
-/** Text narrower than this is no longer read. */
+/** Minimum width of a text column in points. */
 const TEXT_LEAST = 56;
 
 /**
- * Divides the columns into as few groups as fit a width, of about equal size. The first column is repeated in each.
- * Figures get the width of the longest one, text shrinks and wraps, and remaining space is shared.
+ * Divides the columns into the smallest number of groups that fit a width, with about equal numbers of columns. The
+ * first column is repeated in each group. A column of figures is as wide as its longest figure, text is wrapped, and
+ * remaining width is distributed.
  */
 export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput): FittedColumn[][] {
   const needs = columns.map((column, i) =>
@@ -46,7 +47,7 @@ export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput):
   return (even.length > filled.length ? filled : even).map((group) => placeColumns(group, place));
 }
 
-/** Groups columns that fit a width, with a maximum number in addition to the first. */
+/** Groups columns that fit a width, with at most `most` columns in addition to the first. */
 function groupBy({ needs, width, gap }: PlaceInput, most: number): number[][] {
   const groups: number[][] = [];
   let used = Infinity;
@@ -101,7 +102,8 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
   let x = 0;
   return group.map((column, k) => {
     const own = Math.min(widths[k]!, width);
-    // Spare space is before figures and after text, so that both keep their alignment.
+    // Additional space is inserted before figures and after text, because figures are right-aligned and text is
+    // left-aligned.
     const before = k > 0 && columns[column]!.isFigure ? share : 0;
     const after = k < group.length - 1 && !columns[group[k + 1]!]!.isFigure ? share : 0;
     const fitted = { column, x: x + before, width: own, outer: Math.min(gap, gap + share) / 2 };
@@ -111,8 +113,8 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
 }
 
 /**
- * Returns natural widths if they fit. Otherwise every column gets its minimum and the same share of the width that it
- * would need beyond that.
+ * Returns the natural widths if they fit. Otherwise each column has its minimum width and an equal fraction of its
+ * additional need.
  */
 function widthsOf(needs: readonly Need[], room: number): number[] {
   const natural = needs.reduce((sum, need) => sum + need.natural, 0);

@@ -9,12 +9,12 @@ const ROW_PADDING = 3;
 const HEAD_PADDING = 3.5;
 const LINE_HEIGHT = SIZE.table * LEADING;
 const HEAD_LINE_HEIGHT = SIZE.label * 1.25;
-/** Longer texts end in an ellipsis. */
+/** Maximum number of lines in a cell; longer text ends with an ellipsis. */
 const CELL_LINES_MAX = 3;
 
 /**
- * Lays out a table for one width. Columns that do not fit side by side continue below, with the first column repeated.
- * They are moved closer together if half the space between them saves a part.
+ * Lays out a table for a width. Columns that do not fit continue in a further section, with the first column repeated.
+ * The distance between columns is halved if this saves a section.
  * @cost measures every cell
  */
 export function layTable({ columns, rows }: TableContent, width: number, typesetter: Typesetter): Section[] {

@@ -1,17 +1,17 @@
 export interface TableColumn {
   readonly head: string;
-  /** True for figures, which are right-aligned; text is left-aligned. */
+  /** True for figures, which are right-aligned. Text is left-aligned. */
   readonly isFigure: boolean;
-  /** Sums of the rows: bold. */
+  /** True for a column of row totals, which is bold. */
   readonly isTotal?: boolean;
 }
 
 export interface TableRow {
-  /** Text of each column. */
+  /** Text of each cell. */
   readonly cells: readonly string[];
-  /** A sum: bold, below a rule. */
+  /** True for a total row, which is bold with a rule above it. */
   readonly isTotal?: boolean;
-  /** Colour behind each cell. */
+  /** Background colour of each cell; null without a colour. */
   readonly tints?: readonly (string | null)[];
 }
 

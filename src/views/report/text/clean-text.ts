@@ -1,12 +1,12 @@
 /**
- * Returns printable text of one line: white space is collapsed; control characters, direction marks and lone surrogates
- * are removed; accents are composed.
+ * Converts text to one printable line: white space is collapsed, control characters, direction marks and lone
+ * surrogates are removed, and accents are composed.
  */
 export function cleanLine(text: string): string {
   return cleanText(text).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Returns printable text of several lines. Line breaks are kept. */
+/** Converts text to printable text, keeping line breaks. */
 export function cleanText(text: string): string {
   return text
     .normalize('NFC')

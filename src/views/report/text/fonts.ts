@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Folder of the fonts that ship with the service; its README has their origin and licences. */
+/** Folder of the fonts that ship with the service. Its README states their origin and licences. */
 const FOLDER = fileURLToPath(new URL('../../../../../data/fonts', import.meta.url));
 
 export type Weight = 'regular' | 'bold';
 
-/** Font file by its name in a document. */
+/** Name of a font file within a document. */
 export type FontName = Weight | 'han' | 'hangul';
 
 const FILES: Record<FontName, string> = {
@@ -17,10 +17,10 @@ const FILES: Record<FontName, string> = {
   hangul: 'NotoSansCJKkr-Hangul.otf',
 };
 
-/** Fonts tried in order for a character, after the font of the weight. */
+/** Fonts that are tried in order for a character that the font of the weight lacks. */
 export const FALLBACKS: readonly FontName[] = ['han', 'hangul'];
 
-/** Font files, each read when it is first needed and then cached. */
+/** Font files, which are read when they are first needed and then cached. */
 export interface FontShelf {
   bytes(name: FontName): Uint8Array;
 }

@@ -1,11 +1,11 @@
-/** Text in one weight. */
+/** Text with one font weight. */
 export interface MarkupSpan {
   readonly text: string;
   readonly isBold: boolean;
 }
 
 export interface Paragraph {
-  /** Marker of a list entry: a dash or a number. Null for running text. */
+  /** Marker of a list entry (a dash or a number); null for running text. */
   readonly marker: string | null;
   readonly spans: readonly MarkupSpan[];
 }
@@ -13,7 +13,8 @@ export interface Paragraph {
 const ENTRY = /^\s*(?:[-*•]|(\d{1,3})[.)])\s+(.*)$/;
 
 /**
- * Parses the paragraphs of a text: separated by empty lines; each list line is a paragraph; `**bold**` is supported.
+ * Parses text into paragraphs. Empty lines separate paragraphs, each list line is a paragraph, and `**bold**` is
+ * supported.
  */
 export function parseMarkup(text: string): Paragraph[] {
   const paragraphs: { marker: string | null; lines: string[] }[] = [];
@@ -38,7 +39,7 @@ export function parseMarkup(text: string): Paragraph[] {
   }));
 }
 
-/** Unclosed stars are printed unchanged. */
+/** Splits a text at bold marks. An unclosed mark is printed unchanged. */
 function spansOf(text: string): MarkupSpan[] {
   const parts = text.split('**');
   if (parts.length % 2 === 0) parts.splice(-2, 2, `${parts.at(-2)}**${parts.at(-1)}`);

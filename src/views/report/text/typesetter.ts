@@ -6,13 +6,13 @@ export interface TextStyle {
   readonly weight?: Weight;
 }
 
-/** Run of text whose characters all come from one font. */
+/** A run of text with characters of one font. */
 export interface FontRun {
   readonly font: FontName;
   readonly text: string;
 }
 
-/** Word or space that cannot be divided, with its width at size 1. */
+/** An indivisible word or space, with its width at size 1. */
 interface Piece {
   readonly text: string;
   readonly weight: Weight;
@@ -25,32 +25,29 @@ export interface TextLine {
   readonly width: number;
 }
 
-/** Measures and breaks text. Every length is in points. */
+/** Measures text and breaks it into lines. Lengths are in points. */
 export interface Typesetter {
-  /**
-   * Text divided by the fonts that have its characters; a character without a font is printed as the replacement
-   * character.
-   */
+  /** Splits text into runs of one font. A character without a font is replaced by the replacement character. */
   runs(text: string, weight: Weight): readonly FontRun[];
   width(text: string, style: TextStyle): number;
-  /** Breaks text into lines of at most a width. A longer word is broken. */
+  /** Breaks text into lines with a maximum width. A longer word is divided. */
   lines(spans: readonly MarkupSpan[], style: TextStyle & { readonly maxWidth: number }): TextLine[];
-  /** Returns lines of plain text, the last of which ends with an ellipsis if text was omitted. */
+  /** Returns plain text as at most `linesMax` lines. The last line ends with an ellipsis if text was omitted. */
   fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[];
 }
 
 /** Font operations of a document. */
 export interface FontSet {
   register(name: FontName, bytes: Uint8Array): void;
-  /** Returns true if a registered font has a glyph for a character. */
+  /** Returns true if a registered font contains a character. */
   covers(name: FontName, codePoint: number): boolean;
-  /** Width of text at size 1. */
+  /** Returns the width of a text at size 1. */
   measure(name: FontName, text: string): number;
 }
 
 const REPLACEMENT = '\uFFFD';
 const ELLIPSIS = '…';
-/** Digits and punctuation between them have fixed widths in these fonts, so that figures are aligned. */
+/** Text of digits and their punctuation, which have fixed widths in these fonts, so that figures are aligned. */
 const FIGURES = /^[-\d.,%]*$/;
 
 export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
@@ -164,9 +161,9 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
   return { runs, width, lines, fit };
 }
 
-/** Fallback fonts have no characters below this one. */
+/** First code point that the fallback fonts are tried for. */
 const FALLBACK_FROM = 0x1100;
-/** Printable ASCII: every text font has it. */
+/** Printable ASCII text, which every text font contains. */
 const PLAIN = /^[\x20-\x7e]*$/;
 
 function lineOf(line: readonly Piece[], size: number): TextLine {
@@ -181,12 +178,12 @@ function lineOf(line: readonly Piece[], size: number): TextLine {
   return { spans, width: size * trimmed.reduce((sum, piece) => sum + piece.width, 0) };
 }
 
-/** Single characters between which a line may end. */
+/** Characters before and after which a line may be broken. */
 const IDEOGRAPH = /[\u2E80-\u2FFF\u3001-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\uFF00-\uFFEF]/u;
-/** Marks that must not begin a line. */
+/** Marks that must not start a line. */
 const CLOSING = /[、。，．：；？！）」』】〉》\u30FC)\].,:;!?%]/u;
 
-/** Words, spaces, and single ideographs with the marks that close them. */
+/** Splits text into words, spaces, and single ideographs with their closing marks. */
 function partsOf(text: string): string[] {
   const parts: string[] = [];
   let word = '';

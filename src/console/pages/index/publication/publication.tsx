@@ -33,7 +33,7 @@ interface PublicationProps {
   readonly run: OverviewView;
 }
 
-/** Published closes, verification of their log, and unpublished closes of the run. */
+/** Renders the published closes, the verification of their log, and the unpublished closes of the run. */
 export function Publication({ id, run }: PublicationProps) {
   const log = useResource(`published ${id}`, (signal) =>
     service.value.call('getPublished', { params: { index_id: id }, signal }),
@@ -115,14 +115,14 @@ interface LevelsProps {
   readonly entries: readonly PublicationEntry[];
 }
 
-/** Variants of the level, by their members. */
+/** Return variants of the published level. */
 const VARIANTS = [
   { id: 'price', label: 'Price' },
   { id: 'total', label: 'Total' },
   { id: 'net', label: 'Net' },
 ] as const;
 
-/** Renders the published levels; of a restated close, the last publication. */
+/** Renders the published levels; for a restated close, the last published level. */
 function Levels({ id, entries }: LevelsProps) {
   const { dates, lines } = useMemo(() => {
     const last = [...new Map(entries.map((entry) => [entry.date, entry])).values()].toSorted((a, b) =>
@@ -132,7 +132,7 @@ function Levels({ id, entries }: LevelsProps) {
       ...variant,
       values: last.map((entry) => entry[variant.id]),
       colour: k + 1,
-      // Net levels hardly differ from total ones, which a dashed line does not hide.
+      // Net levels are close to total levels; a dashed line keeps both visible.
       isDashed: variant.id === 'net',
     })).filter(({ values }) => values.some((value) => value !== null));
     return { dates: last.map(({ date }) => date), lines: drawn };
@@ -176,10 +176,10 @@ function Figures({ entries, run }: FiguresProps) {
   );
 }
 
-/** Media type of a log as the command reads it. */
+/** Media type of the downloaded log, which the verification command reads. */
 const LOG_MEDIA = 'application/x-ndjson';
 
-/** Renders the two files that a verification needs. */
+/** Renders downloads of the two files that a verification needs. */
 function Files({ id }: { readonly id: string }) {
   const params = { index_id: id };
   const save = (name: string, read: () => Promise<Uint8Array>) => () =>

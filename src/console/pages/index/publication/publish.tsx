@@ -22,7 +22,10 @@ interface PublishProps {
   readonly last: string | null;
 }
 
-/** Appends closes of the run to the log. Published closes that differ are listed, and restated only with a reason. */
+/**
+ * Renders the form that appends closes of the run to the log. Published closes that differ are listed, and restated
+ * only if a reason is given.
+ */
 export function Publish({ id, run, last }: PublishProps) {
   const [asked, setAsked] = useState<JsonObject>({});
   const [trouble, setTrouble] = useState<Trouble | null>(null);
@@ -37,7 +40,7 @@ export function Publish({ id, run, last }: PublishProps) {
     try {
       const { published, restated, through, stale } = await service.value.call('publishIndex', {
         params: { index_id: id },
-        // Uses the displayed run. The service reports its problems.
+        // Publishes the displayed run. The service validates the body.
         body: { ...readShownRun(), ...body } as PublishRequest,
       });
       const again = restated === 0 ? '' : `, ${restated} again`;
@@ -54,7 +57,7 @@ export function Publish({ id, run, last }: PublishProps) {
   const through = typeof asked['through'] === 'string' ? asked['through'] : undefined;
   const wrong = throughProblem(through, { start: run.start, end: run.end, last, isRestated });
   const first = useFirstTimes(id, { through: wrong === null ? through : '', last });
-  // Only a current run is published, unless a run is named.
+  // Only a current run is published, unless the address names a run.
   const isStale = run.stale !== null && readShownRun().run_id === undefined;
   const isDisabled = isBusy || isStale || wrong !== null || first === null;
   return (
@@ -114,7 +117,7 @@ interface FormProps {
   readonly asked: JsonObject;
   readonly end: string;
   readonly names: readonly string[];
-  /** True if a reason is required. */
+  /** True if the reason is required. */
   readonly isReasoned: boolean;
   readonly findings: readonly Finding[];
   onChange(asked: JsonObject): void;
@@ -142,13 +145,13 @@ interface AskingProps {
   readonly isRestated: boolean;
   readonly detail: Trouble['detail'];
   readonly reason: string;
-  /** Dates that are published for the first time. */
+  /** Dates to be published for the first time. */
   readonly first: readonly string[];
   onConfirm(): void;
   onClose(): void;
 }
 
-/** Asks for confirmation before a permanent signature, with all its contents. */
+/** Renders the confirmation of a permanent publication, with everything that will be signed. */
 function Asking({ id, isRestated, detail, reason, first, onConfirm, onClose }: AskingProps) {
   return (
     <Confirm
@@ -164,7 +167,7 @@ function Asking({ id, isRestated, detail, reason, first, onConfirm, onClose }: A
   );
 }
 
-/** Dates of the run that are published for the first time; null while they are not known. */
+/** Returns the dates of the run that would be published for the first time; null while they are unknown. */
 function useFirstTimes(
   id: string,
   { through, last }: { readonly through: string | undefined; readonly last: string | null },
@@ -187,7 +190,7 @@ function firstWords(first: readonly string[], isRestated: boolean): string {
   return `${which} They are signed and permanent: a published close can be restated but never removed.`;
 }
 
-/** Renders published closes that differ in the run. */
+/** Renders the published closes that differ from the run. */
 function Restated({ trouble: { message, detail } }: { readonly trouble: Trouble }) {
   return (
     <Banner kind="warning" title={message}>
@@ -198,7 +201,7 @@ function Restated({ trouble: { message, detail } }: { readonly trouble: Trouble 
   );
 }
 
-/** Renders the extent of the disagreement between the run and the log. */
+/** Renders the number and size of the differences between the run and the log. */
 function Sizes({ detail }: { readonly detail: Trouble['detail'] }) {
   // Detail of the error RESTATEMENT.
   const { dates = [], total = dates.length, levels_changed: levels, largest } = (detail ?? {}) as Partial<Refused>;

@@ -15,17 +15,17 @@ interface VerificationProps {
   readonly entries: readonly PublicationEntry[];
 }
 
-/** Result of a verification, with its log. */
+/** Result of a verification, with the hash of the last entry at that time. */
 interface Found {
   readonly head: string;
   readonly verdict: Verdict;
 }
 
-/** Verifies the log in the browser, from the log and the public keys only. */
+/** Renders the verification of the log in the browser, which uses only the log and the public keys. */
 export function Verification({ id, entries }: VerificationProps) {
   const [found, setFound] = useState<Found | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const last = entries.at(-1)!; // It is shown only if there are entries.
+  const last = entries.at(-1)!; // the section is rendered only if there are entries
   const verify = () =>
     attempt(async () => {
       setBusy(true);

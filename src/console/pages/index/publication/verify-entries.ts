@@ -1,12 +1,12 @@
 import type { PublicationEntry, PublicKey } from '#clients/typescript/divisor.js';
 
-/** Result of verifying a log. */
+/** Result of the verification of a log. */
 export interface Verdict {
-  /** Entries that hold, from the first on. */
+  /** Number of valid entries at the start of the log. */
   readonly sound: number;
   /** True if signatures were verified as well. */
   readonly hasSignatures: boolean;
-  /** Error of the next entry; null if there is none. */
+  /** Error of the first invalid entry; null if all entries are valid. */
   readonly fault: string | null;
 }
 
@@ -14,7 +14,7 @@ const NO_HASH = '0'.repeat(64);
 
 /**
  * Verifies the hash chain and the signatures of a log in the browser, without trusting the service.
- * @cost 0.1 ms an entry, on other threads
+ * @cost 0.1 ms per entry, on other threads
  */
 export async function verifyEntries(
   entries: readonly PublicationEntry[],
@@ -28,7 +28,7 @@ export async function verifyEntries(
   return { sound: at, hasSignatures, fault: linkFault(entries[at]!, entries[at - 1]) ?? faults[at]! };
 }
 
-/** Returns true if the browser can verify, which requires a secure connection. */
+/** Returns true if the browser provides the Web Crypto API, which requires a secure connection. */
 export const canVerify = (): boolean => globalThis.crypto?.subtle !== undefined;
 
 function linkFault(entry: PublicationEntry, before: PublicationEntry | undefined): string | null {
@@ -52,8 +52,8 @@ async function faultOf(
 }
 
 /**
- * Computes the SHA-256 of the canonical JSON of an entry without its hash and signature: members by name, without
- * spaces.
+ * Computes the SHA-256 of the canonical JSON of an entry without its hash and signature. Canonical JSON has sorted
+ * members and no spaces.
  */
 async function hashOf({ hash: _hash, signature: _signature, ...stated }: PublicationEntry): Promise<string> {
   const members = Object.entries(stated).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -61,7 +61,10 @@ async function hashOf({ hash: _hash, signature: _signature, ...stated }: Publica
   return hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', text)));
 }
 
-/** @returns null if the browser has no Ed25519 */
+/**
+ * Creates a function that verifies signatures with a key.
+ * @returns null if the browser does not support Ed25519
+ */
 async function verifierOf({
   public_key: text,
   valid_from: from,

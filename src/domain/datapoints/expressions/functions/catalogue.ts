@@ -6,7 +6,7 @@ import { OF_DECISION } from './of-decision.js';
 import { OVER_TIME } from './over-time.js';
 
 /**
- * Functions of expressions. One name may refer to a function across securities and to one over time, which has a
+ * Functions of expressions. A name may refer to a function across securities and to a function over time, which has a
  * window.
  */
 export const FUNCTIONS: readonly FunctionEntry[] = [...ELEMENTWISE, ...CROSS_SECTIONAL, ...OVER_TIME, ...OF_DECISION];
@@ -16,7 +16,10 @@ for (const entry of FUNCTIONS) byName.set(entry.name, [...(byName.get(entry.name
 
 export const FUNCTION_NAMES: readonly string[] = [...byName.keys()];
 
-/** Returns the function that a node calls: over time if it has a window or a lag; undefined if it is unknown. */
+/**
+ * Returns the function that a node calls; a function over time if the node has a window or a lag. Undefined for an
+ * unknown name.
+ */
 export function findFunction(node: Pick<FunctionNode, 'name' | 'window' | 'lag'>): FunctionEntry | undefined {
   const entries = byName.get(node.name) ?? [];
   const isOverTime = node.window !== undefined || node.lag !== undefined;

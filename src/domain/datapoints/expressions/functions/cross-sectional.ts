@@ -21,8 +21,8 @@ const acrossAll = (entry: Described): CrossSectional => ({
 });
 
 /**
- * Creates a function that returns one number for every security of the set, including those without a value. The number
- * is missing if no security has a value.
+ * Creates a function that returns a single number for all securities of the set, including those without a value. The
+ * number is missing if no security has a value.
  */
 const single =
   (of: (present: Float64Array) => number): CrossSectional['across'] =>

@@ -17,10 +17,10 @@ const ofOne = (entry: Omit<Described, 'operands' | 'least' | 'most'>, apply: (x:
   values: ({ operands }, at) => at.numbers(operands[0]!).map((x) => toFinite(apply(x))),
 });
 
-/** Returns a number, or missing if it is not finite. */
+/** Returns x, or missing if it is not finite. */
 const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
-/** Folds operands from left to right; missing if any is missing. */
+/** Creates a function that folds its operands from left to right; missing if an operand is missing. */
 const fold = (
   entry: Omit<Described, 'operands' | 'least' | 'most' | 'unit'>,
   apply: (a: number, b: number) => number,
@@ -128,7 +128,7 @@ function listsOf({ operands }: FunctionNode): [edges: readonly number[], values:
   const listAt = (place: number) => {
     const node = operands[place];
     const value: Constant = node?.node === 'value' ? node.value : [];
-    return (Array.isArray(value) ? value : []) as readonly number[]; // Operand kinds have been checked.
+    return (Array.isArray(value) ? value : []) as readonly number[]; // the kinds of the operands have been checked
   };
   return [listAt(1), listAt(2)];
 }

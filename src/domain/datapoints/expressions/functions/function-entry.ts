@@ -3,13 +3,13 @@ import type { Statistic } from '../../aggregates.js';
 import type { ExpressionNode, FunctionNode } from '../tree.js';
 import type { Unit, UnitClash } from '../units.js';
 
-/** Kind of an operand: `numbers` is a list of constants, `index` the id of an index. */
+/** Kinds of operands: `numbers` is a list of constants, `index` the id of an index. */
 export type OperandKind = 'number' | 'condition' | 'constant' | 'numbers' | 'index' | 'dividends';
 
 export const OPTION_NAMES = ['by', 'over', 'window', 'lag', 'low', 'high'] as const;
 export type OptionName = (typeof OPTION_NAMES)[number];
 
-/** Values of nodes on the requested securities. */
+/** Evaluator of nodes for the requested securities. */
 export interface Evaluator {
   readonly count: number;
   /** Returns values, NaN if missing, [count]; callers must not write to them. */
@@ -20,30 +20,30 @@ export interface Evaluator {
 
 /** Facts about indices and dividends known at a decision, each [count]. */
 export interface DecisionFacts {
-  /** Returns 1 for a constituent, before the decision, of the index that is decided. */
+  /** Returns 1 for a constituent, before the decision, of the index under decision. */
   constituents(): Float64Array;
   /** Returns 1 for constituents of another index, otherwise 0. */
   membersOf(indexId: string): Float64Array;
-  /** Returns the weight in another index, 0 outside it. */
+  /** Returns the weight of each security in another index; 0 for securities outside it. */
   weightsIn(indexId: string): Float64Array;
   yearsOfGrowth(): Float64Array;
 }
 
 interface Described {
   readonly name: string;
-  /** Notation for readers. */
+  /** Notation of a call for documentation. */
   readonly signature: string;
   readonly help: string;
-  /** Complete expression. */
+  /** Complete expression as an example. */
   readonly example: string;
-  /** Kinds of operands by position. The last one repeats up to `most`. */
+  /** Kinds of the operands by position. The last kind repeats up to `most` operands. */
   readonly operands: readonly OperandKind[];
   readonly least: number;
   readonly most: number;
   readonly options: readonly OptionName[];
   readonly required?: OptionName;
   unit(operands: readonly Unit[]): Unit | UnitClash;
-  /** Returns the problem of constants among the operands. Default: none. */
+  /** Returns a problem of the constants among the operands. Default: no check. */
   problem?(node: FunctionNode): string | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface Elementwise extends Described {
 /** Function of the values of all securities of a set or of a group. */
 export interface CrossSectional extends Described {
   readonly form: 'cross_section';
-  /** @param values NaN if missing, [n] @returns [n] */
+  /** Computes the values of a set or group. @param values NaN if missing, [n] @returns [n] */
   across(values: Float64Array, node: FunctionNode): Float64Array;
 }
 
@@ -64,9 +64,9 @@ export interface CrossSectional extends Described {
 export interface OverTime extends Described {
   readonly form: 'over_time';
   readonly statistic: Statistic;
-  /** Equivalent aggregate of a datapoint. */
+  /** Equivalent aggregate of a datapoint request. */
   readonly aggregate?: Exclude<Aggregate, 'last'>;
-  /** Set if one value is enough; otherwise half of the window is needed. */
+  /** True if a single value suffices; otherwise half of the window must have values. */
   readonly needsOne?: true;
 }
 

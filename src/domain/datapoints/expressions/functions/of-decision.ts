@@ -2,7 +2,7 @@ import type { FunctionNode } from '../tree.js';
 import { PLAIN, YEARS } from '../units.js';
 import type { OfDecision } from './function-entry.js';
 
-/** Returns the index to which an operand refers. */
+/** Returns the id of the index to which an operand refers. */
 export function readIndexName({ operands: [operand] }: FunctionNode): string {
   return operand?.node === 'value' ? String(operand.value) : '';
 }

@@ -19,7 +19,7 @@ const overWindow = (entry: Described): OverTime => ({
   ...entry,
 });
 
-/** Counts values; missing if there are fewer than required. */
+/** Counts the values; missing if fewer than required. */
 const count: Statistic = ({ cells, starts, length, enough }, out) => {
   for (let k = 0; k < starts.length; k++) {
     let found = 0;
@@ -28,7 +28,7 @@ const count: Statistic = ({ cells, starts, length, enough }, out) => {
   }
 };
 
-/** Returns the first value of each window, or the last. */
+/** Creates the statistic that returns the first or last value of each window. */
 const valueFrom =
   (end: 'first' | 'last'): Statistic =>
   ({ cells, starts, length }, out) => {
@@ -41,7 +41,7 @@ const valueFrom =
     }
   };
 
-/** Computes the slope of the least-squares line through the values by session, NaN for fewer than two. */
+/** Computes the slope of the least-squares line through the values by session; NaN for fewer than two values. */
 const slope: Statistic = ({ cells, starts, length, enough }, out) => {
   for (let k = 0; k < starts.length; k++) {
     let [found, sumX, sumY] = [0, 0, 0];

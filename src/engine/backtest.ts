@@ -28,7 +28,7 @@ export interface PlanInput {
 }
 
 /** Returns the files of a plan's run, as the service stores them. @throws Refusal for the same reasons as a backtest */
-function filesOfPlan({ engine, ...input }: PlanInput): RunFiles {
+function computePlanFiles({ engine, ...input }: PlanInput): RunFiles {
   const run = runBacktest({
     ...input,
     createDecider: createIndexDeciders(engine),
@@ -50,7 +50,7 @@ function digestOf({ columns, prices }: RunFiles): string {
 
 /** Runs a plan. */
 export function runPlan(input: PlanInput): Api.Backtest {
-  const files = filesOfPlan(input);
+  const files = computePlanFiles(input);
   const columns = openColumns((start, end) => files.columns.subarray(start, end));
   const { header } = columns;
   const parts = recordParts(columns);

@@ -148,7 +148,7 @@ const WALKS: readonly (readonly [section: string, file: string, title: string])[
   ['Database failover', 'test/cli/cluster/silent-database.test.ts', 'serves again when the database answers'],
   ['Full disk', 'test/durability/full-disk.test.ts', 'a full volume refuses writes'],
   [
-    'Lost place of results',
+    'Unavailable results storage',
     'test/cli/cluster/cluster-commands.test.ts',
     'backup copies what services write, and restore',
   ],

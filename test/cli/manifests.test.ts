@@ -210,8 +210,8 @@ test('of Kubernetes give the role that owns the tables to the migration alone', 
     (name) => new URL(createItem('Secret', name).stringData!['DATABASE_URL']!).username,
   );
   expect(roles).toEqual(['owner', 'app']);
-  expect(readFileSync('data/guide/operate.md', 'utf8')).toContain(
-    'Here `owner` runs `divisor migrate` and `app` serves',
+  expect(readFileSync('data/guide/operate.md', 'utf8').replace(/\s+/g, ' ')).toContain(
+    '`owner` runs `divisor migrate` and `app` runs the service',
   );
 });
 

@@ -93,7 +93,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ['toolset', 'tools', 'selected by default'],
       Object.entries(TOOLSETS).map(([name, { help, isDefault }]) => [`\`${name}\``, help, isDefault ? 'yes' : '']),
     ),
-  findings: () => `${FINDING_CODES.map((code) => `\`${code}\``).join(', ')}.`,
+  findings: () => `A finding has one of these codes: ${FINDING_CODES.map((code) => `\`${code}\``).join(', ')}.`,
   limits: () =>
     formatTable(
       ['name', 'value', 'limits'],
@@ -144,12 +144,22 @@ function methodologySections(): string {
     .map(({ id, title, style, source, index_ids: ids, needs, choices }) =>
       [
         `\n### ${title}\n`,
-        `\`${id}\` is ${style.replace('In', 'in')} Source: ${source.publisher}, *${source.title}*, ${source.date}.\n`,
-        `Its documents are ${ids.map((own) => `\`${own}\``).join(', ')}. They read ${needs.map(({ kind, name, meaning }) => `\`${name}\` (${kind}: ${meaning.replace(/\.$/, '')})`).join(', ')}.\n`,
+        `\`${id}\` is ${style.replace('In', 'in')} Source: ${source.publisher}, *${source.title}*, ${source.date}.`,
+        `The template creates ${listIds(ids)}. ${needs.length === 0 ? 'It needs no data except closes.' : 'In addition to closes, it needs:'}\n`,
+        ...needs.map(({ kind, name, meaning }) => `- \`${name}\` (${kind}): ${meaning.replace(/\.$/, '')}.`),
+        '\nThe documents have these rules and choices:\n',
         choices.map((choice) => `- ${choice}`).join('\n'),
       ].join('\n'),
     )
     .join('\n');
+}
+
+/** Returns the ids of the documents of a template as part of a sentence. */
+function listIds(ids: readonly string[]): string {
+  const marked = ids.map((own) => `\`${own}\``);
+  return ids.length === 1
+    ? `the index ${marked[0]}`
+    : `the indices ${marked.slice(0, -1).join(', ')} and ${marked.at(-1)}`;
 }
 
 const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;

@@ -8,7 +8,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { newHashCells } from '#jobs/hash-cells.js';
+import { createHashCells } from '#jobs/hash-cells.js';
 import { viewRun } from '#workers/views/view-run.js';
 import { CancelledError } from '#workers/control.js';
 import { runOn } from '../domain/backtest/random-run.js';
@@ -57,7 +57,7 @@ const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
     by: 'IDENTIFIER',
     findings: [],
   }),
-  reconciliation: (of) => ({ ...of, view: 'reconcile', files: [], cells: newHashCells(0), benchmark: null }),
+  reconciliation: (of) => ({ ...of, view: 'reconcile', files: [], cells: createHashCells(0), benchmark: null }),
 };
 
 /** A run and a market for which no thread has computed anything. */

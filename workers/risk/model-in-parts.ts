@@ -18,8 +18,8 @@ import {
 import type { Task } from '#jobs/tasks.js';
 import type { ModelFiguresFile, RiskModelSource } from '#jobs/tasks/indices.js';
 import type { ArtifactRef } from '#store/port.js';
-import { exactNumerics, runOnEngine } from '../input/numerics.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { openExactNumerics, runOnEngine } from '../input/numerics.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 import { forgetModel, rememberModel, type OpenedModel } from './last-model.js';
 import { contentHashOf, openEstimate } from './opened-estimate.js';
 
@@ -85,7 +85,7 @@ async function rowsOf(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const [from, to] = [cuts[part]!, cuts[part + 1]!];
   const entries = new Float64Array(countTriangleEntries(covariance.assets, from, to));
-  fillCovarianceRows(await exactNumerics(), covariance, from, to, entries);
+  fillCovarianceRows(await openExactNumerics(), covariance, from, to, entries);
   assertFiniteNumbers(entries);
   fillCorrelationSums(entries, from, deviations, sums);
   return new Uint8Array(entries.buffer);
@@ -120,7 +120,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
     if (part === EIGENVALUES_PART) range = { smallest: figures[1]!, largest: figures[2]! };
     else sums.set(figures.subarray(1), cuts[part]);
   }
-  const packed = factors && outputContent(new Uint8Array(packFactors(factors.model).buffer));
+  const packed = factors && copyOutput(new Uint8Array(packFactors(factors.model).buffer));
   const written = await writeOutputs(outputs, { factors: packed });
   forgetModel();
   const diagnostics = {

@@ -13,7 +13,7 @@ import { replayView } from '#views/replay-view.js';
 import { runForDataset, stampOf } from './backtest.js';
 import { runOnEngine } from '../input/numerics.js';
 import { resolveNextTo, useRunFile } from '../run-files/run-file.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /**
  * Replays the stored run with the same engine operations, so that equal inputs give equal columns: a ReplayView as
@@ -34,7 +34,7 @@ export const replay: Task<'replay'> = async (input, control) => {
         difference: differenceOf(input.columns, files),
       }),
     );
-    return outputContent(json.bytes());
+    return copyOutput(json.bytes());
   });
   return writeOutputs(input.outputs, { view });
 };

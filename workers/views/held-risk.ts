@@ -39,7 +39,7 @@ export function readHeld(run: RunColumns, asOf: string | null): HeldRun {
  * Reads returns over the run's level window, in the total variant and the index's currency.
  * @param onPart called between parts; completed parts are cached if it throws
  */
-export function riskWindow(
+export function readRiskWindow(
   { header, first, last }: HeldRun,
   market: MarketData,
   onPart: () => void = () => {},
@@ -65,7 +65,10 @@ export function createHeldDatapoints({ sm }: ReturnWindow, header: RunHeader): C
 }
 
 /** Returns the requested span of returns, independent of the data of the store. */
-export function windowDates({ first, last }: HeldRun): { readonly window_start: string; readonly window_end: string } {
+export function formatWindowDates({ first, last }: HeldRun): {
+  readonly window_start: string;
+  readonly window_end: string;
+} {
   return { window_start: formatDay(first), window_end: formatDay(last) };
 }
 
@@ -135,7 +138,7 @@ export interface MeasureInput {
   readonly held: HeldRun;
   readonly market: MarketData;
   readonly benchmark: ComparedWeights | null;
-  /** Called between parts: see `riskWindow`. */
+  /** Called between parts: see `readRiskWindow`. */
   readonly onPart?: () => void;
 }
 
@@ -152,12 +155,12 @@ export function measureRisk(
   engine: Engine,
   { held, market, benchmark, onPart = () => {} }: MeasureInput,
 ): MeasuredHoldings {
-  const window = riskWindow(held, market, onPart);
+  const window = readRiskWindow(held, market, onPart);
   onPart();
   const { sm } = window;
   const own = listHeldByName(held.weights.names, held.weights.held);
   const positions = findHeldPositions(sm, own);
-  const span = { risk_model: null, risk_estimator: null, ...windowDates(held) };
+  const span = { risk_model: null, risk_estimator: null, ...formatWindowDates(held) };
   const { risk: total, active } = benchmark
     ? computeRisks(engine, window, positions, positionsOf(sm, benchmark.weights))
     : { risk: computeRisk(engine, window, positions), active: null };

@@ -28,6 +28,9 @@ export const StoredRun = defineObject(() => ({
 export const StoredRuns = defineObject(() => ({
   runs: z.array(StoredRun).meta({ description: 'Newest first.' }),
   total: z.int().min(0).meta({ description: 'Number of stored runs, listed or not.' }),
+  has_published: z.boolean().optional().meta({
+    description: 'True if closes of the subject were ever published, also of runs that are no longer stored.',
+  }),
   ...skippedFields,
 })).meta({ id: 'StoredRuns' });
 export type StoredRuns = z.infer<typeof StoredRuns>;
@@ -38,8 +41,9 @@ export const runRoutes = routes({
     path: '/analytics/{index_id}/runs',
     scope: 'read',
     tag: 'analytics',
-    summary: 'Stored runs of an index or a strategy, newest first.',
-    description: 'The last 20 (`--runs-kept`) and those with published closes. Every view of a run accepts `run_id`.',
+    summary: 'Stored runs of an index or strategy, newest first.',
+    description:
+      'The service keeps the last 20 runs (`--runs-kept`) and all runs with published closes. Every view of a run accepts `run_id`.',
     params: defineObject(() => ({ index_id: Id })),
     query: defineObject(() => ({
       limit: z.int().min(1).max(1000).optional().meta({ description: 'Maximum number of rows. Default: all.' }),

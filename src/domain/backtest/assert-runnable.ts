@@ -15,7 +15,7 @@ import { parseValidDay, type Day } from '../time/days.js';
 /**
  * Checks a plan against the market before the run and refuses a plan that cannot run.
  * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT,
- * FX_MISSING, NUMERIC_FAILURE
+ *   FX_MISSING, NUMERIC_FAILURE
  */
 export function assertRunnable(
   plan: BacktestPlan,

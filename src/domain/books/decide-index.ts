@@ -29,7 +29,7 @@ interface DecidedOne {
 /**
  * Decides one rebalance.
  * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX or the detailed refusal of the decider if the first rebalance produces no
- * composition
+ *   composition
  */
 export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
   const { review: _review, ...due } = rebalance;

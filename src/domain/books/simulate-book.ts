@@ -24,7 +24,7 @@ const TICK_SESSIONS = 64;
  * effect at the close. The return of a session is that of the weights held before it. Between sessions with events a
  * holding is a number of units of the value index, so that a session costs one product per security.
  * @throws Refusal FX_MISSING if the exchange rate of a security is unknown at its purchase, MISSING_PRICE,
- * NUMERIC_FAILURE
+ *   NUMERIC_FAILURE
  * @cost O(T H)
  */
 export function simulateBook(input: BookInput): Book {

@@ -75,7 +75,7 @@ export interface DatedDifference {
 
 export interface DecidedError {
   readonly decision: ErrorDecision;
-  /** First date with a material difference; null without one. */
+  /** First date with a material difference; null if no difference is material. */
   readonly materialFrom: string | null;
   readonly reason: string;
 }

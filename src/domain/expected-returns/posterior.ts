@@ -21,7 +21,7 @@ export interface PosteriorParams {
  * @throws Refusal VALIDATION_FAILED if views with confidence 1 contradict each other.
  * @cost a pass over the metric for each view, and their number cubed.
  * @source Black & Litterman (1992), Financial Analysts Journal 48(5); He & Litterman (1999); Idzorek (2005) for the
- * confidences.
+ *   confidences.
  */
 export function computePosteriorReturns(
   { views, tau, risk_aversion }: PosteriorParams,

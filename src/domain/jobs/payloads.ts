@@ -20,9 +20,9 @@ import type { RankingName } from '../sweeps/rankings.js';
 import type { Patch, SweepBase } from '../sweeps/variants.js';
 
 /**
- * Inputs of an attempt of each kind of job other than the market, as JSON: stored with the job and read by the process
- * that runs it. Documents and requests were validated on submission and are trusted here. If an earlier version stored
- * less, the schema adds the defaults of that version.
+ * Inputs of an attempt of each kind of job, except the market, as JSON. They are stored with the job and read by the
+ * process that runs it. Documents and requests were validated on submission and are trusted here. For payloads stored
+ * by earlier versions, the schema adds the defaults of those versions.
  */
 const accept = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 
@@ -32,14 +32,14 @@ const treatment = accept<TreatmentSpec>().transform((stored) =>
   'entry_stale_sessions' in stored ? stored : runTreatment(stored),
 );
 
-/** Data store of the job, if it does not use the active one. */
+/** Data store of the job; absent for the active store. */
 const onStore = { on_store: z.string().optional() };
-/** Store, and version of its data if not the last was requested. */
+/** Data store, and version of its data; absent for the last version. */
 const dataVersion = { ...onStore, data_version: z.int().optional() };
 
 export const BacktestPayload = z.object({
   plan,
-  /** Request as sent, if a strategy completed it. */
+  /** Request as sent; present if a strategy completed it. */
   asked: z.unknown().optional(),
   engine_version: z.string(),
   /** Version of the index or strategy; absent in jobs from before versions were introduced. */
@@ -48,14 +48,14 @@ export const BacktestPayload = z.object({
 });
 export type BacktestPayload = Readonly<z.infer<typeof BacktestPayload>>;
 
-/** Id of the requested run; absent for the newest. */
+/** Id of the requested run; absent for the latest run. */
 const whichRun = { which_run: z.string().optional() };
 
 export const ReplayPayload = z.object({
   ...onStore,
   run_id: z.string(),
   ...whichRun,
-  /** Hash of the run to replay, so that a later run with the same id is another input. */
+  /** Hash of the run to replay: a later run with an equal id is a different input. */
   run_hash: z.string(),
   engine_version: z.string(),
 });
@@ -74,14 +74,14 @@ export type RunDifferencePayload = Readonly<z.infer<typeof RunDifferencePayload>
 export const SweepPayload = z.object({
   sweep_id: z.string(),
   base: accept<SweepBase>().transform((base) => ({ ...base, document: addDefaultsToDocument(base.document) })),
-  /** Stored index of the base; null for a document of the request. */
+  /** Id of the stored base index; null for a document in the request. */
   stored_id: z.string().nullable().default(null),
-  /** Variants: individual patches, or a grid. */
+  /** Variants as a list of patches, or as a grid. */
   patches: accept<readonly Patch[]>().nullable().default(null),
   grid: accept<Readonly<Record<string, readonly unknown[]>>>().nullable().default(null),
-  /** Set if some variants have not been checked. */
+  /** True if some variants have not been checked. */
   is_unchecked: z.boolean().default(false),
-  /** Documents that variants refer to, in addition to themselves. */
+  /** Further documents to which the variants refer. */
   documents,
   /** Stored risk models that the variants use; absent if there are none. */
   models: accept<PlannedModels>().optional(),
@@ -96,9 +96,9 @@ export type SweepPayload = Readonly<z.infer<typeof SweepPayload>>;
 export const RerunPayload = z.object({
   ...onStore,
   rerun_id: z.string(),
-  /** Indices and strategies in order. */
+  /** Ids of indices and strategies, in order. */
   ids: z.array(z.string()).readonly(),
-  /** Ids and shared documents that the client may use; null for a client without limits. */
+  /** Ids and shared documents that the client may use; null for a client without restrictions. */
   reach: z.object({ prefixes: z.array(z.string()), shared: z.array(z.string()) }).nullable(),
   engine_version: z.string(),
 });
@@ -118,7 +118,7 @@ export type SimulationPayload = Readonly<z.infer<typeof SimulationPayload>>;
 export const OptimisationPayload = z.object({
   ...onStore,
   run_id: z.string(),
-  /** The index and every document it refers to. */
+  /** Index, and every document to which it refers. */
   documents,
   /** Stored risk models that the documents and the request use; absent if there are none. */
   models: accept<PlannedModels>().optional(),
@@ -130,14 +130,14 @@ export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
 export const StudyPayload = z.object({
   ...onStore,
   study_id: z.string(),
-  /** Indices of the runs, and every document that they refer to. */
+  /** Indices of the runs, and every document to which they refer. */
   documents,
   /** Stored risk models that the documents and the requests use. */
   models: accept<PlannedModels>(),
-  /** Rows of each constraint set. */
+  /** Rows of the constraint sets. */
   sets: accept<Readonly<Record<string, readonly ConstraintRow[]>>>(),
   requests: z.array(OptimisationRequest).readonly(),
-  /** Content of the data on which all of them are computed. */
+  /** Content of the data on which all runs are computed. */
   content_hash: z.string(),
   engine_version: z.string(),
 });
@@ -146,10 +146,13 @@ export type StudyPayload = Readonly<z.infer<typeof StudyPayload>>;
 export const BatchPayload = z.object({
   batch_id: z.string(),
   terms: accept<CommonTerms>(),
-  /** The parent and every document that it refers to. */
+  /** Parent index, and every document to which it refers. */
   documents,
   models: accept<PlannedModels>(),
-  /** Accounts as sent, a line of JSON each: they are checked when they are solved. The file is removed with the input of the job. */
+  /**
+   * Accounts as sent, one JSON line each; they are checked when they are solved. The file is removed with the input of
+   * the job.
+   */
   accounts: BatchAccounts,
   ...dataVersion,
   engine_version: z.string(),
@@ -160,7 +163,7 @@ export const AccountBacktestPayload = z.object({
   backtest_id: z.string(),
   index_id: z.string(),
   request: accept<Omit<AccountBacktestRequest, 'backtest_id'>>(),
-  /** The parent and every document that it refers to. */
+  /** Parent index, and every document to which it refers. */
   documents,
   models: accept<PlannedModels>(),
   ...dataVersion,
@@ -172,7 +175,7 @@ export const RiskModelPayload = z.object({
   ...dataVersion,
   model_id: z.string(),
   request: RiskModelRequest,
-  /** Requested securities, ascending and unique; null for the securities of the run. */
+  /** Requested securities, ascending and without duplicates; null: the securities of the run. */
   identifiers: z.array(z.string()).readonly().nullable(),
   run: z
     .object({
@@ -191,14 +194,14 @@ export const RiskValidationPayload = z.object({
   ...dataVersion,
   model_id: z.string(),
   request: RiskValidationRequest,
-  /** Model at the time of submission: its securities, and the settings of its estimate. */
+  /** Model at the time of submission: its securities and the settings of its estimate. */
   model: z.object({ asset_ids: z.array(z.string()).readonly(), request: RiskModelRequest }).readonly(),
-  /** Sessions and currency of the model; null for the days of its securities. */
+  /** Sessions and currency of the model; null: all days of its securities. */
   terms: z
     .object({ calendar: z.string(), closures: accept<RecordedClosures>().optional(), currency: z.string(), treatment })
     .readonly()
     .nullable(),
-  /** Index whose held weights are the portfolio. */
+  /** Index whose held weights form the portfolio. */
   index_id: z.string().nullable(),
 });
 export type RiskValidationPayload = Readonly<z.infer<typeof RiskValidationPayload>>;
@@ -208,7 +211,7 @@ export const RenderPayload = z.object({
   ...onStore,
   render_id: z.string(),
   template: accept<ReportTemplateDocument>(),
-  /** Index of a built-in report, null for a stored template. */
+  /** Index of a built-in report; null for a stored template. */
   index_id: z.string().nullable(),
   /** Runs to show instead of the latest ones, by index; absent if there are none. */
   run_ids: z.record(z.string(), z.string()).optional(),
@@ -220,17 +223,17 @@ export type LoadPayload = Readonly<z.infer<typeof LoadPayload>>;
 
 export const RefreshPayload = z.object({
   store_id: z.string(),
-  /** Last day to import, null for the latest available. */
+  /** Last day to import; null: the latest available day. */
   until: z.string().nullable(),
   full: z.boolean(),
-  /** Absent from payloads of earlier versions, like the next. */
+  /** Absent in payloads of earlier versions, like `fail_on`. */
   dry_run: z.boolean().default(false),
-  /** Codes of findings that reject it. */
+  /** Codes of findings for which the refresh is rejected. */
   fail_on: z.array(z.string()).default([]),
 });
 export type RefreshPayload = Readonly<z.infer<typeof RefreshPayload>>;
 
-/** Request with all date-dependent defaults filled in, so that a later attempt generates the same market. */
+/** Request with all date-dependent defaults filled in, so that a later attempt generates an identical market. */
 export type GenerateRequest = Omit<GenerateSyntheticRequest, 'store_id' | 'name' | 'end'> & { readonly end: string };
 
 export const GeneratePayload = z.object({

@@ -3,17 +3,20 @@ import { JOB_KINDS, type JobKindName } from './job-kinds.js';
 
 /** Number and timing of retries of a kind of job. */
 export interface RetryPolicy {
-  /** Attempts whose thread ended. */
+  /** Maximum number of attempts that end because their thread crashed. */
   readonly crashes: number;
-  /** Attempts whose process ended, stopped responding or lost its connection. */
+  /** Maximum number of attempts whose process ended, stopped responding or lost its connection. */
   readonly losses: number;
-  /** Attempts that were returned without failure. */
+  /** Maximum number of attempts that were returned without a failure. */
   readonly releases: number;
-  /** Seconds before the second retry for one cause; the first is immediate. After crashes each later wait doubles. */
+  /**
+   * Delay before the second retry after one cause, in seconds; the first retry is immediate. After crashes each further
+   * delay doubles.
+   */
   readonly backoff: number;
-  /** Longest wait before a retry, seconds. */
+  /** Maximum delay before a retry, in seconds. */
   readonly 'backoff-max': number;
-  /** Seconds after its submission after which a job is not retried; 0 for no limit. */
+  /** Age after which a job is not retried, in seconds since its submission; 0: no limit. */
   readonly deadline: number;
 }
 
@@ -26,7 +29,7 @@ interface RetryMember {
 /** Members of a policy, with their defaults and ranges. */
 export const RETRY_MEMBERS: Readonly<Record<keyof RetryPolicy, RetryMember>> = {
   crashes: { otherwise: LIMITS.MAX_ATTEMPTS, min: 1, max: 1000 },
-  // Stops a job that crashes its machine. Twenty kills or network partitions during one job have another cause.
+  // Stops a job that crashes its machine: twenty kills or network partitions during one job have another cause.
   losses: { otherwise: 20, min: 1, max: 10_000 },
   // Allows a long job on machines that are replaced every hour.
   releases: { otherwise: 1000, min: 1, max: 100_000 },
@@ -37,15 +40,15 @@ export const RETRY_MEMBERS: Readonly<Record<keyof RetryPolicy, RetryMember>> = {
 
 export type RetryPolicies = (kind: JobKindName) => RetryPolicy;
 
-const MEMBERS = Object.keys(RETRY_MEMBERS) as (keyof RetryPolicy)[]; // The keys of the table above.
+const MEMBERS = Object.keys(RETRY_MEMBERS) as (keyof RetryPolicy)[]; // the keys of the table above
 
 export const RETRY_DEFAULTS = Object.fromEntries(
   MEMBERS.map((member) => [member, RETRY_MEMBERS[member].otherwise]),
-) as unknown as RetryPolicy; // It has one number for each member.
+) as unknown as RetryPolicy; // the object has a number for each member
 
 /**
- * Parses policies from the text of a setting: `member=value` for all kinds and `kind.member=value` for one, separated
- * by commas.
+ * Parses policies from the text of a setting: `member=value` for all kinds and `kind.member=value` for one kind,
+ * separated by commas.
  * @returns the policies, or a clause that states the required form
  */
 export function parseRetryPolicies(text: string): RetryPolicies | string {
@@ -68,13 +71,14 @@ export function parseRetryPolicies(text: string): RetryPolicies | string {
   return (kind) => ({ ...RETRY_DEFAULTS, ...common, ...ofKind.get(kind) });
 }
 
-/** Minimum share of a wait after jitter: retries of many jobs are not simultaneous. */
+/** Minimum fraction of a delay after jitter, which spreads the retries of many jobs. */
 const JITTER_MIN = 0.5;
 
 /**
- * Returns the time before a job is retried. Only waits after crashes grow: the loss of a machine is no failure of the job.
- * @param ended number of attempts that ended for the same cause, at least 1
- * @param chance 0 to 1
+ * Returns the delay before a job is retried. Only delays after crashes grow: the loss of a machine is not a failure of
+ * the job.
+ * @param ended number of attempts that ended for this cause, at least 1
+ * @param chance random number from 0 to 1
  * @returns milliseconds
  */
 export function computeRetryDelayMs(

@@ -4,17 +4,14 @@ import { Refusal } from '../refusals/refusal.js';
 /**
  * Returns JSON with keys in code-point order and without white space, so that equal documents have equal bytes.
  * Negative zero is written as 0.
- * @cost that of JSON.stringify if the keys are in order, otherwise twice as much
+ * @cost cost of JSON.stringify if the keys are in order, otherwise twice as much
  * @throws Refusal NUMERIC_FAILURE for a number that is not finite
  */
 export function toCanonicalJson(value: unknown): string {
   return isCanonical(value) ? JSON.stringify(value) : textOf(value);
 }
 
-/**
- * Returns true if the result of `JSON.stringify` is canonical. @cost ends at the first object whose keys are not in
- * order
- */
+/** Returns true if the result of `JSON.stringify` is canonical. @cost ends at the first object with unordered keys */
 function isCanonical(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
@@ -22,7 +19,7 @@ function isCanonical(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isCanonical);
   const keys = Object.keys(value);
   if (!isOrdered(keys)) return false;
-  const members = value as Readonly<Record<string, unknown>>; // It is not an array.
+  const members = value as Readonly<Record<string, unknown>>; // the value is not an array
   return keys.every((key) => members[key] === undefined || isCanonical(members[key]));
 }
 
@@ -36,7 +33,7 @@ function textOf(value: unknown): string {
       return JSON.stringify(value);
     case 'object':
       if (value === null) return 'null';
-      return Array.isArray(value) ? arrayText(value) : objectText(value as Readonly<Record<string, unknown>>); // It is not an array.
+      return Array.isArray(value) ? arrayText(value) : objectText(value as Readonly<Record<string, unknown>>); // the value is not an array
     default:
       throw new Error(`not a JSON value: ${typeof value}`);
   }

@@ -1,30 +1,30 @@
 import { LIMITS } from '../refusals/limits.js';
 
-/** Reason and position of the refusal of a text before it is parsed. */
+/** Reason and position of a fault in a text that must not be parsed. */
 export interface JsonFault {
-  /** One clause: `the key "name" is given twice in one object`. */
+  /** Reason as a clause, for example `the key "name" is given twice in one object`. */
   readonly reason: string;
-  /** Offset in UTF-16 units. */
+  /** Offset in UTF-16 code units. */
   readonly offset: number;
 }
 
 export interface JsonScan {
   readonly fault: JsonFault | undefined;
-  /** True if a number of the text exceeds the range of a double: parsing makes it infinite. */
+  /** True if a number in the text exceeds the range of a double and is parsed as infinite. */
   readonly overflows: boolean;
 }
 
-/** Maximum number of keys of one object. More keys are an attack on the hash table, not a document. */
+/** Maximum number of keys in an object. More keys are an attack on the hash table, not a document. */
 const KEYS_MAX = 20_000;
 
-/** Number of keys up to which they are compared individually, which is cheaper than a set. */
+/** Maximum number of keys that are compared individually, which is cheaper than a set. */
 const KEYS_LISTED = 8;
 
-/** Number of digits of an integer that a double can always hold. */
+/** Number of digits of an integer that is certainly within the range of a double. */
 const DIGITS_SAFE = 308;
 
 /**
- * Scans a JSON text by the grammar of RFC 8259, and finds problems that `JSON.parse` ignores: too deep nesting,
+ * Scans a JSON text by the grammar of RFC 8259, and detects faults that `JSON.parse` ignores: too deep nesting,
  * duplicate keys in one object (after unescaping) and the key `__proto__`. Texts that pass this scan are accepted by
  * `JSON.parse`.
  * @cost one pass over the text; memory for the keys of open objects.
@@ -138,13 +138,13 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
   }
 }
 
-/** Returns the text between two quotes, unescaped. */
+/** Returns the text between two quotes after decoding escapes. */
 function unescapeString(text: string, start: number, end: number): string {
   const inner = text.slice(start + 1, end - 1);
   return inner.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : inner;
 }
 
-/** Returns the position after a string. @param start its first quote */
+/** Returns the position after a string. @param start position of its opening quote */
 function findStringEnd(text: string, start: number): number {
   for (let at = start + 1; ; at++) {
     const code = text.charCodeAt(at);
@@ -161,14 +161,14 @@ function findStringEnd(text: string, start: number): number {
   }
 }
 
-/** Returns the position of the last of four hexadecimal digits. @param start of the letter before them */
+/** Returns the position of the last of four hexadecimal digits. @param start position of the letter before them */
 function findHexEnd(text: string, start: number): number {
   for (let at = start + 1; at <= start + 4; at++)
     if (!isHex(text.charCodeAt(at))) throw unexpected(text, at, 'a hexadecimal digit');
   return start + 4;
 }
 
-/** Returns the position after a number, and whether it may exceed the range of a double. */
+/** Returns the position after a number, and true if the number may exceed the range of a double. */
 function findNumberEnd(text: string, start: number): { readonly end: number; readonly mayOverflow: boolean } {
   let at = start;
   if (text.charCodeAt(at) === MINUS) at++;
@@ -220,7 +220,7 @@ const MINUS = 0x2d;
 const PLUS = 0x2b;
 const DOT = 0x2e;
 const ZERO = 0x30;
-/** Characters that may follow a backslash, other than `u`: " \ / b f n r t */
+/** Characters other than `u` that may follow a backslash: " \ / b f n r t */
 const ESCAPABLE = new Set([QUOTE, BACKSLASH, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74]);
 
 const isDigit = (code: number) => code >= ZERO && code <= 0x39;

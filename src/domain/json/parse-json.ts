@@ -2,7 +2,7 @@ import { scanJson } from './json-scan.js';
 import { Refusal } from '../refusals/refusal.js';
 
 export interface ParsedJson {
-  /** Undefined if there was no body and none is required. */
+  /** Parsed value; undefined if there was no body and none is required. */
   readonly value: unknown;
   /** True if the text contains a number outside the range of a double, which is infinite in `value`. */
   readonly overflows: boolean;

@@ -1,20 +1,20 @@
 import { readPanelRow, type SessionMarket } from './session-market.js';
 
-/** Known securities without a bar, by session. */
+/** Securities without a bar on each session, after their first bar. */
 export interface Absences {
-  /** Columns, by session then column. */
+  /** Columns of the securities, by session then column. */
   readonly columns: Int32Array;
   /** Position in `columns` of the first security of each session, [S + 1]. */
   readonly starts: Int32Array;
 }
 
-/** Number of sessions of its calendar after which no treatment waits for a security any longer. */
+/** Age of the last bar, in sessions of the security's calendar, beyond which every treatment removes the security. */
 const AGE_MAX = 64;
 
 const cache = new WeakMap<SessionMarket, Absences>();
 
 /**
- * Returns securities without a bar on a session that had an earlier bar, as long as a holding may still be carried.
+ * Returns the securities without a bar on each session after an earlier bar, as long as a holding may still be carried.
  * @cost O(S N), once per market
  */
 export function listAbsences(sm: SessionMarket): Absences {

@@ -1,11 +1,11 @@
 import { Refusal, isUnavailable } from '../refusals/refusal.js';
 
-/** Returns the refusal of a request that needs data while the store is still being read after a restart. */
+/** Returns the refusal of a request that needs data of a store which is still being read after a restart. */
 export function refuseWhileLoading(datasetId: string): Refusal {
   return new Refusal('STORE_UNAVAILABLE', sentence(datasetId), detailOf(datasetId));
 }
 
-/** Returns the refusal for a change of a store that has not been read yet. */
+/** Returns the refusal of a change of a store that has not been read yet. */
 export function refuseWhileResuming(datasetId: string): Refusal {
   return new Refusal('STORE_LOADING', sentence(datasetId), detailOf(datasetId));
 }
@@ -16,7 +16,8 @@ const sentence = (datasetId: string) =>
 const detailOf = (datasetId: string) => ({ store_id: datasetId, status: 'loading' });
 
 /**
- * Returns true if a failure is that refusal: nothing was changed, and the request may succeed once the store is loaded.
+ * Returns true if a failure is one of these refusals: nothing was changed, and the request may succeed once the store
+ * is loaded.
  */
 export function isDatasetLoading(failure: unknown): boolean {
   const isEither = isUnavailable(failure) || (failure instanceof Refusal && failure.code === 'STORE_LOADING');

@@ -7,27 +7,28 @@ import { isBlank, createReferenceSpells, findSpell } from './reference-spells.js
 import { carryCloses } from './series.js';
 import type { SessionMarket } from './session-market.js';
 
-/** Exchange rates of every security of a market into one currency, by the currency of its prices on the day. */
+/** Exchange rates into one currency for every security of a market, by the currency of its prices on the day. */
 export interface ExchangeRates {
   readonly currency: string;
-  /** Returns the price in the target currency of one unit of the security's currency; NaN if the store has no rate. */
+  /**
+   * Returns the price in the target currency of one unit of the currency of a security; NaN if the store has no rate.
+   */
   rateAt(session: number, column: number): number;
-  /** Returns the currency of a security on a session. Default: that of the store, then that of the index. */
+  /** Returns the currency of a security on a session. Default: the currency of the store, then that of the index. */
   currencyAt(session: number, column: number): string;
   /**
-   * Returns the rates of one security on every session, [S]. @cost O(S) if its currency changes over time, otherwise
-   * none
+   * Returns the rates of a security on every session, [S]. @cost O(S) if its currency changes over time, otherwise none
    */
   seriesOf(column: number): Float64Array;
-  /** True if any security is quoted in another currency. */
+  /** True if any security is quoted in a currency other than the target. */
   readonly isForeign: boolean;
-  /** Returns true if every price of the security is in the target currency: its rate is always 1. */
+  /** Returns true if every price of the security is in the target currency, so that its rate is always 1. */
   isNative(column: number): boolean;
-  /** Returns the market identifier of a security's missing rate; undefined if the rate is known. */
+  /** Returns the market identifier of the missing rate of a security; undefined if the rate is known. */
   missingPair(session: number, column: number): string | undefined;
   /**
-   * Columns that are exchange rates of a currency in which securities of this store trade: they are not constituents of
-   * a universe.
+   * Columns with exchange rates of currencies in which securities of this store trade; they are not constituents of a
+   * universe.
    */
   readonly pairColumns: ReadonlySet<number>;
 }
@@ -37,8 +38,8 @@ const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
 /**
  * Returns the rates of a market into a currency: CLOSE of `{CCY}{currency}`, a security or a series, otherwise the
  * inverse of the opposite pair, otherwise a cross rate, carried forward. Without CURRENCY, a security has the currency
- * that the store declares, or else the target currency. Rates have no currency.
- * @cost O(S) for each foreign currency, once per market and currency
+ * declared by the store, or otherwise the target currency. Exchange rates have no currency.
+ * @cost O(S) per foreign currency, once per market and currency
  */
 export function createExchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
   let entry = cached.get(sm);
@@ -55,8 +56,8 @@ export function shareRates(sm: SessionMarket, view: SessionMarket): void {
 }
 
 /**
- * @throws Refusal FX_MISSING if a rate of the security is required on the session and the store has none,
- *   NUMERIC_FAILURE if it is 0 or less.
+ * Asserts that the rate of a security on a session is usable. @throws Refusal FX_MISSING if the store lacks a required
+ * rate, NUMERIC_FAILURE if the rate is 0 or less
  */
 export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: number, column: number): void {
   if (rates.isNative(column)) return;
@@ -75,9 +76,9 @@ export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: nu
 }
 
 /**
- * Checks for rates of 0 or less on the sessions of a run, which make values meaningless.
+ * Asserts that no rate is 0 or less on the sessions of a run, because values would be meaningless.
  * @throws Refusal NUMERIC_FAILURE
- * @cost O(S) for each currency
+ * @cost O(S) per currency
  */
 export function requireRatesAboveZero(
   sm: SessionMarket,
@@ -100,7 +101,7 @@ export function requireRatesAboveZero(
   }
 }
 
-/** Checks that the holdings of securities have a value in a currency on a session. @throws Refusal FX_MISSING */
+/** Asserts that holdings of securities have a value in a currency on a session. @throws Refusal FX_MISSING */
 export function requireRates(
   sm: SessionMarket,
   columns: Int32Array,
@@ -160,8 +161,8 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
 const CROSS_CURRENCIES = ['USD', 'EUR', 'GBP', 'JPY', 'CHF'] as const;
 
 /**
- * Returns one unit of `from` in `to` on every session, [S], crossed if the store lacks the pair; undefined if
- * impossible. @cost O(S)
+ * Returns the price of one unit of `from` in `to` on every session, [S], as a cross rate if the store lacks the pair;
+ * undefined if it cannot be computed. @cost O(S)
  */
 export function readRateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
   const source = findUnit(from);
@@ -178,7 +179,7 @@ export function readRateSeries(sm: SessionMarket, from: string, to: string): Flo
   return undefined;
 }
 
-/** Returns a pair as stored, or the inverse of the opposite one; undefined if the store has neither. */
+/** Returns a pair as stored, or the inverse of the opposite pair; undefined if the store has neither. */
 function directSeries(
   sm: SessionMarket,
   [from, to]: readonly [string, string],
@@ -190,8 +191,7 @@ function directSeries(
 }
 
 /**
- * Returns the refusal if a stored rate, direct or part of a cross rate, is 0 or less on a session; undefined if there
- * is none.
+ * Returns a refusal if a stored rate, direct or part of a cross rate, is 0 or less on a session; otherwise undefined.
  */
 export function refuseRateNotAboveZero(
   sm: SessionMarket,
@@ -223,8 +223,8 @@ export function refuseRateNotAboveZero(
 }
 
 /**
- * Returns the first day on which a market has a rate between two currencies, from the pair or cross that `readRateSeries`
- * uses; undefined if it has none or needs none.
+ * Returns the first day on which a market has a rate between two currencies, from the pair or cross rate that
+ * `readRateSeries` uses; undefined if there is no such day or no rate is needed.
  * @cost O(T) for a pair that is a security of the market
  */
 export function findFirstRateDay(market: MarketData, from: string, to: string): Day | undefined {
@@ -236,7 +236,7 @@ export function findFirstRateDay(market: MarketData, from: string, to: string): 
   if (direct !== undefined) return direct;
   for (const cross of CROSS_CURRENCIES) {
     const legs = [directDay(source, cross), directDay(cross, target)];
-    if (legs.every((day) => day !== undefined)) return Math.max(...(legs as Day[])); // This was checked above.
+    if (legs.every((day) => day !== undefined)) return Math.max(...(legs as Day[])); // the pairs were checked above
   }
   return undefined;
 }
@@ -249,7 +249,8 @@ function findFirstDay({ identifiers, fields, dates, series }: MarketData, pair: 
 }
 
 /**
- * Returns the pairs of a store for the rate between two currencies: none within one currency, two for a cross rate.
+ * Returns the pairs of a store that determine the rate between two currencies: none within one currency, two for a
+ * cross rate; undefined if there is no rate.
  */
 export function listUsedPairs(
   holds: (pair: string) => boolean,
@@ -274,8 +275,8 @@ export function isRateHeld(holds: (pair: string) => boolean, from: string, to: s
 }
 
 /**
- * Returns a pair of currencies on every session, [S]: a security of the market or a series, NaN if it is 0 or less;
- * undefined if the store has neither.
+ * Returns the rates of a pair on every session, [S], from a security of the market or a series; NaN for a rate of 0 or
+ * less. Undefined if the store has neither.
  */
 function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
   const column = sm.columnOf(pair);
@@ -284,7 +285,7 @@ function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => 
   return series && carryCloses(series, sm.sessions).map((rate) => (rate > 0 ? convert(rate) : Number.NaN));
 }
 
-/** Returns the latest bar at or before each session, on any day of the store; NaN before the first. */
+/** Returns the latest bar on or before each session, on any day of the store; NaN before the first bar. */
 function carrySeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
   const { market, sessions, securityCount } = sm;
   const close = market.fields.get('CLOSE')!;
@@ -309,7 +310,7 @@ function pairColumnsOf(sm: SessionMarket, currencies: readonly string[]): Set<nu
 }
 
 /**
- * Returns identifiers that are exchange rates between some currencies if the market has them: `EURUSD` is one if
+ * Returns the identifiers that would be exchange rates between some currencies: `EURUSD` is an exchange rate if
  * securities trade in EUR or USD and it has no reference row.
  */
 export function listPairs({ reference }: Pick<MarketData, 'reference'>, currencies: Iterable<string>): Set<string> {

@@ -6,7 +6,10 @@ import { createReferenceSpells, findSpell } from './reference-spells.js';
 export interface Exchange {
   /** 1 if the exchange was open, [S]. */
   readonly open: Uint8Array;
-  /** Number of its sessions up to and including each session of the axis, from an arbitrary origin, [S]. */
+  /**
+   * Cumulative number of sessions of the exchange up to and including each session of the axis, from an arbitrary
+   * origin, [S].
+   */
   readonly counted: Int32Array;
 }
 
@@ -18,8 +21,8 @@ export interface ExchangesInput {
 }
 
 /**
- * Returns the exchange of a security on a session: its reference column EXCHANGE as known at that time, otherwise the
- * exchange of the index calendar.
+ * Returns the exchange of a security on a session: the value of its reference column EXCHANGE known on that session,
+ * otherwise the exchange of the index calendar.
  */
 export function createExchanges({
   market,
@@ -47,7 +50,7 @@ export function createExchanges({
   return (session, column) => steady[column] ?? exchangeOf(findSpell(spells[column]!, sessions[session]!));
 }
 
-/** Outside its coverage an exchange is assumed to follow the index calendar. */
+/** Outside its coverage, an exchange is assumed to follow the index calendar. */
 function onAxis(calendar: Calendar, sessions: Int32Array): Exchange {
   const open = new Uint8Array(sessions.length);
   const counted = new Int32Array(sessions.length);

@@ -1,10 +1,14 @@
 import type { Day } from '../time/days.js';
 
-/** Group of a security on a day, and the first day on which it may change; Infinity if it never does. */
+/**
+ * Function that returns the group of a security on a day, and the first day on which the group may change; Infinity if
+ * it never changes.
+ */
 export type GroupOfDay = (name: string, day: Day) => { readonly group: string; readonly until: number };
 
 /**
- * Returns the group of each security on a day, [names]. Days must ascend. Returns the same array until a group changes.
+ * Returns a function for the group of each security on a day, [names]. Days must ascend. The returned array is
+ * identical until a group changes.
  */
 export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => readonly string[] {
   let groups: readonly string[] = names.map(() => '');
@@ -23,11 +27,11 @@ export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day
   };
 }
 
-/** Numbers assigned to groups so far. */
+/** Numbering of groups in order of first occurrence. */
 export interface GroupNumbers {
-  /** Names of the groups by number. */
+  /** Names of the groups, by number. */
   readonly groups: readonly string[];
-  /** Returns the group number of each security on a day, under the conditions of `groupsByDay`. */
+  /** Returns the group number of each security on a day, as `groupsByDay` does. */
   byDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => Int32Array;
 }
 

@@ -8,50 +8,50 @@ import {
 import type { PriceSeries } from './series.js';
 
 /**
- * Form of a market that is passed between threads: panels by reference in shared memory, the tables once as UTF-8 JSON
- * in shared memory. Sending a handle copies only a few strings, whatever the size of the store.
+ * Form of a market for passing it between threads: panels by reference in shared memory, tables as UTF-8 JSON in shared
+ * memory. Sending a handle copies only a few strings, whatever the size of the store.
  */
 export interface MarketHandle {
   readonly datasetId: string;
   readonly contentHash: string;
   readonly adjustment: Adjustment;
-  /** As `MarketData.currency`. */
+  /** Currency declared by the store, as in `MarketData`. */
   readonly currency?: string | null;
-  /** Int32 days, [T]. */
+  /** Days of the rows, Int32, [T]. */
   readonly dates: SharedArrayBuffer;
-  /** Float64 panels [T x N], each at the start of memory that may have space for later days. */
+  /** Float64 panels, [T x N], each at the start of memory that may have space for later days. */
   readonly fields: readonly { readonly name: string; readonly values: SharedArrayBuffer }[];
   /**
-   * UTF-8 JSON of identifiers, reference, actions, universes and series: one line for the axes and one for a number of
-   * rows of a table.
+   * UTF-8 JSON of identifiers, reference, actions, universes and series: one line for the axes, and one line per batch
+   * of rows of a table.
    */
   readonly tables: SharedArrayBuffer;
   /**
-   * Position of each action in the tables: Int32 rows of ex-date, 1 if it pays cash, first byte, length, and column of
-   * its security or -1, [A x 5].
+   * Position of each action in `tables`, as Int32 rows of ex-date, 1 for an action that pays cash, first byte, length,
+   * and column of the security or -1, [A x 5].
    */
   readonly actionPlaces: SharedArrayBuffer;
   /** Digests of the parts of the content, if known: parts shared with a later version need not be hashed again. */
   readonly digests?: ContentDigests;
   /**
-   * Int32 [1], number of days that versions have claimed in the memory of the panels. A writer of later days claims
-   * them here first, so that memory of a day is written only once, even if the version is discarded. Absent if writing
-   * is not allowed.
+   * Number of days that versions have claimed in the memory of the panels, Int32, [1]. A writer claims days here before
+   * it writes them, so that memory of a day is written only once, even if the version is discarded. Absent if writing
+   * is not permitted.
    */
   readonly taken?: SharedArrayBuffer;
 }
 
-/** SHA-256 of the parts of a content hash. */
+/** SHA-256 digests of the parts of the content. */
 export interface ContentDigests {
-  /** 32 bytes per block of days. */
+  /** Digests of the panels, 32 bytes per block of days. */
   readonly blocks: Uint8Array;
-  /** 32 bytes of the tables other than panels. */
+  /** Digest of the tables other than panels, 32 bytes. */
   readonly tables: Uint8Array;
-  /** 32 bytes per block of days, of the rows of the tables after the previous block up to its last day. */
+  /** Digests of the table rows after the previous block of days up to the last day of the block, 32 bytes per block. */
   readonly history: Uint8Array;
 }
 
-/** Number of rows of a table on one line of JSON: at most a millisecond of parsing. */
+/** Maximum number of rows of a table per line of JSON, which take at most a millisecond to parse. */
 const LINE_ROWS = 500;
 
 interface Axes {
@@ -65,7 +65,7 @@ type Line =
   | { readonly universes: Membership[] }
   | { readonly series: SeriesLine };
 
-/** Series with its days and values as plain lists. */
+/** Series with its days and values as plain arrays. */
 interface SeriesLine extends Omit<PriceSeries, 'days' | 'closes'> {
   readonly days: number[];
   readonly closes: number[];
@@ -76,7 +76,7 @@ export type SharedTables = Pick<MarketHandle, 'tables' | 'actionPlaces'>;
 
 /**
  * Returns the handle of a market. Panels in shared memory are not copied.
- * @param shared its tables, if they are already shared
+ * @param shared tables of the market, if they are already shared
  */
 export function shareMarket(market: MarketData, shared: SharedTables = shareTables(market)): MarketHandle {
   return {
@@ -110,7 +110,7 @@ function textOf(lines: readonly (Axes | Line)[]): string {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-/** Returns lines of actions in the form of other tables, with the position and length of each. */
+/** Returns the line of the actions, in the form of other tables, with the position and length of each action. */
 function actionLines(
   { actions, identifiers }: Pick<MarketData, 'actions' | 'identifiers'>,
   offset: number,
@@ -127,9 +127,9 @@ function actionLines(
       const bytes = encoder.encode(text).length;
       const { exDay, type, identifier } = items[i]!;
       places.set([exDay, type === 'DIVIDEND' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1], PLACE_WIDTH * place++);
-      at += bytes + 1; // a comma, or the closing bracket
+      at += bytes + 1; // length of a comma or of the closing bracket
     });
-    at += 2; // the brace and the line break
+    at += 2; // length of the brace and the line break
     return `${ACTIONS_HEAD}${texts.join(',')}]}\n`;
   });
   return { text: lines.join(''), places };
@@ -139,10 +139,10 @@ const ACTIONS_HEAD = '{"actions":[';
 const PLACE_WIDTH = 5;
 
 /**
- * Returns the market of a handle without ordinary dividends whose ex-date is on or before a day, which suffices from a
+ * Returns the market of a handle without ordinary dividends with an ex-date on or before a day. This suffices from a
  * mark on, see `alignMarket`.
- * @param opened the same market without any action, if it is open
- * @cost of the reference table and the universes, unless those are open; omitted actions are not parsed
+ * @param opened the market without actions, if it is already open
+ * @cost parsing the reference table and universes unless `opened` is given; omitted actions are not parsed
  */
 export function openMarketSince(handle: MarketHandle, after: number, opened = openWithoutActions(handle)): MarketData {
   return {
@@ -170,21 +170,21 @@ function hasSettled({ actionPlaces }: MarketHandle, after: number): boolean {
 }
 
 /**
- * Returns the actions of a handle without ordinary dividends whose ex-date is on or before a day. @cost of the returned
- * actions
+ * Returns the actions of a handle without ordinary dividends with an ex-date on or before a day. @cost parsing the
+ * returned actions
  */
 export function listActionsSince(handle: MarketHandle, after: number): CorporateAction[] {
   return actionsWhere(handle, (places, p) => places[p + 1] !== 1 || places[p]! > after);
 }
 
-/** Returns every action of some columns. @cost of those actions */
+/** Returns all actions of some columns. @cost parsing these actions */
 export function listActions(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
   const isAsked = new Uint8Array(1 + columns.reduce((highest, column) => Math.max(highest, column), 0));
   for (const column of columns) isAsked[column] = 1;
   return actionsWhere(handle, (places, p) => isAsked[places[p + 4]!] === 1);
 }
 
-/** Returns the actions at some positions, parsed as one list. */
+/** Returns the actions that satisfy a condition, parsed as one list. */
 function actionsWhere(handle: MarketHandle, isWanted: (all: Int32Array, p: number) => boolean): CorporateAction[] {
   const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);
@@ -199,7 +199,7 @@ function actionsWhere(handle: MarketHandle, isWanted: (all: Int32Array, p: numbe
   }
   return wanted.length === 0
     ? []
-    : (JSON.parse(`${new TextDecoder().decode(text.subarray(0, at))}]`) as CorporateAction[]); // as `actionLines` writes them
+    : (JSON.parse(`${new TextDecoder().decode(text.subarray(0, at))}]`) as CorporateAction[]); // in the form that `actionLines` writes
 }
 
 const BRACKET = 91;
@@ -212,7 +212,7 @@ function joinParts(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
   return both.buffer;
 }
 
-/** Returns lines of securities with their rows; one with many rows has a separate line. */
+/** Returns lines of securities with their reference rows; a security with many rows has a separate line. */
 function spellLines(reference: MarketData['reference']['rows']): Line[] {
   const lines: Line[] = [];
   let rows: [string, ReferenceRow[]][] = [];
@@ -244,7 +244,8 @@ export function openMarket(handle: MarketHandle): MarketData {
 }
 
 /**
- * Opens a market like `openMarket` for a thread on which other work waits: awaits `rest` after every few thousand rows.
+ * Opens a market like `openMarket`, for a thread on which other work waits: awaits `rest` after every few thousand
+ * rows.
  */
 export async function openMarketGently(handle: MarketHandle, rest: () => Promise<void>): Promise<MarketData> {
   const opening = openings(handle);
@@ -255,7 +256,7 @@ export async function openMarketGently(handle: MarketHandle, rest: () => Promise
   }
 }
 
-/** Opens a market line by line. */
+/** Opens a market line by line and yields after each line. */
 function* openings(handle: MarketHandle): Generator<void, MarketData> {
   const bytes = new Uint8Array(handle.tables);
   const rows = new Map<string, readonly ReferenceRow[]>();
@@ -266,7 +267,7 @@ function* openings(handle: MarketHandle): Generator<void, MarketData> {
   for (let from = 0; from < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, from);
     const to = end < 0 ? bytes.length : end;
-    const line = JSON.parse(new TextDecoder().decode(bytes.slice(from, to))) as Axes | Line; // as `shareMarket` writes it
+    const line = JSON.parse(new TextDecoder().decode(bytes.slice(from, to))) as Axes | Line; // in the form that `shareMarket` writes
     if ('rows' in line) for (const [identifier, spells] of line.rows) rows.set(identifier, spells);
     else if ('actions' in line) for (const action of line.actions) actions.push(action);
     else if ('universes' in line) for (const spell of line.universes) universes.push(spell);
@@ -280,7 +281,7 @@ function* openings(handle: MarketHandle): Generator<void, MarketData> {
     from = to + 1;
     yield;
   }
-  const { identifiers, columns } = axes!; // the first line
+  const { identifiers, columns } = axes!; // values of the first line
   return {
     ...openPanels(handle, identifiers),
     reference: { columns, rows },
@@ -310,7 +311,7 @@ function openPanels(handle: MarketHandle, identifiers: readonly string[]): Panel
   };
 }
 
-/** Opens a handle that has the identifiers and tables of an open market. */
+/** Opens a handle whose identifiers and tables are those of an open market. */
 export function reopenMarket(
   handle: MarketHandle,
   { identifiers, reference, actions, universes, series }: MarketData,
@@ -324,10 +325,10 @@ export function reopenMarket(
   };
 }
 
-/** JSON escapes line breaks inside a text. */
+/** JSON escapes line breaks inside texts, so a line break ends a line. */
 const NEWLINE = 10;
 
-/** A panel at the start of shared memory is used in place, regardless of the space after it. */
+/** Copies values unless they already begin at the start of shared memory; space after them does not matter. */
 function copyToSharedMemory(values: Float64Array): SharedArrayBuffer {
   return values.buffer instanceof SharedArrayBuffer && values.byteOffset === 0
     ? values.buffer

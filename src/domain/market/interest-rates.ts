@@ -3,7 +3,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { PriceSeries } from './series.js';
 
-/** Largest accepted rate. A rate above 100 % per year was probably given in percent, or is a price. */
+/** Maximum rate. A rate above 100 % per year was probably given in percent, or is a price. */
 export const RATE_MAX = 1;
 
 /** Factor of series of rates, which are in percent per year. */
@@ -11,14 +11,14 @@ const PERCENT = 100;
 
 const isBeyond = (value: number): boolean => Math.abs(value) > RATE_MAX * PERCENT;
 
-/** Value of a series that cannot be a rate. */
+/** Value of a series that is too large for a rate. */
 interface RateBeyond {
   readonly series: string;
   readonly date: string;
   readonly value: number;
 }
 
-/** Returns the first value of a series that cannot be a rate in percent per year; undefined if all can. */
+/** Returns the first value of a series that cannot be a rate in percent per year; undefined if all values can. */
 export function findInvalidRate({ identifier, days, closes }: PriceSeries): RateBeyond | undefined {
   const at = closes.findIndex(isBeyond);
   return at < 0 ? undefined : { series: identifier, date: formatDay(days[at]!), value: closes[at]! };
@@ -29,9 +29,9 @@ export function describeRateBeyond({ series, date, value }: RateBeyond): string 
 }
 
 /**
- * Returns values of a series as fractions per year.
+ * Returns the values of a series as fractions per year.
  * @param carried values on the days, [days]
- * @throws Refusal RATE_OUT_OF_RANGE for one that cannot be a rate
+ * @throws Refusal RATE_OUT_OF_RANGE for a value that cannot be a rate
  */
 export function readSeriesRates(series: PriceSeries, carried: Float64Array, days: Int32Array): Float64Array {
   const at = carried.findIndex(isBeyond);

@@ -1,6 +1,6 @@
 import type { SessionMarket } from './session-market.js';
 
-/** Returns true if a security has ended by the close of a session, or leaves at it because it has no price. */
+/** Returns true if a security has ended by the close of a session, or leaves at this close because it has no price. */
 export function hasLeft(
   sm: Pick<SessionMarket, 'hasEnded' | 'isSilent'>,
   session: number,

@@ -1,14 +1,12 @@
 import type { MarketData } from './market-data.js';
 import { alignMarket, type AlignMarketInput, type MarketMark, type SessionMarket } from './session-market.js';
 
-/** Number of marks per calendar whose markets are cached. Runs of a market have few end dates and few look-backs. */
+/** Maximum number of cached marks per calendar. Runs of a market have few end dates and look-backs. */
 const MARKS_MAX = 4;
 
 const kept = new WeakMap<MarketData, Map<string, SessionMarket[]>>();
 
-/**
- * Returns a market aligned from a mark, shared by all callers with an equal mark, together with data derived from it.
- */
+/** Returns a market aligned from a mark. All callers with an equal mark share it and the data derived from it. */
 export function alignMarkedMarket(input: AlignMarketInput & { readonly mark: MarketMark }): SessionMarket {
   const { market, calendar, mark } = input;
   let byCalendar = kept.get(market);
@@ -31,7 +29,7 @@ function isSame(a: MarketMark, b: MarketMark): boolean {
   });
 }
 
-/** Compares bit for bit, because securities without a price have none in either. */
+/** Compares arrays by bits, because securities without a price have NaN in both. */
 function areSame(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (!Object.is(a[i], b[i])) return false;

@@ -13,47 +13,49 @@ export const MEASURED_VARIANTS = [...RETURN_VARIANTS, 'raw'] as const;
 export type MeasuredVariant = (typeof MEASURED_VARIANTS)[number];
 
 /**
- * One loaded version of a store: dense panels over two integer axes, and tables. Immutable by convention: the panels
- * are in shared memory that every worker reads.
+ * One loaded version of a store: dense panels over two integer axes, and tables. It must not be changed, because the
+ * panels are in shared memory that every worker reads.
  */
 export interface MarketData {
   readonly datasetId: string;
-  /** SHA-256 over the canonical content; changes exactly if a value changes. */
+  /** SHA-256 of the canonical content; it changes if and only if a value changes. */
   readonly contentHash: string;
   readonly adjustment: Adjustment;
-  /** Currency of securities without a currency in the reference data; null or absent if the store declares none. */
+  /**
+   * Currency of securities without a currency in the reference data; null or absent if the store declares no currency.
+   */
   readonly currency?: string | null;
   /** Column axis: identifiers in code-point order, [N]. */
   readonly identifiers: readonly string[];
-  /** Row axis: every day on which any security has a bar, ascending, [T]. */
+  /** Row axis: all days on which any security has a bar, ascending, [T]. */
   readonly dates: Int32Array;
-  /** Panel [T x N] by field name, row-major, NaN without a value. `CLOSE` always exists. */
+  /** Panels [T x N] by field name, row-major; NaN is a missing value. `CLOSE` always exists. */
   readonly fields: ReadonlyMap<string, Float64Array>;
   readonly reference: ReferenceTable;
-  /** Ordered by identifier, ex-date and type. */
+  /** Corporate actions, ordered by identifier, ex-date and type. */
   readonly actions: readonly CorporateAction[];
   /** Last ex-date of the omitted cash actions; absent if all actions are present. */
   readonly settledTo?: number;
   /** True if any cash action has been omitted. */
   readonly settledCash?: boolean;
-  /** In the order of universe, identifier, start. */
+  /** Memberships, ordered by universe, identifier and start. */
   readonly universes: readonly Membership[];
-  /** Ordered by universe, identifier and start. */
+  /** Series of the store; absent if there are none. */
   readonly series?: SeriesTable;
 }
 
 export type ReferenceValue = string | number | boolean | null;
 
 export interface ReferenceTable {
-  /** Columns of the table, in file order, without keys. */
+  /** Columns of the table in the order of the file, without keys. */
   readonly columns: readonly string[];
-  /** Identifier to its rows, by `validFrom` ascending, null (always valid) first. */
+  /** Rows by identifier, ascending by `validFrom`, with null (always valid) first. */
   readonly rows: ReadonlyMap<string, readonly ReferenceRow[]>;
 }
 
 export interface ReferenceRow {
   readonly validFrom: Day | null;
-  /** One value per column of the table. */
+  /** Values, one per column of the table. */
   readonly values: readonly ReferenceValue[];
 }
 
@@ -77,28 +79,28 @@ export type ActionStatus = 'announced' | 'paid' | 'cancelled';
 export interface CorporateAction {
   readonly identifier: string;
   readonly type: ActionType;
-  /** Per-share cash, share-count multiplier or structural ratio, by the type's kind. */
+  /** Cash per share, share-count multiplier or structural ratio, depending on the kind of the type. */
   readonly value: number;
   readonly exDay: Day;
   readonly payDay: Day | null;
   readonly status: ActionStatus | null;
   readonly announcedDay: Day | null;
-  /** Other identifier of a spin-off, merger or ticker change. */
+  /** Other security of a spin-off, merger or ticker change. */
   readonly related: string | null;
   readonly subscriptionPrice: number | null;
-  /** For a merger, money paid per share in addition to the shares of `related`; absent if there is none. */
+  /** For a merger, cash per share in addition to the shares of `related`; absent without cash. */
   readonly cash?: number;
-  /** For a dividend that may be taken in shares: new shares per share held; absent without this choice. */
+  /** For a dividend that may be taken in shares, new shares per share held; absent without this choice. */
   readonly scripRatio?: number;
   /** Last day of the election; absent if unknown. */
   readonly electionDay?: Day;
-  /** Default for holders without an election; absent if unknown. */
+  /** Choice that applies to holders without an election; absent if unknown. */
   readonly electionDefault?: ElectionDefault;
 }
 
 const PAYMENTS = ['cash', 'shares'] as const;
 const RIGHTS = ['take_up', 'sell', 'sell_to_fund', 'lapse'] as const;
-/** Choices of a holder of rights. */
+/** Choice of a holder of rights. */
 export type RightsChoice = (typeof RIGHTS)[number];
 export const ELECTION_DEFAULTS = [...PAYMENTS, ...RIGHTS] as const;
 export type ElectionDefault = (typeof ELECTION_DEFAULTS)[number];
@@ -115,7 +117,7 @@ export const ELECTIONS: ReadonlyMap<ActionType, readonly ElectionDefault[]> = ne
   ['ACQUISITION', PAYMENTS],
 ]);
 
-/** Membership of a security in a universe: from `start` (null: always) until before `end` (null: still a member). */
+/** Membership of a security in a universe, from `start` (null: always) to `end`, exclusive (null: still a member). */
 export interface Membership {
   readonly universe: string;
   readonly identifier: string;
@@ -123,7 +125,7 @@ export interface Membership {
   readonly end: Day | null;
 }
 
-/** Returns the value of a reference column as known on a day: the latest row valid at or before it. */
+/** Returns the value of a reference column known on a day, from the latest row valid on or before it. */
 export function readReference(table: ReferenceTable, identifier: string, column: string, day: Day): ReferenceValue {
   const position = table.columns.indexOf(column);
   if (position < 0) return null;

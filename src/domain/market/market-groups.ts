@@ -2,20 +2,20 @@ import type { Day } from '../time/days.js';
 import type { MarketData, ReferenceValue } from './market-data.js';
 import { createReferenceSpells } from './reference-spells.js';
 
-/** Group of securities without a group. */
+/** Group name of securities without a group. */
 export const UNCLASSIFIED = 'UNCLASSIFIED';
 
 export function readGroup(value: ReferenceValue): string {
   return value === null || value === '' ? UNCLASSIFIED : String(value);
 }
 
-/** Group, and the first day on which it may change; Infinity if it never does. */
+/** Group of a security, and the first day on which it may change; Infinity if it never changes. */
 export interface GroupSpell {
   readonly group: string;
   readonly until: number;
 }
 
-/** Returns groups of securities as known on a day, by a reference column. */
+/** Returns a function for the group of a security known on a day, according to a reference column. */
 export function listGroupSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
   const spells = createReferenceSpells(market, by);
   const byName = new Map(market.identifiers.map((identifier, column) => [identifier, spells[column]!]));
@@ -26,7 +26,7 @@ export function listGroupSpells(market: MarketData, by: string): (name: string, 
   };
 }
 
-/** Returns issuers of securities as known on a day. A security without an issuer is its own issuer. */
+/** Returns a function for the issuer of a security known on a day. A security without an issuer is its own issuer. */
 export function listIssuerSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
   const spellOf = listGroupSpells(market, by);
   return (name, day) => {
@@ -35,8 +35,8 @@ export function listIssuerSpells(market: MarketData, by: string): (name: string,
   };
 }
 
-/** Pseudo-column in which every security is a separate group. */
+/** Pseudo-column in which every security forms a separate group. */
 export const OWN_GROUPS = 'IDENTIFIER';
 
-/** Returns a group that consists of one security. */
+/** Returns a group with a single security. */
 export const createOwnGroup = (name: string): GroupSpell => ({ group: name, until: Infinity });

@@ -1,14 +1,14 @@
 import type { MarketHandle } from './handle.js';
 
-/** Identity of a market: its content, and its store's declarations. */
+/** Identity of a market: its content, and the declarations of its store. */
 export type MarketIdentity = Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency' | 'contentHash'>;
 
-/** Returns an identity as a key: equal for markets with equal results. */
+/** Returns an identity as a key, equal for markets that give equal results. */
 export function createMarketKey({ datasetId, adjustment, currency = null, contentHash }: MarketIdentity): string {
   return JSON.stringify([datasetId, adjustment, currency, contentHash]);
 }
 
-/** Returns the identity of a market without its content. */
+/** Returns only the identity of a market. */
 export function createIdentity({
   datasetId,
   adjustment,

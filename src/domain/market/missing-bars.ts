@@ -1,6 +1,6 @@
 import type { MarketData } from './market-data.js';
 
-/** Securities of a market between two rows, both included. */
+/** Columns of securities, and a range of rows with inclusive ends. */
 export interface SecuritiesOverRows {
   readonly columns: Int32Array;
   readonly from: number;
@@ -8,18 +8,18 @@ export interface SecuritiesOverRows {
 }
 
 interface Known extends SecuritiesOverRows {
-  /** Missing rows by position among the columns. */
+  /** Missing rows, by position in `columns`. */
   readonly missing: readonly Int32Array[];
 }
 
-/** Maximum number of cached missing bars of a market: 4 MB. */
+/** Maximum number of cached missing bars per market: 4 MB. */
 const KEPT_MAX = 2 ** 20;
 
 const latest = new WeakMap<Float64Array, Known>();
 
 /**
- * Returns rows without a bar, ascending, for each column. Caches the last result: a call for a subset of its securities
- * and days only searches it.
+ * Returns the rows without a bar for each column, ascending. The last result is cached: a call for a subset of its
+ * securities and days only searches it.
  * @cost one pass over the closes, or over the missing rows
  */
 export function findMissingBars(
@@ -37,7 +37,7 @@ export function findMissingBars(
   return missing;
 }
 
-/** Returns undefined if any security is unknown. */
+/** Returns the missing rows from a cached result; undefined if it lacks a security. */
 function keptOf(known: Known, { columns, from, to }: SecuritiesOverRows, width: number): Int32Array[] | undefined {
   const placeOf = new Int32Array(width).fill(-1);
   known.columns.forEach((column, place) => (placeOf[column] = place));

@@ -2,23 +2,23 @@ import type { Day } from '../time/days.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { MarketData, ReferenceTable } from './market-data.js';
 
-/** Retained part of a market. */
+/** Part of a market to retain. */
 export interface Narrowing {
-  /** Columns, ascending. */
+  /** Columns of the securities, ascending. */
   readonly columns: ArrayLike<number>;
-  /** First and last day; null is open. */
+  /** First and last day; null: no limit. */
   readonly from: Day | null;
   readonly to: Day | null;
-  /** Keeps reference data as well, or all datapoints with their full history. Default: only prices. */
+  /** Data to retain in addition to prices: reference data, or all datapoints with their full history. Default: none. */
   readonly keeps?: 'reference' | 'datapoints' | undefined;
 }
 
-/** Reference column that a narrowed market lacks. */
+/** Reference column that a narrowed market omits. */
 const CURRENCY = 'CURRENCY';
 
 /**
- * Returns the prices of a few securities over a window as a separate market. Its days are those on which any of them
- * has a bar. Every security has the currency of its prices.
+ * Returns the prices of a few securities in a window as a separate market. Its days are those with a bar of any of the
+ * securities. Every security has the currency of its prices.
  * @cost O(window * securities)
  */
 export function narrowMarket(market: MarketData, { columns, from, to, keeps }: Narrowing): MarketData {
@@ -49,8 +49,8 @@ export function narrowMarket(market: MarketData, { columns, from, to, keeps }: N
 }
 
 /**
- * Returns rows of a window in which any of some securities has a bar, ascending. @cost O(window), and O(securities) for
- * each row before the first such security
+ * Returns the rows of a window with a bar of any of some securities, ascending. @cost O(window), and O(securities) per
+ * row before the first bar
  */
 export function listRowsWithBar(
   { identifiers, dates, fields }: Pick<MarketData, 'identifiers' | 'dates' | 'fields'>,
@@ -69,7 +69,7 @@ export function listRowsWithBar(
   return Int32Array.from(rows);
 }
 
-/** Returns reference data of a few securities, without the currency. */
+/** Returns the reference data of a few securities, without the currency. */
 function referenceOf({ columns, rows }: ReferenceTable, names: ReadonlySet<string>): ReferenceTable {
   const held = columns.flatMap((name, position) => (name === CURRENCY ? [] : [position]));
   return {

@@ -1,18 +1,19 @@
 import { ACTION_KINDS, type MarketData, type ReturnVariant } from './market-data.js';
 
 /**
- * Returns the return variants that prices of a market allow: prices that include dividends allow only a total return.
+ * Returns the return variants that can be computed from the prices of a market: prices that include dividends permit
+ * only the total return.
  */
 export function listVariants({ adjustment }: Pick<MarketData, 'adjustment'>): readonly ReturnVariant[] {
   return adjustment === 'total' ? ['total'] : ['price', 'total', 'net'];
 }
 
-/** Returns the variant of a level on a market if its treatment requests a variant. */
+/** Returns the variant of a level on a market for a requested variant. */
 export function resolveVariant(market: Pick<MarketData, 'adjustment'>, asked: ReturnVariant): ReturnVariant {
   return listVariants(market).includes(asked) ? asked : 'total';
 }
 
-/** Equal variant of each one if no tax is withheld. */
+/** For each return variant, the variant that is equal to it if no tax is withheld. */
 export const UNTAXED_TWINS: Readonly<Record<ReturnVariant, ReturnVariant>> = {
   price: 'price',
   total: 'net',

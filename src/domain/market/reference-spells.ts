@@ -1,7 +1,7 @@
 import type { Day } from '../time/days.js';
 import type { MarketData, ReferenceValue } from './market-data.js';
 
-/** Range of days over which a reference value applies: from `from` until the next spell begins. */
+/** Range of days on which a reference value applies: from `from` until the next spell begins. */
 export interface ReferenceSpell {
   /** First day of the spell; -Infinity if the value was always valid. */
   readonly from: number;
@@ -11,15 +11,15 @@ export interface ReferenceSpell {
 /** Spells of every security, by column of the market. */
 type ColumnSpells = readonly (readonly ReferenceSpell[])[];
 
-/** Maximum number of spells cached with a market, about 20 MB. The most recently read columns are cached. */
+/** Maximum number of spells cached per market, about 20 MB. The most recently read columns stay cached. */
 const SPELLS_CACHED_MAX = 500_000;
 
 /** Cached columns, most recently read last. */
 const cache = new WeakMap<MarketData, Map<string, ColumnSpells>>();
 
 /**
- * Returns the spells of one reference column for every security, by column of the market; empty for a security without
- * reference rows. Adjacent rows with the same value are one spell. A currency that the store declares applies to
+ * Returns the spells of one reference column for every security, by column of the market; a security without reference
+ * rows has no spells. Adjacent rows with the same value are one spell. A currency that the store declares applies to
  * securities without a currency.
  * @cost O(rows of the table) on the first call
  */
@@ -67,7 +67,7 @@ function spellsOf(market: MarketData, column: string): ColumnSpells {
   });
 }
 
-/** Fills spells without a value. */
+/** Replaces missing values in spells. */
 function fill(spells: readonly ReferenceSpell[], value: ReferenceValue): ReferenceSpell[] {
   const whole: ReferenceSpell[] = [{ from: -Infinity, value }];
   for (const spell of spells) {

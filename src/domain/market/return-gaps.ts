@@ -1,16 +1,16 @@
 import { readPanelRow, type SessionMarket } from './session-market.js';
 
 /**
- * Sessions without a return, for securities that have had a bar. A return needs bars on its session and the previous
+ * Sessions without a return, for securities after their first bar. A return needs bars on its session and the previous
  * one, so a gap of one session removes two returns. Ranges of sessions include both ends and begin after the first
  * session of the market.
  */
 export interface ReturnGaps {
   /** Returns the gaps of some columns. @cost O(N + gaps of these sessions) */
   of(columns: Int32Array, { from, to }: GapSessions): GapsByColumn;
-  /** Writes NaN into their cells, for every column. @cost O(N + gaps of these sessions) */
+  /** Writes NaN to the cells of the gaps of every column. @cost O(N + gaps of these sessions) */
   clear({ cells, stride, origin }: ColumnLayout, { from, to }: GapSessions): void;
-  /** Multiplies a value of each column by the growth over the gaps. @cost O(N + gaps of these sessions) */
+  /** Multiplies a value of each column by the growth over its gaps. @cost O(N + gaps of these sessions) */
   multiplyGrowth(values: Float64Array, columns: Int32Array, { from, to }: GapSessions): void;
 }
 
@@ -20,25 +20,25 @@ export interface GapSessions {
 }
 
 export interface GapsByColumn {
-  /** Position of the first session of each column, [n + 1]. */
+  /** Position of the first gap session of each column, [n + 1]. */
   readonly starts: Int32Array;
-  /** Ascending within a column. */
+  /** Gap sessions, ascending within a column. */
   readonly sessions: Int32Array;
 }
 
 /** Cells of consecutive sessions, column by column. */
 export interface ColumnLayout {
   readonly cells: Float64Array;
-  /** Number of cells of a column. */
+  /** Number of cells per column. */
   readonly stride: number;
-  /** Session of the first cell. */
+  /** Session of the first cell of each column. */
   readonly origin: number;
 }
 
 const known = new WeakMap<Float64Array, ReturnGaps>();
 
 /**
- * @param growth [S - first x N] from `computeGrowth`
+ * Finds the gaps of a growth panel. @param growth [S - first x N] from `computeGrowth`
  * @cost O(gaps), once per panel
  */
 export function findReturnGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
@@ -112,7 +112,7 @@ function orOne(factor: number): number {
 
 /** Columns without a return on each session, up to the last bar of each. */
 interface GapsBySession {
-  /** Position of the first column of each session from the first on, [S - first + 1]. */
+  /** Position of the first column of each session, starting with the first session, [S - first + 1]. */
   readonly starts: Int32Array;
   readonly columns: Int32Array;
 }

@@ -1,11 +1,11 @@
 import type { Day } from '../time/days.js';
 import { findLastAtMost } from '../numbers/search.js';
 
-/** Prices of an instrument that is never a constituent: an index, an exchange rate, an interest rate. */
+/** Prices of an instrument that is never a constituent: an index, an exchange rate or an interest rate. */
 export interface PriceSeries {
   readonly identifier: string;
   readonly name: string | null;
-  /** Currency of the prices, null if not stated. */
+  /** Currency of the prices; null if not stated. */
   readonly currency: string | null;
   /** Days with a value, ascending, [P]. */
   readonly days: Int32Array;
@@ -16,13 +16,13 @@ export interface PriceSeries {
 /** Series of a store by identifier, in code-point order. */
 export type SeriesTable = ReadonlyMap<string, PriceSeries>;
 
-/** Returns CLOSE of a day itself, NaN if the series has none. */
+/** Returns the CLOSE of a day; NaN if the series has no value on that day. */
 export function closeOn({ days, closes }: PriceSeries, day: Day): number {
   const at = findLastAtMost(days, day);
   return at >= 0 && days[at] === day ? closes[at]! : Number.NaN;
 }
 
-/** Returns the latest CLOSE at or before each of some ascending days, NaN before the first, [days]. */
+/** Returns the latest CLOSE on or before each of some ascending days, [days]; NaN before the first value. */
 export function carryCloses({ days, closes }: PriceSeries, on: Int32Array): Float64Array {
   const carried = new Float64Array(on.length);
   let at = -1;

@@ -9,7 +9,7 @@ export interface SessionAction {
   readonly action: CorporateAction;
 }
 
-/** Every effective action, by the session at which it takes effect, then by column, ex-date and type. */
+/** All effective actions, ordered by the session on which they take effect, column, ex-date and type. */
 export interface SessionActions {
   readonly all: readonly SessionAction[];
   /** Position in `all` of the first action of each session, [S + 1]. */
@@ -39,8 +39,9 @@ export interface PlaceActionsInput {
 }
 
 /**
- * Places the actions of a store on sessions: an ex-date that is not a session takes effect on the next one. Excludes
- * cancelled actions, actions of securities outside the store, and those before its first day or after its last session.
+ * Places the actions of a store on sessions: an action whose ex-date is not a session takes effect on the next session.
+ * Excludes cancelled actions, actions of securities outside the store, and actions before its first day or after its
+ * last session.
  * @cost O(A log S)
  */
 export function placeActions({ market, sessions, calendar, columnOf }: PlaceActionsInput): SessionActions {

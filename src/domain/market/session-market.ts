@@ -7,56 +7,56 @@ import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
 
 /**
- * Market on the sessions of one calendar: the axis on which indices are decided and simulated. Sessions are positions 0
- * to S - 1, securities are the columns of the market. No method uses data after its session.
+ * Market on the sessions of a calendar: the axis on which indices are decided and simulated. Sessions are numbered 0 to
+ * S - 1, securities are columns of the market. No method uses data after its session.
  */
 export interface SessionMarket {
   readonly market: MarketData;
   readonly calendar: Calendar;
-  /** Days of the calendar from the first on or after the store's first date to the last on or before its last one, [S]. */
+  /** Session days of the calendar within the dates of the store, [S]. */
   readonly sessions: Int32Array;
-  /** Row of each session in the panels of the market, -1 if no security has a bar, [S]. */
+  /** Row of each session in the panels of the market; -1 if no security has a bar, [S]. */
   readonly rowOf: Int32Array;
   readonly securityCount: number;
   readonly identifiers: readonly string[];
-  /** First session with rows in the panels by session: the session of the mark, otherwise 0. */
+  /** First session with rows in panels by session: the session of the mark, otherwise 0. */
   readonly first: number;
-  /** Position of the latest session with a CLOSE bar at or before each session, or -1, [S - first x N]. */
+  /** Latest session with a CLOSE bar on or before each session, -1 if none, [S - first x N]. */
   readonly lastBar: Int16Array | Int32Array;
-  /** Gaps between two bars of a security, [G x 3], by end: column, session of the bar before and of the bar after. */
+  /** Gaps between bars of a security, [G x 3], ordered by end: column, session before the gap and session after it. */
   readonly gaps: Int32Array;
   readonly actions: SessionActions;
-  /** State of the market before its first session; null if the rows of every session exist. */
+  /** State of the market before its first session; null if all sessions have rows. */
   readonly mark: MarketMark | null;
   /** Returns the column of an identifier; -1 if the store does not contain it. */
   columnOf(identifier: string): number;
-  /** Returns the latest session on or before a day; -1 before the first. */
+  /** Returns the latest session on or before a day; -1 before the first session. */
   sessionAt(day: Day): number;
-  /** Returns the cell of a panel [T x N] at a session; NaN without a value. */
+  /** Returns the cell of a panel [T x N] on a session; NaN without a value. */
   valueAt(panel: Float64Array, session: number, column: number): number;
-  /** Returns CLOSE of the session itself; NaN without a bar. */
+  /** Returns the CLOSE of the session; NaN without a bar. */
   closeAt(session: number, column: number): number;
-  /** Returns the latest CLOSE up to the session, divided by the later split ratios; NaN before the first bar. */
+  /** Returns the latest CLOSE up to the session, divided by later split ratios; NaN before the first bar. */
   carriedClose(session: number, column: number): number;
-  /** Returns the sessions of the security's calendar since its latest bar; Infinity before the first bar. */
+  /** Returns the number of sessions of the security's calendar since its latest bar; Infinity before the first bar. */
   barAge(session: number, column: number): number;
-  /** Returns true if the security's exchange was open on the session. */
+  /** Returns true if the exchange of the security was open on the session. */
   isOpen(session: number, column: number): boolean;
-  /** Returns true if a delisting, acquisition, merger or ticker change has ended the security and no bar followed. */
+  /** Returns true if a delisting, acquisition, merger or ticker change has ended the security, without a later bar. */
   hasEnded(session: number, column: number): boolean;
   /** Returns true if the latest bar is at most a number of sessions old and the security has not ended. */
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
-  /** Returns true if the security has had no bar for a number of sessions of its calendar, at least one. */
+  /** Returns true if the security has had no bar for a number (at least one) of sessions of its calendar. */
   isSilent(session: number, column: number, maxStaleSessions: number): boolean;
 }
 
-/** Thrown if data before the start of a restricted market is read. The caller can use the whole market instead. */
+/** Error for data before the start of a restricted market. The caller can use the whole market instead. */
 export class BeforeMarket extends Error {
   override readonly name = 'BeforeMarket';
 }
 
 /**
- * Returns the start of a session's row in the panels by session.
+ * Returns the start of the row of a session in panels by session.
  * @throws BeforeMarket
  */
 export function readPanelRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
@@ -64,28 +64,28 @@ export function readPanelRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>,
   return (session - sm.first) * sm.securityCount;
 }
 
-/** @throws BeforeMarket */
+/** Asserts that a session has rows. @throws BeforeMarket */
 export function assertThere({ first }: Pick<SessionMarket, 'first'>, session: number): void {
   if (session < first)
     throw new BeforeMarket(`session ${session} is before ${first}, from which on the market is there`);
 }
 
 /**
- * State at a session that later sessions need. With a mark, a market is aligned without a pass over earlier data.
- * Columns are those of the market, [N] each.
+ * State at a session from which later sessions are computed. With a mark, a market is aligned without a pass over
+ * earlier data. Columns are those of the market, [N] each.
  */
 export interface MarketMark {
   readonly session: number;
-  /** Position of the latest session with a bar, -1 if there is none. */
+  /** Latest session with a bar, -1 if none. */
   readonly lastBar: Int32Array;
-  /** Marks by the terms of growth; null for a market without simulations, which needs no value indices. */
+  /** Marks by the key of growth terms; null for a market without simulations, which needs no value indices. */
   readonly terms: ReadonlyMap<string, TermsMark> | null;
 }
 
 export interface TermsMark {
   /** Last price on the share basis of the session. */
   readonly carried: Float64Array;
-  /** Value index. */
+  /** Value index at the session. */
   readonly index: Float64Array;
 }
 
@@ -93,14 +93,14 @@ export interface AlignMarketInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
   readonly calendars: Calendars;
-  /** Aligns only the sessions after the mark. Earlier actions that pay cash may be missing. */
+  /** Mark after which sessions are aligned. Earlier actions that pay cash may be missing. */
   readonly mark?: MarketMark;
 }
 
 /**
  * Aligns a market with a calendar.
- * @cost O(S N), one pass; keeps 2 S N bytes, or 4 S N for 32,768 sessions or more. With a mark O(S + N) and a pass over
- *   the later sessions; keeps only their rows
+ * @cost O(S N), one pass; memory of 2 S N bytes, or 4 S N for 32,768 sessions or more. With a mark O(S + N) and one
+ * pass over the later sessions, and memory only for their rows
  */
 export function alignMarket({ market, calendar, calendars, mark }: AlignMarketInput): SessionMarket {
   const { identifiers, dates } = market;
@@ -132,7 +132,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   };
   const hasEnded = (session: number, column: number): boolean => {
     if (canEnd[column] !== 1) return false;
-    const own = endings.get(column)!; // It is set for the flagged ones.
+    const own = endings.get(column)!; // endings exist for columns flagged in `canEnd`
     const bar = lastBar[readPanelRow(axis, session) + column]!;
     return own.some(
       (ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session),
@@ -239,22 +239,22 @@ function widen(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   return wide;
 }
 
-/** Returns true if there is a close at a position, which is negative if the session has none. */
+/** Returns true if there is a close at a position, which is negative for a session without closes. */
 function hasBar(close: Float64Array, at: number): boolean {
   return at >= 0 && !Number.isNaN(close[at]!);
 }
 
 interface TakeBars {
   readonly close: Float64Array;
-  /** Position of the session's first close. */
+  /** Position of the first close of the session. */
   readonly from: number;
-  /** Latest bars by session; the row of the session is written. */
+  /** Latest bars by session; the row of the session is overwritten. */
   readonly bars: Int16Array | Int32Array;
   readonly to: number;
   readonly session: number;
 }
 
-/** Returns the number of columns with a bar that had none on the previous session. @param resumed [N], overwritten */
+/** Writes the columns with a bar that lacked one on the previous session to `resumed`, [N], and returns their number. */
 function takeBars({ close, from, bars, to, session }: TakeBars, resumed: Int32Array): number {
   const securityCount = resumed.length;
   const previous = to - securityCount;
@@ -276,13 +276,13 @@ export interface MarkWindowInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
   readonly session: number;
-  /** Later session and its latest bars: a security without a bar since then need not be searched. */
+  /** Later session with its latest bars: a security without a bar since then need not be searched. */
   readonly later: Pick<MarketMark, 'session' | 'lastBar'> | null;
 }
 
 /**
- * Returns the mark of a market on which decisions are made from a session.
- * @cost O(S + N), and, for each security without a bar near the session, one cell of every earlier session
+ * Returns the mark from which decisions are made on a market.
+ * @cost O(S + N), and for each security without a bar near the session one cell of every earlier session
  */
 export function markWindow({ market, calendar, session, later }: MarkWindowInput): MarketMark {
   const securityCount = market.identifiers.length;
@@ -330,7 +330,7 @@ function ratiosOf({ all }: SessionActions): Map<number, Ratio[]> {
 
 interface Ending {
   readonly session: number;
-  /** True after a ticker change. A bar on its session then means that the security still trades. */
+  /** True after a ticker change. A bar on the session of the change then means that the security still trades. */
   readonly replaced: boolean;
 }
 

@@ -7,8 +7,8 @@ const cache = new WeakMap<MarketData, Map<string, MarketData>>();
 
 /**
  * Returns a market with one of its series as an additional security, so that requests can treat the series as a
- * holding. Only CLOSE, on the days of the market. The original market and its decisions are unchanged.
- * @cost a copy of CLOSE, once for a market and series
+ * holding. It has only CLOSE, on the days of the market. The original market and its decisions are unchanged.
+ * @cost a copy of CLOSE, once per market and series
  */
 export function addSeries(market: MarketData, series: PriceSeries): MarketData {
   const known = cache.get(market) ?? new Map<string, MarketData>();

@@ -1,5 +1,5 @@
 /**
- * Computes the scalar product, summed in ascending order.
+ * Computes the dot product, summed in ascending order.
  * @param a [n]
  * @param b [n]
  * @cost O(n)

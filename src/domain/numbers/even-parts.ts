@@ -1,13 +1,13 @@
-/** Items in parts of equal size; the last part may be smaller. */
+/** Division of items into parts of equal size; the last part may be smaller. */
 export interface EvenParts {
   readonly count: number;
-  /** Returns the positions of a part. */
+  /** Returns the indices of the items in a part. */
   positions(part: number): readonly number[];
 }
 
-/** Number of items in one part: about a second of work, after which another job may run. */
+/** Number of items per part: about a second of work, after which another job may run. */
 const ITEMS_PER_PART = 8;
-/** Maximum number of parts of a job: rows in its database and files in its folder. */
+/** Maximum number of parts of a job, which limits rows in the database and files in the folder of the job. */
 const PARTS_MAX = 5000;
 
 /** Divides the items of a job into parts. */
@@ -19,21 +19,23 @@ export function divideEvenly(items: number): EvenParts {
   };
 }
 
-/** A part in a list of outputs. */
+/** Part contained in an output. */
 export interface PlacedPart {
   readonly part: number;
-  /** Position of the output, and position of the part within the output. */
+  /** Index of the output, and position of the part within it. */
   readonly output: number;
   readonly at: number;
 }
 
-/** Places of parts in outputs: the first place of each part, in the order of the parts, and all others. */
+/**
+ * Locations of parts in outputs: the first location of each part, in the order of the parts, and all further locations.
+ */
 export interface PartPlaces {
   readonly first: readonly PlacedPart[];
   readonly others: readonly PlacedPart[];
 }
 
-/** Finds the parts in outputs. Several outputs may contain the same part. */
+/** Locates the parts in outputs. Several outputs may contain the same part. */
 export function partPlaces(outputs: readonly { readonly parts: readonly number[] }[]): PartPlaces {
   const first = new Map<number, PlacedPart>();
   const others: PlacedPart[] = [];

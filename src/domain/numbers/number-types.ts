@@ -1,4 +1,4 @@
-/** Number types in the storage of a run. */
+/** Number types in stored runs. */
 interface NumbersByType {
   readonly f64: Float64Array;
   readonly i32: Int32Array;
@@ -24,7 +24,7 @@ export function isEqual(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
   return true;
 }
 
-/** Concatenates numbers of one type; returns the part itself if there is only one. */
+/** Concatenates arrays of one type; returns the array itself if there is only one. */
 export function concatenate(parts: readonly Numbers[]): Numbers {
   const [first] = parts;
   if (first === undefined) throw new Error('no parts to concatenate');

@@ -1,5 +1,5 @@
 /**
- * Returns the position of the last element at most `value` in an ascending array; -1 if every element is greater.
+ * Returns the index of the last element at most `value` in an ascending array; -1 if every element is greater.
  * @cost O(log n)
  */
 export function findLastAtMost(ascending: ArrayLike<number>, value: number): number {
@@ -14,7 +14,7 @@ export function findLastAtMost(ascending: ArrayLike<number>, value: number): num
 }
 
 /**
- * Returns the position of the first element at least `value` in an ascending array; its length if every element is
+ * Returns the index of the first element at least `value` in an ascending array; its length if every element is
  * smaller.
  */
 export function findFirstAtLeast(ascending: ArrayLike<number>, value: number): number {

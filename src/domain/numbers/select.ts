@@ -1,14 +1,15 @@
-/** Part of an array, and a position in it. */
+/** Range of an array, and a position in it. */
 interface Selected {
   readonly from: number;
-  /** Last position. */
+  /** Last index of the range. */
   readonly to: number;
   readonly position: number;
 }
 
 /**
- * Hoare's selection: moves the value that belongs at a position of the sorted range to that position, and returns it.
- * All values before it are at most as large. No value may be NaN. @cost linear on average
+ * Selects a value by Hoare's algorithm: moves the value that belongs at a position of the sorted range to this
+ * position, and returns it. All earlier values in the range are then at most as large. No value may be NaN. @cost
+ * linear on average
  */
 export function select(values: Float64Array, { from, to, position }: Selected): number {
   let left = from;

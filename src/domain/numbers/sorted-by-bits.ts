@@ -1,4 +1,4 @@
-/** Lowest bit and width of the digits of half a key. */
+/** Digits of half a key: lowest bit and number of bits. */
 const DIGITS = [
   [0, 11],
   [11, 11],
@@ -8,8 +8,8 @@ const DIGITS = [
 const SIGN = 0x80000000;
 
 /**
- * Returns positions sorted by ascending keys; the sort is stable. Radix sort over the bits of the keys, transformed to
- * ascend like the numbers.
+ * Returns positions sorted by ascending keys; the sort is stable. It is a radix sort of the bits of the keys,
+ * transformed so that they are ordered like the numbers.
  * @param keys [n] without -0 and NaN
  * @param positions [n] or longer
  * @returns [n]
@@ -17,7 +17,7 @@ const SIGN = 0x80000000;
  */
 export function sortByBits(keys: Float64Array, positions: Int32Array): Int32Array {
   const count = keys.length;
-  const halves = new Uint32Array(keys.slice().buffer); // low before high
+  const halves = new Uint32Array(keys.slice().buffer); // low word before high word
   const [low, high] = [new Uint32Array(count), new Uint32Array(count)];
   let from = new Int32Array(count);
   for (let i = 0; i < count; i++) {
@@ -35,7 +35,7 @@ export function sortByBits(keys: Float64Array, positions: Int32Array): Int32Arra
   return to;
 }
 
-/** @returns false, without changes, if all keys have the same digit */
+/** Sorts by one digit. @returns false, without changes, if all keys have an equal digit */
 function sortByDigit(
   half: Uint32Array,
   { shift, mask }: { readonly shift: number; readonly mask: number },

@@ -47,7 +47,7 @@ export function computeGrossVolatility(metric: Metric, weights: Float64Array): n
  * of volatilities: the variance under the metric plus spread times the squared gross volatility.
  * @cost a pass over the metric
  * @source Lobo & Boyd (2000), The worst-case risk of a portfolio, for boxes; Tutuncu & Koenig (2004), Robust asset
- * allocation, Annals of Operations Research 132.
+ *   allocation, Annals of Operations Research 132.
  */
 export function computeWorstVariance(metric: Metric, robustness: Robustness | null, weights: Float64Array): number {
   const own = Math.max(0, computeMetricSquare(metric, weights));

@@ -150,7 +150,7 @@ export function countTailScenarios({ confidence, scenarios }: Pick<TailGoal, 'co
  * Returns the average of the largest `size` values, with the last value counted in part; the largest value itself if
  * `size` is less than one.
  * @source Rockafellar & Uryasev (2002), Conditional value-at-risk for general loss distributions, Journal of Banking &
- * Finance 26(7), proposition 8.
+ *   Finance 26(7), proposition 8.
  */
 export function computeTailAverage(values: Float64Array, size: number): number {
   const sorted = values.toSorted().reverse();

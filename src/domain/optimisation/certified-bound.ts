@@ -78,7 +78,7 @@ const PART_MIN = 0.1;
 /**
  * Bounds the objective over all choices of a number of securities: see `relaxShares`.
  * @returns undefined for objectives that are not a fixed quadratic, for soft rows, without a count row, and for more
- * than `NAMES_MAX` securities
+ *   than `NAMES_MAX` securities
  * @cost a dozen to a hundred factorisations a step
  */
 export function certifiedBound(solvers: Solvers, choice: BoundedChoice): CertifiedBound | undefined {
@@ -116,7 +116,7 @@ interface BoundingSplit {
  * Finds the split of the variances with the best bound by Newton's method. The barrier is the logarithm of the
  * determinant of the covariance without the split part.
  * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4), for the best split, found there by semidefinite
- * programming.
+ *   programming.
  */
 function bestSplit({ solver, algebra }: Solvers, counted: CountedProgram): BoundingSplit | undefined {
   const { n } = counted.program;

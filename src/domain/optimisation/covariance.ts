@@ -78,7 +78,7 @@ export function createRiskMemory(engine: Engine, past: GramHistory | null = null
  * that only rows move it away from its index weight.
  * @param columns market columns, ascending, [N].
  * @cost T N^2 / 2 multiply-adds, less the rows shared with the previous estimate; T N while there are far more
- * securities than observations.
+ *   securities than observations.
  */
 export function estimateRisk(
   engine: Engine,
@@ -154,7 +154,7 @@ interface StoredUse {
  * Returns the covariance of a stored model for the securities, with mean returns over a window.
  * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES
  * @cost of the rows of the securities, or of their exposures; a pass over the returns of the window if means are
- * requested
+ *   requested
  */
 export function readStoredRisk(
   model: StoredModel,

@@ -55,7 +55,7 @@ export interface ProblemInput {
 /**
  * Creates the problem of an objective at a decision, with expected returns and costs.
  * @throws Refusal VALIDATION_FAILED if views contradict each other or draws are invalid, RISK_INSUFFICIENT_DATA if
- * there are too few scenarios
+ *   there are too few scenarios
  */
 export function createDecisionProblem(input: ProblemInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;

@@ -53,7 +53,7 @@ interface Blocks {
 /**
  * Concatenates blocks of consecutive rows, each block from a uniformly random start.
  * @source Kunsch (1989), The jackknife and the bootstrap for general stationary observations, Annals of Statistics
- * 17(3)
+ *   17(3)
  */
 export function resampleReturns(returns: Float64Array, n: number, { draws, block, random }: Blocks): Float64Array {
   const rows = returns.length / n;

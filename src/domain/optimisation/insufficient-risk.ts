@@ -3,21 +3,21 @@ import { LIMITS } from '../refusals/limits.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findCoverage, isEstimable, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
 
-/** Window of returns, with the start of the request if it has one. */
+/** Window of returns, with the start date of the request if it states one. */
 export interface RequestedWindow extends ReturnWindow {
   readonly start?: Day | null;
 }
 
 interface Asking {
-  /** Consumer of the returns. */
+  /** Consumer of the returns: a risk model or scenarios. */
   readonly by?: 'risk_model' | 'scenarios';
   readonly window?: RequestedWindow;
 }
 
-/** Available history among the requested data. */
+/** Part of the requested history that is available. */
 type Had = Pick<Coverage, 'columns' | 'sessions' | 'longest'>;
 
-/** Returns the refusal of an objective that needs a covariance or scenarios that its history does not provide. */
+/** Returns the refusal of an objective for which the history is too short to provide a covariance or scenarios. */
 export function refuseInsufficientRisk(coverage: Coverage, asked: number, { by, window }: Asking = {}): Refusal {
   const late = window === undefined ? '' : findLateStart(window, coverage);
   return new Refusal('RISK_INSUFFICIENT_DATA', `${describeInsufficientRisk(coverage, asked, by)}${late}`, {
@@ -37,7 +37,7 @@ export function countReturns(coverage: Had, by: Asking['by'] = 'risk_model'): st
   return `${observationsOf(coverage)} ${kind} of returns for ${by}; at least ${LIMITS.MIN_MODEL_OBSERVATIONS} are required`;
 }
 
-/** Returns the number of complete sessions; if no history is long enough, the length of the longest one. */
+/** Returns the number of complete sessions; the length of the longest history if no history is long enough. */
 function observationsOf(coverage: Had): number {
   return isTooShort(coverage) ? coverage.longest : coverage.sessions.length;
 }
@@ -46,7 +46,7 @@ function isTooShort({ columns, longest }: Had): boolean {
   return columns.length === 0 && longest < LIMITS.MIN_NAME_OBSERVATIONS;
 }
 
-/** Describes the `start` of a request that is too late. */
+/** Describes a `start` date of the request that is too late. */
 function findLateStart(window: RequestedWindow, { columns, excluded }: Coverage): string {
   const { sm, start = null } = window;
   if (start === null) return '';

@@ -8,16 +8,16 @@ export interface JointInput {
   readonly held: number;
   /** Number of candidates. */
   readonly candidates: number;
-  /** Coverage of the candidates in the window of the risk model. */
+  /** Coverage of all candidates in the window of the risk model. */
   readonly coverage: Coverage;
-  /** Coverage of the securities of the index only, in the same window. */
+  /** Coverage of the index securities only, in that window. */
   readonly alone: () => Coverage;
 }
 
 /**
- * Warns that securities of the universe change the estimates of the others: a covariance is one joint estimate, and
- * means use the sessions that all securities have. More candidates never worsen a solution under the same estimates,
- * but may under others.
+ * Warns that securities of the universe change the estimates of all other securities: a covariance is a joint estimate,
+ * and means use the sessions that all securities share. More candidates never worsen a solution under unchanged
+ * estimates, but may worsen it under changed ones.
  */
 export function reportJointEstimate({ spec, held, candidates, coverage, alone }: JointInput): Finding[] {
   if (candidates === held) return [];

@@ -11,21 +11,24 @@ import { listSeparateRows, checkMoves, type ParameterMove } from './relaxation/r
 import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
 
-/** Maximum number of rounds of the joint relaxation: each adds certificates that the next moves must invalidate. */
+/**
+ * Maximum number of rounds of the joint relaxation. Each round adds certificates of infeasibility that the next moves
+ * must invalidate.
+ */
 const ROUNDS_MAX = 100;
 
-/** Number of halvings towards the least sufficient move if the rounds end before it is found. */
+/** Maximum number of bisection steps towards the least sufficient moves, if the rounds end before they are found. */
 const HALVINGS = 100;
 
-/** Moves closer than this count as equal, relative to 1 and the move. */
+/** Distance below which two moves count as equal, relative to 1 and the move. */
 const CLOSE = 1e-12;
 
 /**
- * Finds the least total change of parameters that restores feasibility, rows of higher priority first: the sum of the
- * moves of the lowest priority is minimised first, then that of the next. Moves must invalidate every certificate of
- * infeasibility found so far, until none is left.
- * @param among Parameters that may move.
- * @returns undefined if no moves of these parameters are sufficient.
+ * Finds the least total change of parameters that restores feasibility, sparing rows with low priority values: the sum
+ * of the moves at the lowest priority value is minimised first, then that at the next. Moves must invalidate every
+ * certificate of infeasibility found so far, until none is left.
+ * @param among parameters that may move.
+ * @returns undefined if no moves of these parameters suffice.
  */
 export function jointRelaxation(
   { solver }: Solvers,
@@ -52,9 +55,9 @@ interface JointSearch {
 }
 
 interface Joint {
-  /** Move by movable. */
+  /** Move of each movable parameter. */
   readonly moved: Float64Array;
-  /** Weights with these moves. */
+  /** Feasible weights with these moves. */
   readonly weights: Float64Array;
 }
 
@@ -74,7 +77,7 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
     const standing = checkMoves(solver, problem, (step) => toChanges(movables, nudged(at, step)), views);
     const tried = nudged(at, standing.nudge);
     if (standing.kind === 'feasible') {
-      // Cuts overestimate a move that is not proportional to its effect.
+      // Cuts overestimate a move whose effect is not proportional to it.
       const isLeast = movables.every(({ isLinear }, k) => isLinear || tried[k] === 0);
       return isLeast
         ? { moved: tried, weights: standing.weights }
@@ -95,7 +98,7 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
 }
 
 /**
- * Adjusts moves of limits on lengths to the measures of the weights if rounding in the solver left them too small. The
+ * Corrects moves of norm limits to the measured norms of the weights if rounding in the solver left them too small. The
  * effective number of securities magnifies such differences beyond the attainable value.
  */
 function measure(problem: Problem, movables: readonly MovableParameter[], { moved, weights }: Joint): Float64Array {
@@ -107,7 +110,7 @@ function measure(problem: Problem, movables: readonly MovableParameter[], { move
   });
 }
 
-/** Removes movables that take a parameter in the opposite direction of an earlier one. */
+/** Removes parameters that an earlier entry moves in the opposite direction. */
 function oneWay(movables: readonly MovableParameter[]): MovableParameter[] {
   const taken = new Set<string>();
   return movables.filter(({ origin, parameter }) => {
@@ -122,15 +125,15 @@ export type WeightsAt = (moved: Float64Array) => Float64Array | undefined;
 
 interface Span {
   readonly wanted: Float64Array;
-  /** Moves that use all of the room, which are sufficient. */
+  /** Moves by the whole available range, which suffice. */
   readonly whole: Float64Array;
-  /** Relative distance below which moves count as equal, relative to 1 and the move. */
+  /** Distance below which two moves count as equal, relative to 1 and the move. */
   readonly close: number;
 }
 
 /**
- * Finds moves only by trial: none of them can be smaller, those of the lowest priority minimised first.
- * @param weightsAt Returns weights with moves; undefined if they are not sufficient.
+ * Finds moves by trial only. No move can be smaller; moves at the lowest priority value are minimised first.
+ * @param weightsAt returns feasible weights with given moves; undefined if the moves do not suffice.
  */
 export function movesByTrial(
   movables: readonly MovableParameter[],
@@ -144,8 +147,8 @@ export function movesByTrial(
 }
 
 /**
- * Shrinks sufficient moves until none can be smaller: first all together towards the wanted ones, then lowest priority
- * first.
+ * Shrinks moves that suffice until no move can be smaller: first all together towards the wanted moves, then one by
+ * one, lowest priority value first.
  */
 function shrunk(
   movables: readonly MovableParameter[],
@@ -165,11 +168,11 @@ function shrunk(
   return weights === undefined ? undefined : { moved, weights };
 }
 
-/** Growth factor of the steps away from either end: about five steps from CLOSE to the full distance. */
+/** Growth factor of the steps away from each end: about five steps from CLOSE to the full distance. */
 const STRIDE = 1024;
 
 /**
- * Finds the sufficient point nearest to `from` on the line to `to`, which is sufficient.
+ * Finds the point nearest to `from` on the line to `to` at which the moves suffice; they must suffice at `to`.
  * @cost a few solves if the point is near one of the ends, which is usual; otherwise about forty
  */
 function nearest(
@@ -205,7 +208,7 @@ export function toChanges(movables: readonly MovableParameter[], moved: Float64A
   );
 }
 
-/** Size of a move that counts as rounding. */
+/** Size of a move below which it is rounding. */
 const NO_MOVE = 5e-10;
 
 function toMoves(movables: readonly MovableParameter[], moved: Float64Array): ParameterMove[] {
@@ -214,13 +217,15 @@ function toMoves(movables: readonly MovableParameter[], moved: Float64Array): Pa
   );
 }
 
-/** Condition slopes' moved >= least, which invalidates a certificate; slopes are not negative. */
+/**
+ * Linear condition on the moves, slopes'moved >= least, under which a certificate is invalid. Slopes are not negative.
+ */
 interface Cut {
   readonly slopes: Float64Array;
   readonly least: number;
 }
 
-/** Share of the steepest slope of a certificate below which a move counts as rounding. */
+/** Fraction of a certificate's steepest slope below which a slope is rounding. */
 const SLOPE_MIN = 1e-7;
 
 function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: Float64Array): Cut | undefined {
@@ -241,7 +246,10 @@ function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: F
   return { slopes: clean, least: here / steepest + clean.reduce((sum, slope, k) => sum + slope * moved[k]!, 0) };
 }
 
-/** Finds the moves that satisfy every cut, from the lowest priority: each sum is minimised given the earlier ones. */
+/**
+ * Finds the least moves that satisfy every cut: the sum at the lowest priority value is minimised first, and each
+ * further sum with the earlier ones fixed.
+ */
 function leastMoves(
   solver: Solver,
   movables: readonly MovableParameter[],
@@ -259,7 +267,7 @@ function leastMoves(
   return moved;
 }
 
-/** Finds the cheapest moves under cuts and fixed sums, by a linear program. */
+/** Finds the moves with the least cost under cuts and fixed sums, by a linear program. */
 function cheapest(
   solver: Solver,
   movables: readonly MovableParameter[],
@@ -272,7 +280,7 @@ function cheapest(
   const coefficients = new Float64Array(count * n);
   cuts.forEach(({ slopes }, r) => coefficients.set(slopes, r * n));
   settled.forEach(({ members }, r) => coefficients.set(members, (cuts.length + r) * n));
-  // The largest requirement of a cut bounds the useful size of any move.
+  // The largest requirement of any cut bounds the useful size of a move.
   const reach =
     2 *
     cuts.reduce(
@@ -303,5 +311,5 @@ function cheapest(
   return status === 'solved' ? point.x.map((value) => Math.max(value, 0)) : undefined;
 }
 
-/** Tolerance of a fixed sum: rounding of the linear program that determined it. */
+/** Tolerance of a fixed sum: rounding of the linear program that determined the sum. */
 const SETTLED = 1e-11;

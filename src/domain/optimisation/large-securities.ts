@@ -5,22 +5,23 @@ import type { ConvexSolution } from './solve-convex.js';
 /** Input for choosing the securities above triggers. */
 export interface LargeSecuritiesInput<T> {
   readonly rows: readonly ConcentrationRow[];
-  /** Securities that may be held, [N]. */
+  /** 1 for securities that may be held, [N]. */
   readonly held: Uint8Array;
-  /** Weights without triggers. */
+  /** Weights of the optimum without triggers. */
   readonly weights: Float64Array;
   /** True if no weight may be negative. */
   readonly isLong: boolean;
-  /** Returns the optimum if only the given securities may exceed the triggers. */
+  /** Returns the optimum in which only the securities of `large` may exceed the triggers. */
   readonly solve: (large: Uint8Array) => T | undefined;
 }
 
-/** Distance below a limit at which a weight or sum does not touch it. */
+/** Distance from a limit above which a weight or a sum does not touch it. */
 const APART = 1e-9;
 
 /**
- * Finds the best number of largest securities by weight. More large securities make the limited sum larger; fewer force
- * more securities below the triggers. If no trigger binds, more cannot help; if no sum binds, fewer cannot help.
+ * Finds the best number of securities, in order of weight, that may exceed the triggers. More large securities increase
+ * the limited sum; fewer force more securities below the triggers. If no trigger binds, more cannot help; if no sum
+ * binds, fewer cannot help.
  * @cost a solve for each number in between
  */
 export function findBestLargeSecurities<T extends { readonly solution: ConvexSolution }>(

@@ -2,8 +2,8 @@ import { listPositions, type Choice } from './restriction.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /**
- * Returns choices with other large securities: the smallest large ones exchanged for the largest others, `most` of
- * each.
+ * Returns choices in which one large security is exchanged for another one: each of the `most` smallest large ones for
+ * each of the `most` largest others.
  */
 export function listLargeSwaps({ held, short, large }: Choice, { weights }: ConvexSolution, most: number): Choice[] {
   const order = Array.from(listPositions(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
@@ -24,7 +24,7 @@ export function listLargeSwaps({ held, short, large }: Choice, { weights }: Conv
   });
 }
 
-/** Exchanges one member of a set, if it changes. */
+/** Exchanges one member of a set for another security, if the set contains the member. */
 export function swapMember(set: Uint8Array, out: number, coming: number): Uint8Array {
   const next = set.slice();
   if (next[out] === 1) {

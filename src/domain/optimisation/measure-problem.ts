@@ -6,19 +6,19 @@ import type { CountRow, DistanceRow, LinearRow } from '../constraints/program-ro
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import { HELD_MIN } from './restriction.js';
 
-/** Rows that take part, with changed parameters. */
+/** Selection of rows, with changed parameters. */
 export type RowOptions = Pick<Assembly, 'includes' | 'changes'>;
 
-/** Problem of minimising a measure. */
+/** Problem whose objective is the measure of one row. */
 export interface MeasureProblem {
   readonly problem: Problem;
-  /** Lower bound over all choices of securities: from the counts of the rows only. */
+  /** Lower bound of the measure over all choices of securities, from count rows only. */
   readonly floor: number;
-  /** Limit of the row, if it limits a distance. */
+  /** Limit of the row on a distance; null for a tail. */
   readonly limit: number | null;
 }
 
-/** Returns the problem in which the measure of a tail or a distance is the objective; null for rows of other forms. */
+/** Returns the problem whose objective is the measure of a tail or distance row; null for rows of other forms. */
 export function createMeasureProblem(
   problem: Problem,
   placed: PlacedRow,
@@ -35,7 +35,7 @@ export function createMeasureProblem(
   const n = reference.length;
   const rows = problem.rows.filter((each) => each !== placed);
   const isCurved = rows.some((each) => each.row.form === 'norm' && each.row.metric === 'covariance');
-  // Securities are dropped by their weights, not by their risk.
+  // Securities are dropped by weight, not by risk.
   const metric = isCurved ? problem.metric : createFactorMetric(new Float64Array(0), new Float64Array(n).fill(1));
   const meanVariance = computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0) / n;
   const goal: QuadraticGoal = {
@@ -51,8 +51,8 @@ export function createMeasureProblem(
 }
 
 /**
- * Returns true if the bounds of securities and the rows of choices alone prove that no choice satisfies the budget, a
- * distance or a length.
+ * Returns true if weight bounds and count rows suffice to prove that no choice of securities satisfies the budget, a
+ * distance limit or a norm limit.
  */
 export function isRuledOut(problem: Problem, options: RowOptions): boolean {
   const limits = choiceLimits(problem, options);
@@ -68,10 +68,10 @@ export function isRuledOut(problem: Problem, options: RowOptions): boolean {
   });
 }
 
-/** Tolerance of a distance above its limit. */
+/** Accepted excess of a distance over its limit. */
 const HELD = 1e-8;
 
-/** Bounds of single securities, and the rows that choices of securities must satisfy. */
+/** Weight bounds, and the rows that every choice of securities must satisfy. */
 interface ChoiceLimits {
   /** [N] */
   readonly lower: Float64Array;
@@ -80,7 +80,7 @@ interface ChoiceLimits {
   readonly invested: number;
   /** Minimum weight of a held security. */
   readonly threshold: number;
-  /** Groups with a limited number of securities, by row. */
+  /** Groups with a limited number of securities, by constraint row. */
   readonly counted: readonly (readonly CountRow[])[];
 }
 
@@ -110,8 +110,8 @@ function choiceLimits({ rows, index }: Problem, { includes, changes }: RowOption
 }
 
 /**
- * Returns true if the allowed number of securities at their maximum does not reach the budget, without those whose maximum
- * is below the weight of a held one.
+ * Returns true if the allowed number of securities, each at its maximum weight, does not reach the budget. Securities
+ * whose maximum is below the minimum weight of a holding do not count.
  */
 function isBelowBudget(limits: ChoiceLimits): boolean {
   const { upper, invested, threshold, counted } = limits;
@@ -120,14 +120,14 @@ function isBelowBudget(limits: ChoiceLimits): boolean {
   return [[], ...counted].some((groups) => computeLargestSum(groups, most, isHeld) < invested - SHORT);
 }
 
-/** Returns the test of a security whose bounds exclude a weight of zero. */
+/** Creates the test of securities whose bounds exclude a weight of zero. */
 function createHoldTest({ lower, upper }: ChoiceLimits): (i: number) => boolean {
   return (i) => lower[i]! > HELD_MIN || upper[i]! < -HELD_MIN;
 }
 
 /**
- * Returns true if more securities must be held than a count allows, or one whose maximum is below the weight of a held
- * one.
+ * Returns true if more securities must be held than a count row allows, or a security must be held whose maximum is
+ * below the minimum weight of a holding.
  */
 function isForced(limits: ChoiceLimits): boolean {
   const { lower, upper, threshold, counted } = limits;
@@ -138,7 +138,7 @@ function isForced(limits: ChoiceLimits): boolean {
 }
 
 /**
- * Returns the largest sum of weights with a limited number of securities, those that must be held among them. The groups
+ * Returns the largest sum of weights with a limited number of securities, including those that must be held. The groups
  * of one row are disjoint.
  */
 function computeLargestSum(groups: readonly CountRow[], upper: Float64Array, isHeld: (i: number) => boolean): number {
@@ -155,12 +155,12 @@ function computeLargestSum(groups: readonly CountRow[], upper: Float64Array, isH
   return free.reduce((sum, most) => sum + most, reach);
 }
 
-/** Tolerance for the sum of securities below the budget. */
+/** Accepted shortfall of the sum of weights below the budget. */
 const SHORT = 1e-10;
 
 /**
- * Returns the least distance with a limited number of securities: the other securities of the reference are sold, and
- * their weight is bought if the sum of the weights requires it.
+ * Returns the least distance with a limited number of securities: the excess securities of the reference are sold, and
+ * their weight is bought elsewhere if the budget requires it.
  */
 function computeLeastDistance(
   { reference, fixed }: DistanceRow,
@@ -177,7 +177,7 @@ function computeLeastDistance(
     const maximum = findMovedParameter(origin, 'maximum', changes) ?? row.maximum;
     const own = Float64Array.from(row.members, (i) => Math.max(reference[i]!, 0)).sort();
     const dropped = own.subarray(0, Math.max(0, own.length - maximum));
-    // The groups of one row are disjoint.
+    // the groups of one row are disjoint
     sold.set(origin, (sold.get(origin) ?? 0) + dropped.reduce((sum, weight) => sum + weight, 0));
   }
   const most = Math.max(0, ...sold.values());
@@ -185,7 +185,7 @@ function computeLeastDistance(
   return (most + Math.max(bought, 0) + fixed) / 2;
 }
 
-/** Returns the smallest length of weights with a limited number of securities, which is that of equal weights. */
+/** Returns the smallest norm of weights with a limited number of securities: that of equal weights. */
 function computeLeastLength({ rows, index }: Problem, { includes, changes }: RowOptions): number {
   const allowed = new Map<Origin, number>();
   let invested = 0;
@@ -195,7 +195,7 @@ function computeLeastLength({ rows, index }: Problem, { includes, changes }: Row
       invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
     if (row.form !== 'count') continue;
     const maximum = findMovedParameter(origin, 'maximum', changes) ?? row.maximum;
-    // The groups of one row are disjoint.
+    // the groups of one row are disjoint
     const others = allowed.get(origin) ?? index.length;
     allowed.set(origin, others - Math.max(0, row.members.length - maximum));
   }
@@ -207,18 +207,18 @@ function isBudget({ average, coefficients }: LinearRow): boolean {
 }
 
 /**
- * Curvature added to a distance, in mean variances: negligible for the result, but sufficient for a quadratic solver.
- * Of portfolios with equal distance, the one nearest to the reference is returned.
+ * Curvature added to a distance, in units of the mean variance: negligible for the result, but sufficient for a
+ * quadratic solver. Among portfolios at equal distance, the solver returns the one nearest to the reference.
  */
 const CURVATURE = 1e-5;
 
 /**
- * Tolerance of the objective above the distance for that: half the curvature times two, the maximum distance of
+ * Tolerance for the effect of `CURVATURE` on the objective: half the curvature times two, the maximum distance of
  * weights.
  */
 export const MEASURE_TOLERANCE = CURVATURE;
 
-/** Returns true if weights attain the lower bound of a measure. */
+/** Returns true if the distance of the weights equals its lower bound. */
 export function attainsLowerBound(
   { costs }: Pick<Problem, 'costs'>,
   { weights }: { readonly weights: Float64Array },

@@ -1,21 +1,21 @@
-/** Step between bounds, with a slope on either side of zero. */
+/** Bounded step of one variable, with separate slopes for a decrease and an increase. */
 export interface BoundedStep {
   readonly from: number;
   readonly to: number;
-  /** Slope on moving down. */
+  /** Slope for a decrease. */
   readonly left: number;
   /** Slope for an increase; at least `left`. */
   readonly right: number;
 }
 
-/** Symmetric positive definite matrix of two by two. */
+/** Symmetric positive definite 2 x 2 matrix. */
 export interface TwoByTwoMatrix {
   readonly aa: number;
   readonly ab: number;
   readonly bb: number;
 }
 
-/** Minimises slope times d + curvature d^2 / 2; Infinity if there is no step between the bounds. */
+/** Minimises slope times d + curvature d^2 / 2 over a bounded step; Infinity if the bounds exclude every step. */
 export function minimiseStep({ from, to, left, right }: BoundedStep, curvature: number): number {
   const on = (slope: number, low: number, high: number) => {
     if (low > high) return Number.POSITIVE_INFINITY;
@@ -27,8 +27,8 @@ export function minimiseStep({ from, to, left, right }: BoundedStep, curvature: 
 }
 
 /**
- * Minimises the slopes times (d, e) + (d, e) K (d, e)' / 2: for each combination of signs, the stationary point if it
- * is within bounds, otherwise the minimum along the edges.
+ * Minimises the slopes times (d, e) + (d, e) K (d, e)' / 2. For each combination of signs, the minimum is at the
+ * stationary point if it is within the bounds, otherwise on an edge.
  * @cost four boxes
  */
 export function minimiseTwoSteps(a: BoundedStep, b: BoundedStep, k: TwoByTwoMatrix): number {

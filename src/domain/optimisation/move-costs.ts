@@ -6,13 +6,13 @@ import type { Problem } from './problem.js';
 import { computeCorrelation } from './goals/correlation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** Lower bounds on the increase of a relaxation's value by a decision about a security, [N] each. */
+/** Lower bounds on the increase of a relaxation's value through a decision on a security, [N] each. */
 export interface Moves {
-  /** Cost of dropping each security. */
+  /** Increase from dropping a security. */
   readonly drop: Float64Array;
-  /** Holding it with its minimum weight. */
+  /** Increase from holding a security with at least the minimum weight. */
   readonly hold: Float64Array;
-  /** Parts of the two that are additive over securities. */
+  /** Parts of `drop` and `hold` that may be summed over securities. */
   readonly dropPart: Float64Array;
   readonly holdPart: Float64Array;
 }
@@ -23,20 +23,20 @@ export interface MoveCosts {
 
 type GoalOfMoves = Pick<Problem, 'goal' | 'metric'>;
 
-/** Share of the mean variance that makes a singular metric regular: the tie-breaking term of the objective. */
+/** Fraction of the mean variance that makes a singular metric regular: the tie-breaking term of the objective. */
 const RIDGE = 1e-10;
 
-/** Share below which the remainder of a projection counts as rounding. */
+/** Fraction below which the remainder of a projection counts as rounding. */
 const ROUNDING = 1e-12;
 
-/** Number of halvings in the search for the share of the variances that can be split off. */
+/** Number of bisection steps in the search for the fraction of the variances that can be split off. */
 const HALVINGS = 30;
 
 /**
- * Computes lower bounds of decisions about securities from the optimum x of a relaxation: every feasible move d from
- * there adds at least half the curvature times d' Sigma d and the slopes of the Lagrangian, where the least d' Sigma d
- * for a given d_i is d_i^2 over the i-th diagonal entry of the inverse. For several securities together the variances
- * are split: Sigma - t diag(Sigma) stays positive semi-definite, so that d' Sigma d is at least t times the sum of the
+ * Creates lower bounds for decisions on securities from the optimum x of a relaxation. Every feasible move d from x
+ * adds at least half the curvature times d' Sigma d plus the slopes of the Lagrangian. The least d' Sigma d for a given
+ * d_i is d_i^2 over the i-th diagonal entry of the inverse of Sigma. For several securities together the variances are
+ * split: Sigma - t diag(Sigma) stays positive semi-definite, so that d' Sigma d is at least t times the sum of the
  * variances times d_i^2.
  * @cost n^3 once, n^2 for each relaxation.
  * @source Frangioni & Gentile (2007), SDP diagonalizations and perspective cuts, Operations Research Letters 35(2), for
@@ -62,12 +62,12 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
       };
       for (let i = 0; i < n; i++) {
         const fall = weights[i]! * weights[i]!;
-        // At a kink or its upper bound, a weight is held by a force that a decrease must overcome.
+        // At a kink or an upper bound, a force holds the weight, which a decrease must overcome.
         const force = Math.abs(weights[i]!) * Math.max(weights[i]! < 0 ? right[i]! : -left[i]!, 0);
         moves.drop[i] = force + (half * fall) / entries[i]!;
         moves.dropPart[i] = force + half * share * variances[i]! * fall;
         const rise = leastWeight - weights[i]!;
-        // A short position keeps its weight.
+        // short positions keep their weight
         if (!(rise > 0) || weights[i]! < 0) continue;
         const slope = Math.max(right[i]!, 0) * rise;
         moves.hold[i] = slope + (half * rise * rise) / entries[i]!;
@@ -78,25 +78,26 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
   };
 }
 
-/** Returns zero bounds. A ratio or a tail is not quadratic, so its moves may cost nothing. */
+/** Returns bounds of zero, because moves may cost nothing if the goal is a ratio or a tail and so not quadratic. */
 function createEmptyBounds(n: number): Moves {
   const none = new Float64Array(n);
   return { drop: none, hold: none, dropPart: none, holdPart: none };
 }
 
 /**
- * Lower bound on the cost of holding a number of securities of a group, and its value if one of them is held or not.
+ * Lower bound on the cost of a permitted number of holdings in a group, overall and for each security if it is held or
+ * dropped.
  */
 export interface ChoiceBound {
   readonly least: number;
-  /** By position among the securities. */
+  /** Bound if the security is held, by position among the securities. */
   readonly ifHeld: Float64Array;
   readonly ifDropped: Float64Array;
 }
 
 /**
- * Returns the least sum of parts over all choices of between `minimum` and `maximum` securities: those that cost least
- * to hold relative to dropping them. Infinity if there is no such choice.
+ * Returns the least sum of parts over all choices of `minimum` to `maximum` securities: those that are cheapest to hold
+ * relative to dropping them; Infinity if there is no such choice.
  */
 export function computeChoiceBound(
   { dropPart, holdPart }: Pick<Moves, 'dropPart' | 'holdPart'>,
@@ -117,8 +118,8 @@ export function computeChoiceBound(
   const dearest = held > 0 ? more[order[held - 1]!]! : Number.NEGATIVE_INFINITY;
   const next = held < count ? more[order[held]!]! : Number.POSITIVE_INFINITY;
   order.forEach((place, rank) => {
-    // One more security replaces the most expensive one or is added. One less admits the next one or leaves its
-    // position empty.
+    // A further security replaces the most expensive holding or is added. A dropped one is replaced by the next
+    // security or not replaced.
     const extra = Math.min(held < to ? 0 : Number.POSITIVE_INFINITY, held > 0 ? -dearest : Number.POSITIVE_INFINITY);
     const spare = Math.min(held > from ? 0 : Number.POSITIVE_INFINITY, next);
     ifHeld[place] = rank < held ? least : least + more[place]! + extra;
@@ -127,7 +128,7 @@ export function computeChoiceBound(
   return { least, ifHeld, ifDropped };
 }
 
-/** Returns the sum of the weights if a hard row fixes it: moves then sum to zero. */
+/** Returns the sum of the weights if a hard row fixes it, so that moves sum to zero; otherwise undefined. */
 export function computeFixedSum({ count, coefficients, lower, upper, penalty }: Rows, n: number): number | undefined {
   for (let r = 0; r < count; r++) {
     if (
@@ -140,7 +141,10 @@ export function computeFixedSum({ count, coefficients, lower, upper, penalty }: 
   return undefined;
 }
 
-/** Returns the diagonal of the inverse; if moves sum to zero, of its projection on them. Infinity if unknown. */
+/**
+ * Returns the diagonal of the inverse metric, projected on moves with sum zero if the budget is fixed; Infinity if
+ * unknown.
+ */
 function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: boolean): Float64Array {
   const { n } = metric;
   const factor = createMetricMatrix(metric).slice();
@@ -166,7 +170,7 @@ function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: bool
 }
 
 /**
- * Returns the largest share of the variances for which the remainder is positive definite, slightly reduced for
+ * Returns the largest fraction of the variances that leaves the remainder positive definite, slightly reduced for
  * rounding; zero for a singular metric.
  */
 export function computeSplitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
@@ -180,7 +184,10 @@ export function computeSplitShare(algebra: DenseAlgebra, metric: Metric, varianc
   return findLargestShare(leaves, HALVINGS) * (1 - 1e-9);
 }
 
-/** Returns the largest share, to a power of one half, that satisfies a condition which holds for all smaller ones. */
+/**
+ * Returns by bisection the largest fraction for which a condition holds; the condition must hold for all smaller
+ * fractions.
+ */
 export function findLargestShare(isMet: (share: number) => boolean, halvings: number): number {
   let low = 0;
   let high = 1;

@@ -13,23 +13,24 @@ import { type Choice, listPositions, createRestriction } from './restriction.js'
 import type { ConvexSolution } from './solve-convex.js';
 import type { Solvers } from './solvers.js';
 
-/** Number of securities considered on either side of a swap. */
+/** Number of securities considered on each side of a swap. */
 const SWAP_CANDIDATES = 10;
 
-/** Number of neighbouring choices from which their possible gain is bounded before any is solved. */
+/** Minimum number of neighbouring choices for which a bound on their gain is computed before they are solved. */
 const WORTH_A_BOUND = 3;
 
-/** Minimum gain of a swap, as a share of the objective. */
+/** Minimum gain of a swap as a fraction of the objective. */
 const GAIN_MIN = 1e-9;
 
 /**
- * Number of securities added to the held ones if the objective has no curvature, before the same number is dropped.
+ * Number of securities that are added to the holdings if the objective has no curvature, before as many are dropped
+ * again.
  * @source Angelelli, Mansini & Speranza (2012), Kernel search, Computational Optimization and Applications 51(1)
  */
 const GROWN = 10;
 
 export interface Search {
-  /** Returns the best choice found from several starts, or the first one found. */
+  /** Returns the best solution found from several starts; the first one found if any suffices. */
   from(starts: readonly Uint8Array[]): ConvexSolution | undefined;
   iterations(): number;
 }
@@ -56,7 +57,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     },
   };
 
-  /** Swaps held securities, and large ones, as long as the objective improves. */
+  /** Swaps held and large securities as long as the objective improves. */
   function improve(start: Found): Found {
     let best = start;
     for (;;) {
@@ -83,8 +84,8 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   }
 
   function regrown({ choice: { held }, solution }: Found): Found | undefined {
-    // Adds the most promising securities to the held ones and drops those that are cheapest to drop: one solve
-    // evaluates many swaps.
+    // Adds the most promising securities to the holdings and drops the cheapest ones again: one solve evaluates many
+    // swaps.
     const more = promisingNames(held, solution, { ...terms, most: GROWN });
     if (more.length === 0 || isSpent()) return undefined;
     const grown = held.slice();
@@ -95,7 +96,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
       : undefined;
   }
 
-  /** Returns swaps by expected gain: potential of the entering security minus saliency of the leaving one. */
+  /** Returns swaps in order of expected gain: potential of the entering security less saliency of the leaving one. */
   function swaps({ held, large }: Choice, solution: ConvexSolution): Choice[] {
     if (counts.length === 0 && threshold === 0) return [];
     const names = listPositions(held);
@@ -122,7 +123,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   }
 }
 
-/** Returns a bound on the change of value by neighbouring choices; undefined if unknown. */
+/** Returns a function that bounds the change of value by neighbouring choices; undefined if no bound is known. */
 function boundBeside(
   algebra: DenseAlgebra,
   { problem, rows, options }: SearchInput,

@@ -8,36 +8,36 @@ import { minimiseStep, minimiseTwoSteps, type BoundedStep } from './minimise-two
 import type { Problem } from './problem.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** Solution with which others are compared, and its restriction. */
+/** Solution and its restriction, from which neighbouring restrictions are bounded. */
 export interface BoundInput {
   readonly problem: Problem;
-  /** Bounds of the securities without a restriction. */
+  /** Weight bounds without a restriction. */
   readonly base: Pick<Program, 'lower' | 'upper' | 'rows'>;
   readonly solution: ConvexSolution;
   readonly restriction: Restriction;
-  /** Positions of securities that may have a weight in any of the others, ascending. */
+  /** Positions of the securities that may have a weight in any neighbouring choice, ascending. */
   readonly names: Int32Array;
 }
 
-/** Share of the largest slope below which slopes count as zero. */
+/** Fraction of the largest slope below which a slope counts as zero. */
 const ROUNDING = 1e-10;
 
-/** Security that must move, or whose move along the tangent improves the objective. */
+/** Security that must move, or that improves the objective by moving along the tangent. */
 interface Moved {
   readonly name: number;
   readonly side: BoundedStep;
-  /** Change along the tangent. */
+  /** Least change of the objective along the tangent. */
   readonly least: number;
 }
 
-/** Returns a lower bound on the change of value by a nearby restriction; -Infinity if unknown. */
+/** Returns a lower bound on the change of value by a neighbouring restriction; -Infinity if unknown. */
 export type NeighbourBound = (restriction: Restriction) => number;
 
 /**
- * Creates a bound on the gain of other choices of securities, from the multipliers of a solution and the curvature: a
- * convex function is above its tangent at the solution, and further above by the curvature along the securities that
- * must move. At most two of them are considered together, first those that cannot keep their weight; the others are
- * free.
+ * Creates a bound on the gain of neighbouring choices of securities, from the multipliers and the curvature at a
+ * solution. A convex function is above its tangent at the solution, and further above by the curvature along the
+ * securities that must move. At most two securities are considered together, first those that cannot keep their weight;
+ * all others are unrestricted.
  * @returns undefined for objectives that are not a fixed quadratic, and if prices of soft curves must be found
  * @cost a factorisation over the securities; h^2 for each of the h securities that move first
  * @source Boyd & Vandenberghe (2004), Convex Optimization, sections 3.1.3 and 5.1.3; the term in the curvature is that
@@ -92,7 +92,9 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
   };
 }
 
-/** Returns the least change by the first two securities of a list, from their slopes and the curvature. */
+/**
+ * Returns the least change of the objective by the first two securities of a list, from their slopes and the curvature.
+ */
 function leastOfFirst([a, b]: readonly Moved[], response: (a: number, b: number) => number): number {
   if (a === undefined) return 0;
   const one = response(a.name, a.name);
@@ -104,12 +106,12 @@ function leastOfFirst([a, b]: readonly Moved[], response: (a: number, b: number)
     : Number.NEGATIVE_INFINITY;
 }
 
-/** Returns true if a security cannot keep its weight. */
+/** Returns true if the bounds force a security to change its weight. */
 function isForced({ from, to }: BoundedStep): boolean {
   return from > 0 || to < 0;
 }
 
-/** Returns true if the program of a solution is a quadratic that does not depend on it. */
+/** Returns true if the program of a solution is a quadratic that does not depend on the solution. */
 export function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): boolean {
   return (
     goal.form === 'quadratic' &&
@@ -120,7 +122,7 @@ export function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): bo
   );
 }
 
-/** Returns entries of the inverse curvature for some securities; columns are solved on demand. */
+/** Returns a function for entries of the inverse curvature of some securities; columns are solved on demand. */
 function responses(curvature: Curvature, names: Int32Array, n: number): (a: number, b: number) => number {
   const places = new Int32Array(n);
   names.forEach((name, place) => (places[name] = place));

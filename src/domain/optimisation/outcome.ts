@@ -9,34 +9,37 @@ import { computeDistance } from './report.js';
 import { computeTrackingVariance } from './tracking-variance.js';
 import type { Solution } from './search.js';
 
-/** Weights measured by their objective. */
+/** Figures of solved weights. */
 export interface Outcome {
-  /** Objective, and its lower bound within the rows. */
+  /** Value of the objective, and its lower bound within the rows. */
   readonly value: number;
   readonly bound: number;
-  /** Annualised; null without expected returns. */
+  /** Annualised expected return; null without expected returns. */
   readonly expectedReturn: number | null;
-  /** Annualised. */
+  /** Annualised volatility. */
   readonly volatility: number;
-  /** Costs of the trades, as a fraction of value; null if not requested. */
+  /** Costs of the trades as a fraction of the portfolio value; null if not requested. */
   readonly costs: number | null;
-  /** Present for an objective on the worst scenarios. */
+  /** Details of the tail; only for an objective on the worst scenarios. */
   readonly tail: TailOutcome | null;
-  /** Present for uncertain estimates. */
+  /** Figures in the worst case; only for uncertain estimates. */
   readonly worst: WorstCase | null;
 }
 
-/** Figures of the weights under the estimates and in their worst case. */
+/** Figures of the weights at the estimates and in the worst case. */
 export interface WorstCase {
-  /** Objective under the estimates. */
+  /** Objective at the estimates. */
   readonly nominal: number;
-  /** Annualised; null without expected returns. */
+  /** Annualised expected return in the worst case; null without expected returns. */
   readonly expectedReturn: number | null;
-  /** Annualised. */
+  /** Annualised volatility in the worst case. */
   readonly volatility: number;
 }
 
-/** @cost a few passes over the metric, or over the scenarios */
+/**
+ * Computes the figures of a solution.
+ * @cost a few passes over the metric, or over the scenarios
+ */
 export function createOutcome(problem: Problem, { weights, objective, bound }: Solution): Outcome {
   const { metric, expectedReturns, costs, goal, robustness } = problem;
   const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
@@ -60,20 +63,23 @@ export function createOutcome(problem: Problem, { weights, objective, bound }: S
   };
 }
 
-/** Figures of some weights in an optimisation: the index before it, or the optimised weights. */
+/** Figures of some weights in an optimisation, for the index or the optimised weights. */
 export interface WeightFigures {
-  /** Objective including costs; null if these weights have none. */
+  /** Value of the objective including costs; null if it is undefined at these weights. */
   readonly objectiveValue: number | null;
-  /** Annualised; null without expected returns. */
+  /** Annualised expected return; null without expected returns. */
   readonly expectedReturn: number | null;
-  /** Annualised. */
+  /** Annualised volatility. */
   readonly volatility: number;
   readonly trackingError: number;
-  /** One-way, against the index weights. */
+  /** One-way turnover from the index weights. */
   readonly turnover: number;
 }
 
-/** @cost a few passes over the metric, or over the scenarios */
+/**
+ * Computes the figures of given weights.
+ * @cost a few passes over the metric, or over the scenarios
+ */
 export function computeFigures(problem: Problem, weights: Float64Array): WeightFigures {
   const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
   const value = sign * computeGoalValue(problem, weights);

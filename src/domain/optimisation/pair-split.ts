@@ -10,41 +10,44 @@ import {
 import { computeFixedSum, findLargestShare } from './move-costs.js';
 import type { CountedProgram } from './share-relaxation.js';
 
-/** Program without the covariance of pairs of securities, and the variances to split off it. */
+/** Program without the covariance of some pairs of securities, and the variances to split off its covariance. */
 export interface PairSplit {
   readonly counted: CountedProgram;
   /** [N] */
   readonly split: Float64Array;
-  /** Shares to start from, [N]. */
+  /** Initial shares of the relaxation, [N]. */
   readonly shares: Float64Array;
   readonly state: SplitState;
 }
 
-/** Returns the split of some decisions, [N], after a number of further iterations; undefined if there is none. */
+/** Returns the split for given decisions, [N], after a number of further iterations; undefined if there is none. */
 export type PairSplitter = (decisions: Uint8Array, iterations: number, from?: SplitState) => PairSplit | undefined;
 
-/** Minimum share of an open security. The split knows the securities that the relaxation drops. */
+/**
+ * Minimum share of an undecided security. It can be small, because the split already accounts for the securities that
+ * the relaxation drops.
+ */
 export const SHARE_MIN = 1e-4;
 
-/** Bisections for the share of a split that leaves the remainder convex. */
+/** Number of bisection steps for the fraction of a split that leaves the remainder convex. */
 const HALVINGS = 15;
 
 /**
- * Curvature along the sum of the weights, as a multiple of the mean variance. The sum is fixed, so it changes no value,
- * and the remainder need not be convex in that direction.
+ * Curvature along the sum of the weights, as a multiple of the mean variance. It changes no value, because the sum is
+ * fixed, and the remainder need not be convex in that direction.
  */
 const SUM_CURVATURE = 1000;
 
 /**
- * Creates programs with a lower objective, whose bounds over choices of securities are better. Long weights have products
- * of at least zero: without the covariance of some pairs, more of the variances can be split off.
+ * Creates programs with a lower objective and better bounds over choices of securities. Products of long weights are at
+ * least zero: without the covariance of some pairs, more of the variances can be split off.
  * @returns undefined unless every weight is long and their sum is fixed
  * @cost a decomposition into eigenpairs in each iteration
  */
 export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgram): PairSplitter | undefined {
   const { program } = counted;
   const { n, curvature, linear, centre } = program;
-  const metric = program.metric!; // A counted program has one.
+  const metric = program.metric!; // a counted program has a metric
   const sum = computeFixedSum(program.rows, n);
   if (sum === undefined || !(sum > 0) || program.lower.some((bound) => bound < 0)) return undefined;
   const matrix = createMetricMatrix(metric);
@@ -67,7 +70,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
     };
   };
 
-  /** Subtracts parts from the covariance of the open securities; the others have only a variance. */
+  /** Subtracts parts from the covariance of undecided securities; other securities keep only their variance. */
   function subtract(open: Int32Array, parts: Float64Array, share: number, rest: Float64Array): void {
     rest.fill(0);
     for (let i = 0; i < n; i++) rest[i * n + i] = matrix[i * n + i]!;
@@ -75,7 +78,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
       for (const j of open) rest[i * n + j] = matrix[i * n + j]! + along - share * parts[i * n + j]!;
   }
 
-  /** Returns the largest share of the parts without which the covariance is positive definite. */
+  /** Returns the largest fraction of the parts whose subtraction leaves the covariance positive definite. */
   function convexShare(open: Int32Array, pairs: Float64Array, diagonal: Float64Array): number {
     const isConvex = (share: number) =>
       algebra.scope(() => {
@@ -88,8 +91,8 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
   }
 
   /**
-   * Subtracts x'Nx = (x - c)'N(x - c) + 2 c'Nx - c'Nc from the square, and makes the covariance with securities that
-   * have no weight a part of the slopes.
+   * Subtracts x'Nx = (x - c)'N(x - c) + 2 c'Nx - c'Nc from the quadratic term, and moves the covariance with securities
+   * without a weight to the linear term.
    */
   function withoutPairs(open: Int32Array, pairs: Float64Array): CountedProgram {
     const ofPairs = createDenseMetric(pairs, n);
@@ -121,7 +124,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
       },
       program: {
         ...program,
-        // Finite bounds, because a security without a part has no curvature that bounds its move.
+        // Bounds are finite, because a security without a split part has no curvature that limits its weight.
         upper: program.upper.map((bound) => Math.min(bound, sum!)),
         metric: createDenseMetric(rest, n),
         norms: program.norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric } : norm)),
@@ -131,7 +134,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
   }
 }
 
-/** Returns counts without common members: of two rows that share a security, the first. */
+/** Returns count rows without common members; of two rows that share a security, only the first. */
 function disjointCounts({ counts }: CountedProgram): Count[] {
   const taken = new Set<number>();
   return counts.filter(({ members }) => {

@@ -9,8 +9,8 @@ import { solveProblem } from './search.js';
 import { refuseInfeasible } from './explain-unsolved.js';
 
 /**
- * Returns the weights that an optimisation would find, from the problem of its run: the same window, securities and
- * findings.
+ * Returns the weights that an optimisation run would find, from the problem of the run: window, securities and findings
+ * are equal.
  * @throws Refusal as a run
  */
 export function previewOptimisation(question: ProblemQuestion): DerivedPreview {

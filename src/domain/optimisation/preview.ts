@@ -18,28 +18,28 @@ import type { Moved } from './relaxation/relaxation.js';
 import { listRowSides, type RowSide } from './report.js';
 import { refuseInfeasible } from './explain-unsolved.js';
 
-/** Preview of a derived index: the optimisation at the parent's rebalance in force. */
+/** Preview of a derived index: the optimisation at the parent's latest rebalance. */
 export interface DerivedPreview {
   readonly sm: SessionMarket;
   readonly document: DerivedDocument;
   /** Latest session with data on or before the requested day. */
   readonly session: number;
   readonly parent: Composition;
-  /** Columns that may be held, ascending, with the weights of the parent, [N]. */
+  /** Columns that may be held, ascending, with the parent's weights, [N]. */
   readonly candidates: Candidates;
   readonly held: SolvedWeights;
   readonly sides: readonly RowSide[];
-  /** Figures of the index weights and of the solved ones. */
+  /** Figures of the index weights and of the solved weights. */
   readonly before: WeightFigures;
   readonly after: WeightFigures;
-  /** Rows relaxed by priority. */
+  /** Rows that were relaxed by priority. */
   readonly relaxed: readonly Moved[];
   readonly findings: readonly Finding[];
 }
 
 /**
- * Optimises a derived index at the latest rebalance of its parent on or before a day, by the same steps as a run, so
- * that the preview of a rebalance date equals the holdings of the run after it.
+ * Optimises a derived index at the latest rebalance of its parent on or before a day, by the steps of a run, so that
+ * the preview of a rebalance date equals the holdings of the run after it.
  * @throws Refusal NO_DATA_AT_DATE, INFEASIBLE, SOLVER_FAILED, and refusals of the parent's rules
  */
 export function previewDerived(
@@ -56,18 +56,21 @@ export function previewDerived(
 }
 
 export interface FirstPreview {
-  /** Returns a composer without data after a day. */
+  /** Creates a composer without data after a day. */
   readonly composerUntil: (until: Day) => Composer;
   readonly indexId: string;
   readonly engine: Engine;
 }
 
-/** Days after the base date in which the first rebalance is sought. Each further attempt covers four times as many. */
+/**
+ * Number of days after the base date in which the first rebalance is searched. Each further attempt covers four times
+ * as many days.
+ */
 const FIRST_SPAN = 14;
 
 /**
- * Optimises a derived index at the first rebalance of its parent, which is the first session with a price on or after
- * the base date.
+ * Optimises a derived index at the first rebalance of its parent: the first session with a price on or after the base
+ * date.
  * @throws Refusal NO_DATA_AT_DATE if the store has no such session, and the refusals of any preview
  */
 export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): DerivedPreview {
@@ -94,7 +97,7 @@ function rebalancesOf(composer: Composer, indexId: string): readonly Composition
   return composeKnown(composer, indexId)?.list ?? [];
 }
 
-/** Returns the refusal for a day before the first rebalance of a parent. */
+/** Returns the refusal for a day before the parent's first rebalance. */
 function reportNoRebalance(parent: IndexDocument, asOf: Day): Refusal {
   return refuseBeforeFirstRebalance(`The parent ${parent.id}`, parent, asOf);
 }
@@ -136,7 +139,7 @@ function previewAt(
 
 const NOTHING_BEFORE: Standing = { previous: null, outgoing: null };
 
-/** Returns the portfolios of the derived index before a rebalance, run from the definition. */
+/** Returns the portfolios of the derived index before a rebalance, from a run of its definition. */
 function findWeightsBefore(composer: Composer, indexId: string, parent: Composition): Standing {
   try {
     const { list } = composer.compositions(indexId);
@@ -146,14 +149,14 @@ function findWeightsBefore(composer: Composer, indexId: string, parent: Composit
       outgoing: before === undefined ? null : { ...before, effective: parent.session },
     };
   } catch (failure) {
-    // An index without a first composition has no previous weights; the preview still shows the result of the rows on
+    // An index without a first composition has no previous weights. The preview then shows the result of the rows on
     // the day.
     if (failure instanceof Refusal && NO_COMPOSITION.has(failure.code)) return NOTHING_BEFORE;
     throw failure;
   }
 }
 
-/** Reasons why an index may have no first composition. */
+/** Refusals that an index without a first composition may cause. */
 const NO_COMPOSITION: ReadonlySet<ErrorCode> = new Set([
   'EMPTY_INDEX',
   'NO_DATA_IN_RANGE',
@@ -161,7 +164,7 @@ const NO_COMPOSITION: ReadonlySet<ErrorCode> = new Set([
   'SOLVER_FAILED',
 ]);
 
-/** Converts a derived preview to the form of a preview by rules, for comparisons of weights. */
+/** Converts the preview of a derived index to the form of a rule-based preview, for comparisons of weights. */
 export function toRulePreview({ sm, session, held, findings }: DerivedPreview): RulePreview {
   const { columns, weights } = held;
   return {

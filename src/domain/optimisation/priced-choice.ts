@@ -7,26 +7,26 @@ import { isFixedQuadratic } from './neighbour-bound.js';
 import type { SearchInput } from './restricted-solves.js';
 import { findThreshold } from './restriction.js';
 
-/** Bound of a linear objective over all choices of securities, and choices near it. */
+/** Bound on a linear objective over all choices of securities, with starts for a search near it. */
 export interface PricedChoice {
   readonly bound: number;
-  /** Starts of a search, [N] each. */
+  /** Choices of securities from which a search starts, [N] each. */
   readonly starts: readonly Uint8Array[];
 }
 
-/** Maximum number of limits, because the work increases with its square. */
+/** Maximum number of limits; the work increases with its square. */
 const LIMITS_MAX = 8;
 
-/** Share of the maximum numbers from which the second start drops securities: the first one may be infeasible. */
+/** Factor on the maximum numbers of securities in the second start, because the first start may be infeasible. */
 const WIDE = 1.15;
 
-/** Loss by holding a security, as a share of the largest one, that counts as rounding of the prices. */
+/** Loss from holding a security that counts as rounding of the prices, as a fraction of the largest gain. */
 const ROUNDING = 1e-5;
 
 /**
- * Prices every limit of a linear objective, so that each security is held with its best weight or not held at all. In an
- * optimum of the separate securities hardly more of them are split than there are limits, so that the bound is close.
- * Non-convex rows other than numbers of securities and minimum holdings are ignored.
+ * Prices every limit of a linear objective, so that each security is either held with its best weight or not held. At
+ * the optimal prices hardly more securities are split between alternatives than there are limits, so the bound is
+ * close. Ignores non-convex rows other than counts of securities and minimum holdings.
  * @returns undefined for other objectives, for soft rows, short positions or more than `LIMITS_MAX` limits
  * @cost less than a tenth of a second for 500 securities
  */
@@ -48,14 +48,14 @@ export function priceChoice({
   return { bound: bound + constant, starts: takeStarts(counts, computeGains(program, options, priced)) };
 }
 
-/** Security with a weight, which may be zero for a held one. */
+/** Weight of a security as one alternative; it may be zero although the security is held. */
 interface Option {
   readonly i: number;
   readonly weight: number;
   readonly isHeld: boolean;
 }
 
-/** Sum over the securities that is limited. */
+/** Sum over the securities with bounds. */
 interface Limit {
   readonly partOf: (option: Option) => number;
   readonly lower: number;
@@ -87,8 +87,8 @@ function listLimits({ n, rows, kinks }: Program, counts: readonly CountRow[]): L
 }
 
 /**
- * Returns the corners of the separate securities, of which one is optimal at any prices: no weight first, then the least
- * and largest held weight, and the kinks between them; undefined if a security has none.
+ * Returns the alternative weights of each security, one of which is optimal at any prices: first zero, then the least
+ * and largest held weight and the kinks between them; undefined if a security has no alternative.
  */
 function listOptions(program: Program, limits: readonly Limit[], threshold: number): OptionProblem | undefined {
   const { n, linear, kinks } = program;
@@ -121,7 +121,7 @@ function listOptions(program: Program, limits: readonly Limit[], threshold: numb
   };
 }
 
-/** Returns the gain of holding each security instead of not, at the prices, [N]; infinite without an alternative. */
+/** Returns the gain from holding each security at the prices, [N]; Infinity if it must be held. */
 function computeGains({ lower }: Program, { starts }: OptionProblem, priced: Float64Array): Float64Array {
   return lower.map((bound, i) => {
     if (bound > 0) return Infinity;
@@ -130,7 +130,7 @@ function computeGains({ lower }: Program, { starts }: OptionProblem, priced: Flo
   });
 }
 
-/** Returns the securities with a gain as far as the numbers allow, and somewhat more of them, by gain. */
+/** Returns two choices of securities in order of gain: as many as the counts allow, and somewhat more. */
 function takeStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Array[] {
   const order = Array.from(gains.keys()).toSorted((a, b) => gains[b]! - gains[a]! || a - b);
   const largest = gains.reduce((most, gain) => (Number.isFinite(gain) ? Math.max(most, Math.abs(gain)) : most), 0);
@@ -148,7 +148,7 @@ function takeStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Arra
   });
 }
 
-/** Computes the objective of the program. */
+/** Returns the objective of the program at some weights. */
 function computeCost({ linear, kinks }: Program, weights: Float64Array): number {
   return kinks.reduce((sum, kink) => (kink.limit === null ? sum + sumKinks(kink, weights) : sum), dot(linear, weights));
 }

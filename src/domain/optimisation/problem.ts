@@ -13,24 +13,24 @@ import type { Robustness } from '../objectives/robustness.js';
 import { createRowContext, type ContextInput } from './row-context.js';
 import { createTailCuts, type TailCuts } from './tails/tail-cuts.js';
 
-/** Origin of a row of the problem, with its name. */
+/** Constraint row or default row from which rows of the program come. */
 export interface Origin {
-  /** Position among the client's rows; null for an implicit row. */
+  /** Position in the list of the request; null for a default row. */
   readonly index: number | null;
-  /** Client's id, empty if there is none. */
+  /** Id in the request, empty without an id. */
   readonly id: string;
   readonly type: string;
   readonly kind: 'eq' | 'ineq';
   readonly unit: 'fraction' | 'count' | 'value';
-  /** `{type}[{id or position}]`, `[default]` for an implicit row. */
+  /** Name in messages: `{type}[{id or position}]`; `[default]` for a default row. */
   readonly name: string;
-  /** Price per unit of violation; null for a hard row. */
+  /** Penalty per unit of violation; null for a hard row. */
   readonly soft: number | null;
-  /** Order of relaxation: higher numbers before lower ones, 0 never. */
+  /** Order of relaxation: higher numbers are relaxed first, 0 never. */
   readonly priority: number;
-  /** True if the client set a priority: the row may then be relaxed in a run over time. */
+  /** True if the request states a priority: a run over time may then relax the row. */
   readonly givesWay: boolean;
-  /** Parameters with their defaults; empty for an implicit row. */
+  /** Parameters including defaults; empty for a default row. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
@@ -39,70 +39,72 @@ export interface PlacedRow {
   readonly row: ProgramRow;
 }
 
-/** Difference of a problem from the request. */
+/** Warning about a difference between the problem and the request. */
 export interface ProblemWarning {
   readonly message: string;
-  /** Path of its subject in the problem's source. */
+  /** Path in the request or definition. */
   readonly path: string;
 }
 
 export interface ProblemInput extends ContextInput {
-  /** Valid rows, as the client wrote them. */
+  /** Validated rows, as in the request. */
   readonly rows: readonly ConstraintRow[];
-  /** Objective of the weights. Default: the least tracking error. */
+  /** Objective of the weights. Default: minimum tracking error. */
   readonly objective?: Objective;
-  /** Annualised, [N]; null if the objective needs none. */
+  /** Annualised expected returns, [N]; null if the objective needs none. */
   readonly expectedReturns?: Float64Array | null;
   readonly costs?: TradeCosts | null;
   /** Uncertainty of the estimates; null if they are exact. */
   readonly robustness?: Robustness | null;
-  /** Returns simple returns of the securities by scenario, [T x N]; absent if objective and rows need none. */
+  /**
+   * Returns simple returns of the securities by scenario, [T x N]; absent if neither objective nor rows need scenarios.
+   */
   readonly scenarios?: (terms: ScenarioTerms) => Float64Array;
-  /** Factors matrices for objectives that solve a preliminary problem. Default: plain loops. */
+  /** Engine for objectives that solve a preliminary problem. Default: plain loops. */
   readonly algebra?: DenseAlgebra;
-  /** Tails of rows, taken from a problem that is otherwise equal. Default: new ones. */
+  /** Cutting planes of tails, from an otherwise equal problem. Default: no planes yet. */
   readonly tails?: TailCuts;
   /** Positions of securities that may not be held, regardless of the rows. */
   readonly excluded?: readonly number[];
-  /** Earlier warnings. */
+  /** Warnings from before the problem was created. */
   readonly warnings?: readonly ProblemWarning[];
 }
 
-/** Objective with every constraint as rows of a program. */
+/** Optimisation problem: objective, and every constraint as rows of a program. */
 export interface Problem {
   readonly identifiers: readonly string[];
   readonly index: Float64Array;
   readonly previous: ReferencePortfolio | null;
   readonly metric: Metric;
   readonly objective: Objective;
-  /** Objective in the terms of a solver. */
+  /** Objective in the form that a solver optimises. */
   readonly goal: Goal;
   readonly costs: TradeCosts | null;
   readonly robustness: Robustness | null;
   readonly expectedReturns: Float64Array | null;
-  /** Rows of the client in order, then the implicit rows. A row occurs once per member to which it expands. */
+  /** Rows of the request in order, then default rows. A constraint occurs once per member to which it expands. */
   readonly rows: readonly PlacedRow[];
-  /** One origin per client's row and implicit row, in the same order. */
+  /** Origins of the rows: one per constraint of the request and per default row, in that order. */
   readonly origins: readonly Origin[];
-  /** Tails that rows limit. */
+  /** Tails that rows limit, with their known cutting planes. */
   readonly tails: TailCuts;
   readonly warnings: readonly ProblemWarning[];
-  /** Returns the problem with other parameters in some rows, and others widened. */
+  /** Returns the problem with changed parameters of some rows, and with other rows widened. */
   withParameters(changes: readonly ParameterChange[]): Problem;
-  /** Returns the problem with other rows. Their number must be the same. */
+  /** Returns the problem with a changed list of rows of equal length. */
   withRows(rows: readonly ConstraintRow[]): Problem;
-  /** Returns the problem with one of the rows removed. */
+  /** Returns the problem without the rows of an origin. */
   without(origin: Origin): Problem;
 }
 
 export interface ParameterChange {
   readonly origin: Origin;
-  /** Parameter to change; null to widen by `to` the limits of the row, if no parameter determines them. */
+  /** Parameter to change; null to widen the limits of the row by `to`, if no parameter determines them. */
   readonly parameter: string | null;
   readonly to: number;
 }
 
-/** Expands the client's rows and adds the full-investment defaults. */
+/** Creates a problem: expands the rows of the request and adds the full-investment defaults. */
 export function createProblem(input: ProblemInput): Problem {
   const warnings: ProblemWarning[] = [...(input.warnings ?? [])];
   const tails = input.tails ?? createTailCuts(input.identifiers.length, scenariosOf(input, 'rows of the problem'));
@@ -126,7 +128,7 @@ export function createProblem(input: ProblemInput): Problem {
     place(originOf(row, index, params), entry.toRows(params, context));
   });
   for (const { type, names } of defaultsOf(input)) {
-    const entry = findConstraintClass(type)!; // The catalogue has both.
+    const entry = findConstraintClass(type)!; // the catalogue contains both classes
     const expanded = entry.toRows(entry.params.parse({}), context);
     const narrowed = names === null ? expanded : expanded.filter((row) => row.form !== 'name' || names[row.name] === 1);
     place(implicitOrigin(type, entry.kind, entry.unit), narrowed);
@@ -169,7 +171,10 @@ interface Stated {
   readonly warnings: ProblemWarning[];
 }
 
-/** Returns the scenarios of a problem. @param who caller, for the error if there are none */
+/**
+ * Returns the source of scenarios of a problem.
+ * @param who caller, for the error without scenarios
+ */
 function scenariosOf({ scenarios }: ProblemInput, who: string): (terms: ScenarioTerms) => Float64Array {
   if (scenarios !== undefined) return scenarios;
   return () => {
@@ -196,7 +201,7 @@ function goalOf(input: ProblemInput, { objective: { entry, params }, rows, warni
   });
 }
 
-/** Returns securities that no hard row keeps at or below zero. */
+/** Returns 1 for securities that no hard row keeps at or below zero. */
 function eligibleNames(n: number, rows: readonly PlacedRow[]): Uint8Array {
   const eligible = new Uint8Array(n).fill(1);
   for (const { row, origin } of rows)
@@ -214,7 +219,7 @@ function listChangedRows(rows: readonly ConstraintRow[], changes: readonly Param
   });
 }
 
-/** Widens rows of the problem; an equality becomes an inequality. */
+/** Widens rows of the problem; an equality becomes a pair of inequalities. */
 function widenRows(problem: Problem, changes: readonly ParameterChange[]): Problem {
   const widths = new Map(
     changes.filter(({ parameter }) => parameter === null).map(({ origin, to }) => [origin.index, to]),
@@ -241,8 +246,8 @@ function widenRow(row: ProgramRow, by: number): ProgramRow {
 }
 
 function originOf(row: ConstraintRow, index: number, params: Readonly<Record<string, unknown>>): Origin {
-  const { kind, unit } = findConstraintClass(row.type)!; // The caller found it.
-  const { soft, priority } = params as { soft: number | null; priority: number }; // Parameters common to every class.
+  const { kind, unit } = findConstraintClass(row.type)!; // the class was found before
+  const { soft, priority } = params as { soft: number | null; priority: number }; // every class has these parameters
   const givesWay = row.params['priority'] !== undefined && priority > 0;
   return {
     index,
@@ -280,11 +285,11 @@ function implicitOrigin(
 
 interface Default {
   readonly type: 'FullInvestment' | 'LongOnly';
-  /** [N], 1 if the default covers a security; null for a default on the whole. */
+  /** 1 for securities that the default covers, [N]; null for a default on the whole portfolio. */
   readonly names: Uint8Array | null;
 }
 
-/** Returns the rows that apply by default, unless a client's row replaces them. */
+/** Returns the default rows that no row of the request replaces. */
 function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
   const has = (...types: string[]) => rows.some(({ type }) => types.includes(type));
   const defaults: Default[] = [];
@@ -292,7 +297,7 @@ function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
   if (has('LongOnly')) return defaults;
   const covered = new Uint8Array(identifiers.length).fill(1);
   for (const { type, params } of rows) {
-    const { lower, identifiers: listed } = params as { lower?: number; identifiers?: string[] | null }; // PositionBounds were validated.
+    const { lower, identifiers: listed } = params as { lower?: number; identifiers?: string[] | null }; // parameters of PositionBounds have been validated
     if (type !== 'PositionBounds' || lower === undefined || lower >= 0) continue;
     const lifted = listed === undefined || listed === null ? null : new Set(listed);
     identifiers.forEach((identifier, name) => {
@@ -303,14 +308,14 @@ function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
   return defaults;
 }
 
-/** Returns rows that only a restriction of the securities can satisfy. */
+/** Returns the rows that only a restriction of the securities can satisfy. */
 export function listNonConvexRows({ rows }: Problem): { readonly origin: Origin; readonly row: NonConvexRow }[] {
   return rows.flatMap(({ origin, row }) =>
     row.form === 'count' || row.form === 'threshold' || row.form === 'concentration' ? [{ origin, row }] : [],
   );
 }
 
-/** Returns the label of one side of a row: `{type}[{id or position}]:{side}`, then its group or identifier. */
+/** Returns the label of one side of a row: `{type}[{id or position}]:{side}`, followed by its group or identifier. */
 export function describeRow({ origin, row }: PlacedRow, side: 'lower' | 'upper' | 'eq'): string {
   return `${origin.name}:${side}${row.member === null ? '' : `:${row.member}`}`;
 }

@@ -5,28 +5,29 @@ import type { Problem } from './problem.js';
 import { findThreshold } from './restriction.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** Possible weights of securities in a choice; arrays follow the securities of the problem. */
+/** Data for estimating the gain of securities; arrays follow the securities of the problem. */
 export interface PromiseTerms {
   /** True if the objective has no curvature. */
   readonly isFlat: boolean;
   /** Minimum weight of a held security. */
   readonly threshold: number;
-  /** True if a held security may have a minimum weight. */
+  /** True if a row can force a held security to a minimum weight. */
   readonly isForced: boolean;
   readonly lower: Float64Array;
   readonly variances: Float64Array;
-  /** Maximum number of securities. */
+  /** Maximum number of securities returned. */
   readonly most: number;
 }
 
-/** Security that is not held, and the expected gain of holding it. */
+/** Security without a weight, with the expected gain from holding it. */
 export interface Promising {
   readonly name: number;
   readonly gain: number;
 }
 
 /**
- * Returns the possible weights of the securities of a problem. @param lower bounds without a choice of securities, [N]
+ * Returns the data for estimating gains in a problem.
+ * @param lower bounds without a choice of securities, [N]
  */
 export function promiseTerms(
   { goal, metric }: Pick<Problem, 'goal' | 'metric'>,
@@ -44,8 +45,8 @@ export function promiseTerms(
 }
 
 /**
- * Returns securities that are not held, by expected gain. If no held security has a minimum weight, a security that
- * does not improve the objective at a small weight does not improve it at all.
+ * Returns the securities that are not held, in order of expected gain. Unless a held security has a minimum weight, a
+ * security that does not improve the objective at a small weight does not improve it at any weight.
  * @param held [N]
  * @cost a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.

@@ -5,69 +5,69 @@ import type { Solvers } from './solvers.js';
 import { createPairSplitter, SHARE_MIN } from './pair-split.js';
 import { relaxShares, type CountedProgram } from './share-relaxation.js';
 
-/** Choices of securities that agree with some decisions. */
+/** Branch of the proof: all choices of securities that agree with some decisions. */
 interface Branch {
   /** [N] */
   readonly names: Uint8Array;
-  /** Lower bound of their objectives. */
+  /** Lower bound of the objective over the choices of the branch. */
   readonly bound: number;
   /** [N] */
   readonly shares: Float64Array;
   readonly state: SplitState;
 }
 
-/** Best choice known. */
+/** Best choice found so far. */
 export interface KnownChoice {
-  /** Its objective. */
+  /** Objective of the choice. */
   readonly value: number;
-  /** Searches for a better choice, beginning with some securities, [N]. */
+  /** Searches for a better choice, starting from a set of securities, [N]. */
   readonly improve: (held: Uint8Array) => Improved;
 }
 
 export interface Improved {
-  /** Objective of the best choice. */
+  /** Objective of the best choice found so far. */
   readonly value: number;
-  /** True if the optimum among the securities that the search began with is not below it. */
+  /** True if no choice among the starting securities has a lower objective. */
   readonly isExact: boolean;
 }
 
-/** Work and precision of a proof. It is bounded by work, not by time, so that equal requests have equal answers. */
+/** Work and precision of a proof. The limit counts work instead of time, so that equal requests have equal answers. */
 export interface ProofEffort {
-  /** Maximum work of all iterations, see `countWork`. */
+  /** Maximum work of all iterations; see `countWork`. */
   readonly workMax: number;
-  /** Number of iterations of the split before the first decision, and after each. */
+  /** Number of iterations of the split before the first decision, and after each decision. */
   readonly rootIterations: number;
   readonly branchIterations: number;
 }
 
-/** A minute of one processor. */
+/** Effort of about one minute on one processor. */
 export const THOROUGH_PROOF: ProofEffort = { workMax: 3e11, rootIterations: 800, branchIterations: 100 };
 
-/** Share of the work before the first decision. */
+/** Fraction of the work before the first decision. */
 const ROOT_SHARE = 0.6;
 
-/** Relative distance at which a bound counts as equal to an objective: the accuracy of the bounds. */
+/** Relative difference below which a bound equals an objective: the accuracy of the bounds. */
 export const PROVEN_WITHIN = 1e-7;
 
-/** Iterations of the shares, which begin at those of the split. */
+/** Number of iterations of the shares, starting from the shares of the split. */
 const ROOT_TURNS = 4;
 const BRANCH_TURNS = 2;
 
-/** Maximum number of decided branches, and the minimum number that raises the bound of the root at all. */
+/** Maximum number of branches, and the minimum number below which deciding securities would not raise the bound. */
 const BRANCHES_MAX = 2000;
 const BRANCHES_MIN = 10;
 
 export interface ProofTerms {
-  /** A lower bound. */
+  /** Known lower bound. */
   readonly least: number;
   readonly known: KnownChoice;
   readonly effort: ProofEffort;
 }
 
 /**
- * Raises the bound over all choices of securities: splits pairs of securities off the covariance, then decides the least
- * certain security of the branch with the lowest bound, each time with a better split.
- * @returns the bound, which equals the objective of the best choice, but for rounding, if no other is better; undefined if
+ * Raises the bound over all choices of securities: splits pairs of securities off the covariance, then repeatedly
+ * decides the least certain security of the branch with the lowest bound, with a new split.
+ * @returns the bound, which equals the objective of the best choice up to rounding if no choice is better; undefined if
  *   pairs cannot be split off
  * @cost hundreds of decompositions into eigenpairs
  */
@@ -115,7 +115,10 @@ export function proveBound(
     return bound < value - PROVEN_WITHIN * Math.abs(value);
   }
 
-  /** Improves the split and decides securities whose other decision is worse than `value`. */
+  /**
+   * Improves the split and the bound of a branch, and decides securities where the other alternative is worse than
+   * `value`.
+   */
   function boundBranch(
     { names, bound, state }: Pick<Branch, 'names' | 'bound'> & { readonly state?: SplitState },
     count: number,
@@ -134,14 +137,16 @@ export function proveBound(
     return { names: decided, bound: Math.max(bound, relaxed.bound), shares: relaxed.shares, state: pairs.state };
   }
 
-  /** Returns the bound of a single choice, which is its objective but for rounding. */
+  /** Returns the bound of a single choice, which is its objective up to rounding. */
   function boundChoice(names: Uint8Array): number {
     const [none, shares] = [new Float64Array(n), new Float64Array(n).fill(1)];
     const start = { names, shares, shareMin: SHARE_MIN, turnsMax: 1 };
     return relaxShares(solver, counted, none, start)?.bound ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** Returns the securities with the largest shares, as many as the counts allow, and the uncounted ones. */
+  /**
+   * Returns the securities with the largest shares, as many as the counts allow, and all securities that no row counts.
+   */
   function largestShares({ names, shares }: Branch): Uint8Array {
     const held = new Uint8Array(n).fill(1);
     for (const { members, maximum } of counts) {
@@ -151,7 +156,7 @@ export function proveBound(
     return held;
   }
 
-  /** Returns the open security whose share is nearest to a half. */
+  /** Returns the undecided security with the share nearest to one half. */
   function leastCertain({ names, shares: parts }: Branch): number | undefined {
     let found: number | undefined;
     for (const { members } of counts) {
@@ -164,7 +169,10 @@ export function proveBound(
   }
 }
 
-/** Returns the work of an iteration: the eigenpairs cost its third power, passes over the matrices its square. */
+/**
+ * Returns the work of an iteration: the cube of the order for the eigenpairs, and its square for passes over the
+ * matrices.
+ */
 function countWork(order: number): number {
   return order * order * (order + 400);
 }

@@ -8,7 +8,9 @@ import { checkTailLimits, type TailLimitState } from './tails/tail-limits.js';
 import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
 import { describeRow, type Origin, type PlacedRow, type Problem } from './problem.js';
 
-/** Proof that rows are infeasible: multipliers, or one security whose bounds contradict each other. */
+/**
+ * Proof that rows are infeasible: multipliers (`certificate`), or one security with contradictory bounds (`crossed`).
+ */
 export interface Proof {
   readonly assembled: Assembled;
   /** Returns true if a row is part of the proof. */
@@ -17,26 +19,26 @@ export interface Proof {
   readonly crossed: number | null;
 }
 
-/** Infeasible set of rows, with the proof. */
+/** Set of conflicting rows, with the proof. */
 export interface Conflict {
   readonly origins: readonly Origin[];
   readonly proof: Proof;
 }
 
-/** Row of a conflict, for clients. */
+/** Row of a conflict, as the API returns it. */
 export interface ConflictRow {
   readonly id: string;
   readonly index: number | null;
   readonly type: string;
   readonly label: string;
-  /** Weight in the certificate; the weights sum to 1. */
+  /** Multiplier of the row in the certificate; the multipliers sum to 1. */
   readonly multiplier: number;
 }
 
 /**
- * Finds an irreducible set of conflicting rows; null if all are feasible.
- * @param includes Selects the rows to consider. Default: all.
- * @param trying Solver that tries rows individually once there is a proof. A row remains in the set if it fails.
+ * Finds an irreducible set of conflicting rows; null if the rows are feasible.
+ * @param includes selects the rows to consider. Default: all rows.
+ * @param trying solver for the tests of single rows after the first proof. A row remains in the set if it fails.
  * @cost a linear program per row, and the least average of each tail
  */
 export function findConflict(
@@ -55,11 +57,13 @@ export function proveInfeasibility(solver: Solver, problem: Problem, assembly: A
 
 export interface Stand {
   readonly proof: Proof | null;
-  /** Weights within all rows, if lengths are among them; null if none are known. */
+  /** Weights that satisfy all rows, if norm rows are among them; null if none are known. */
   readonly weights: Float64Array | null;
 }
 
-/** Returns the same with weights that show feasibility. */
+/**
+ * Returns a proof that the rows of an assembly are infeasible, or weights that show feasibility, if either is found.
+ */
 export function checkFeasibility(solver: Solver, problem: Problem, assembly: Assembly): Stand {
   const { includes = () => true } = assembly;
   let tails: TailLimitState | undefined;
@@ -81,20 +85,19 @@ export function checkFeasibility(solver: Solver, problem: Problem, assembly: Ass
   return { proof: null, weights: null };
 }
 
-/** Maximum number of programs with added planes below tails. */
+/** Maximum number of programs with added cutting planes for tails. */
 const PLANES_MAX = 200;
 
 /**
- * Returns the distance by which a proof holds in another assembly of the same rows; zero or less if it proves nothing
- * there.
+ * Returns the margin by which a proof holds in another assembly of the rows; zero or less if it proves nothing there.
  */
 export function computeGap({ certificate, crossed }: Proof, { program }: Assembled): number {
   if (crossed !== null)
     return program.lower.reduce((most, lower, i) => Math.max(most, lower - program.upper[i]!), -Infinity);
-  return measureInfeasibility(program, certificate!); // A proof has one of the two.
+  return measureInfeasibility(program, certificate!); // a proof without crossed bounds has a certificate
 }
 
-/** Returns the security with the largest contradiction between its bounds; null if there is none. */
+/** Returns the security whose bounds contradict each other most; null if there is none. */
 function findCrossedBounds({ lower, upper, n }: Program): number | null {
   let result: number | null = null;
   let worst = FEASIBILITY_TOLERANCE;
@@ -106,7 +109,7 @@ function findCrossedBounds({ lower, upper, n }: Program): number | null {
   return result;
 }
 
-/** Splits a proof by contradictory bounds into one for each security; returns any other proof unchanged. */
+/** Splits a proof by contradictory bounds into one proof per security; returns any other proof unchanged. */
 export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
   const {
     crossed,
@@ -118,7 +121,7 @@ export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
   );
 }
 
-/** Returns the same distance as `computeGap`. A proof about one security considers only that security. */
+/** Returns the margin as `computeGap`, but for a proof by contradictory bounds only that of its security. */
 export function computeOwnGap(proof: Proof, assembled: Assembled): number {
   const { crossed } = proof;
   return crossed === null
@@ -126,7 +129,7 @@ export function computeOwnGap(proof: Proof, assembled: Assembled): number {
     : assembled.program.lower[crossed]! - assembled.program.upper[crossed]!;
 }
 
-/** Share of the largest multiplier below which a row does not take part in a proof. */
+/** Fraction of the largest multiplier below which a row is not part of a proof. */
 const NEGLIGIBLE = 1e-9;
 
 /** Returns the rows that a proof uses, in row order. */
@@ -152,7 +155,7 @@ interface Use {
   readonly multiplier: number;
 }
 
-/** Returns the sides of each row in a proof, with their multipliers. */
+/** Returns the sides of each row in a proof with their multipliers. */
 function usesOf(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, Use[]> {
   const uses = new Map<Origin, Use[]>();
   const add = (placed: PlacedRow | undefined, side: Use['side'], multiplier: number) => {
@@ -167,7 +170,7 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
     add(boundOf(crossed, 'upper'), 'upper', 1);
     return uses;
   }
-  const { rows, kinks, norms } = certificate!; // A proof has one of the two.
+  const { rows, kinks, norms } = certificate!; // a proof without crossed bounds has a certificate
   rows.forEach((y, r) => add(assembled.linear[r], y > 0 ? 'upper' : 'lower', Math.abs(y)));
   kinks.forEach((price, k) => add(assembled.kinks[k], 'upper', price));
   norms.forEach((weight, q) => {
@@ -176,7 +179,7 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
   });
   const { forces, size } = forcesOf(program, certificate!);
   for (let i = 0; i < program.n; i++) {
-    // The bound of a security balances any remaining force on it beyond the bound.
+    // A weight bound balances the remaining force on a security.
     const down = computeSlopeNextTo(program, kinks, forces[i]!, i, 'lower');
     const up = computeSlopeNextTo(program, kinks, forces[i]!, i, 'upper');
     if (down > NEGLIGIBLE * size) add(boundOf(i, 'lower'), 'lower', down);
@@ -184,7 +187,7 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
   }
   return uses;
 
-  /** Returns the row that sets a bound of a security. */
+  /** Returns the row that sets a weight bound. */
   function boundOf(i: number, side: 'lower' | 'upper'): PlacedRow | undefined {
     const bound = program[side][i]!;
     if (!Number.isFinite(bound)) return undefined;
@@ -199,7 +202,10 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
   }
 }
 
-/** Returns the net force of a certificate's rows and norms on each security, and the largest single one. */
+/**
+ * Returns the net force of a certificate's rows and norms on each security, and the magnitude of the largest single
+ * force.
+ */
 function forcesOf(
   program: Program,
   { rows, kinks, norms, around }: Certificate,
@@ -225,7 +231,7 @@ function forcesOf(
   return { forces, size };
 }
 
-/** Returns the slope of a certificate's sum just outside a bound of a security, kinks included. */
+/** Returns the slope of a certificate's sum just outside a weight bound, including kinks. */
 function computeSlopeNextTo(
   { lower, upper, kinks }: Program,
   prices: Float64Array,
@@ -239,7 +245,7 @@ function computeSlopeNextTo(
   }, force);
 }
 
-/** Drops rows one at a time while the others still conflict. */
+/** Removes rows one by one while the remaining rows still conflict. */
 function findIrreducibleSet(solver: Solver, problem: Problem, start: Conflict): Conflict {
   let { origins, proof } = start;
   for (const origin of start.origins) {
@@ -256,7 +262,7 @@ function findIrreducibleSet(solver: Solver, problem: Problem, start: Conflict): 
   return { origins, proof: own ?? proof };
 }
 
-/** Returns the rows of a conflict with their weights in the proof. */
+/** Returns the rows of a conflict with their multipliers in the proof. */
 export function listConflictRows(problem: Problem, { origins, proof }: Conflict): ConflictRow[] {
   const uses = usesOf(problem, proof);
   const strengths = origins.map((origin) =>
@@ -272,7 +278,7 @@ export function listConflictRows(problem: Problem, { origins, proof }: Conflict)
   }));
 }
 
-/** Returns the label of the side by which a row is in conflict; with the member if it is a single one. */
+/** Returns the label of a row in a conflict with its strongest side; with the member if the proof uses only one. */
 function conflictLabel(origin: Origin, uses: readonly Use[]): string {
   const strongest = uses.toSorted((a, b) => b.multiplier - a.multiplier)[0];
   if (strongest === undefined) return origin.name;

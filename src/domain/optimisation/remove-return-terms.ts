@@ -4,8 +4,8 @@ import { TRACKING } from '../objectives/objective.js';
 import { listScenarioSessions } from './decision-problem.js';
 
 /**
- * Returns the optimisation to use for a decision with too few returns, with the identity as covariance. An objective
- * that reads the returns themselves, as scenarios or as means, is replaced by the weights nearest to the parent.
+ * Returns the specification for a decision with too few returns, which uses the identity as covariance. An objective
+ * that uses the returns as scenarios or as means is replaced by the weights nearest to the parent.
  */
 export function removeReturnTerms(spec: OptimisationSpec): OptimisationSpec {
   return readsReturns(spec)
@@ -18,7 +18,7 @@ function readsReturns({ objective, expected_returns: returns }: OptimisationSpec
   return ('scenarios' in params && listScenarioSessions(params).length > 0) || returns?.type === historicalReturns.type;
 }
 
-/** Returns true if an objective was replaced by the nearest weights. */
+/** Returns true if the nearest weights replaced the requested objective. */
 export function isReplaced(asked: OptimisationSpec, used: OptimisationSpec): boolean {
   return readObjectiveType(asked.objective) !== readObjectiveType(used.objective);
 }

@@ -10,27 +10,27 @@ export interface RowSide {
   readonly placed: PlacedRow;
   readonly side: 'lower' | 'upper' | 'eq';
   readonly label: string;
-  /** Measure of the row at the weights, and the bound of this side, in the row's unit. */
+  /** Measure of the row at the weights, and the bound on this side, in the unit of the row. */
   readonly value: number;
   readonly limit: number;
   /** Distance to the bound in the row's unit, at least 0. */
   readonly slack: number;
   readonly isBinding: boolean;
-  /** Change of the objective per unit of the bound. */
+  /** Shadow price: change of the objective per unit of the bound. */
   readonly shadowPrice: number;
 }
 
-/** Slack up to which a side binds, by unit: rounding; an effective number has a separate value. */
+/** Maximum slack of a binding side, which is rounding; an effective number has a separate maximum. */
 const BINDING = 1e-7;
 const BINDING_EFFECTIVE_NUMBER = 1e-6;
 
-/** Returns every side of every row at the weights, in row order, lower before upper. */
+/** Returns every side of every row at the weights, in row order, lower side first. */
 export function listRowSides(problem: Problem, solution: ConvexSolution): RowSide[] {
   const prices = pricesOf(problem, solution);
   return problem.rows.flatMap((placed) => sidesOf(problem, placed, solution.weights, prices));
 }
 
-/** Prices of bounds by row. The price of a security's bound belongs to the first row that sets the bound. */
+/** Shadow prices of bounds by row. The price of a weight bound belongs to the first row that sets the bound. */
 interface Prices {
   lower(placed: PlacedRow): number;
   upper(placed: PlacedRow): number;
@@ -49,7 +49,7 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
     if (row.form !== 'name' || origin.soft !== null) continue;
     const i = row.name;
     const price = { lower: 0, upper: 0 };
-    // A security held by the restriction, not by its own bound, has no price, because moving only the bound has no
+    // If the restriction holds a security and not its own bound, the bound has no price, because moving it has no
     // effect.
     const sets = (bound: number | undefined, effective: number, side: string) => {
       if (
@@ -111,7 +111,9 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
 
 const zero = (value: number): number => (value === 0 ? 0 : value);
 
-/** Returns the change of the program's bound per unit of the client's: the invested weight, for an average. */
+/**
+ * Returns the change of the program's bound per unit of the bound in the request: for an average, the invested weight.
+ */
 function boundScale({ average }: LinearRow, weights: Float64Array): number {
   if (average === undefined) return 1;
   return dot(average.denominator, weights);
@@ -142,7 +144,7 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
       const invested = dot(denominator, weights);
       const average = invested === 0 ? 0 : dot(numerator, weights) / invested;
       const which = row.lower === null ? 'upper' : 'lower';
-      return [side(which, average, (origin.params[which] as number) * scale)]; // This parameter made the row.
+      return [side(which, average, (origin.params[which] as number) * scale)]; // the row exists because this parameter is set
     }
     case 'distance':
       return [side('upper', computeDistance(row.reference, weights) + row.fixed / 2, row.limit.value)];
@@ -189,7 +191,7 @@ function boundSides(
   kind: 'eq' | 'ineq',
   side: MakeSide,
 ): RowSide[] {
-  if (kind === 'eq') return [side('eq', value, (lower ?? upper)!.value)]; // An equality has a bound.
+  if (kind === 'eq') return [side('eq', value, (lower ?? upper)!.value)]; // an equality has a bound
   return [
     ...(lower === null ? [] : [side('lower', value, lower.value)]),
     ...(upper === null ? [] : [side('upper', value, upper.value)]),

@@ -11,15 +11,18 @@ const SOLVES_MAX = 2000;
 
 /**
  * Maximum number of multiplications in the search for a better choice, about half a minute: tails of thousands of
- * scenarios are a hundred times as expensive as a variance. Counted instead of timed, so that equal requests have equal
- * results.
+ * scenarios are a hundred times as expensive as a variance. Work is counted instead of timed, so that equal requests
+ * have equal results.
  */
 const WORK_MAX = 1e10;
 
-/** Share of that work if any choice suffices. */
+/** Fraction of the work limit that applies if any choice suffices. */
 const ANY_SHARE = 0.1;
 
-/** Share of that work after which all excess securities are dropped at once, and share after which the search fails. */
+/**
+ * Fraction of the work limit after which all excess securities are dropped at once, and multiple after which the search
+ * fails.
+ */
 const HURRIED = 0.5;
 const GIVEN_UP = 4;
 
@@ -27,37 +30,40 @@ export interface SearchInput {
   readonly problem: Problem;
   readonly rows: readonly NonConvexRow[];
   readonly options: Pick<Assembly, 'includes' | 'changes'> & { readonly base: Assembled };
-  /** Optimum without the rows that choose securities. */
+  /** Optimum without the non-convex rows. */
   readonly relaxed: ConvexSolution;
-  /** Ends at the first choice that satisfies every row, and gives up early. */
+  /** True to end at the first choice that satisfies every row, with a smaller work limit. */
   readonly isAnyEnough: boolean;
-  /** Lower bound of a row's measure over all choices, if the measure is minimised. */
+  /** Lower bound of the minimised measure over all choices; absent if the objective is not a measure. */
   readonly floor?: number | undefined;
 }
 
-/** A choice of securities that satisfies every row, with its weights. */
+/** Choice of securities that satisfies every row, with its solution. */
 export interface Found {
   readonly choice: Choice;
   readonly solution: ConvexSolution;
 }
 
-/** Solves of one search with the securities restricted, and the work that they may take. */
+/** Solves of one search with restricted securities, within a shared work limit. */
 export interface RestrictedSolves {
-  /** 1 for a security that is sold short, [N] */
+  /** 1 for a security that is sold short, [N]. */
   readonly short: Uint8Array;
-  /** Each returns undefined if there is no solution, or if the search has used too much work. */
+  /**
+   * Solves under a restriction; undefined if there is no solution, or if the search has used too much work. The same
+   * applies to `solveLoose` and `finish`.
+   */
   solveWithin(restriction: Restriction): ConvexSolution | undefined;
-  /** Solves without concentration sums, which would bind for every held security as long as nothing is chosen. */
+  /** Solves without concentration sums, which would bind for every held security before large securities are chosen. */
   solveLoose(held: Uint8Array): ConvexSolution | undefined;
-  /** Solves with a final choice. */
+  /** Solves a final choice; undefined if the solution violates a row. */
   finish(choice: Choice): Found | undefined;
-  /** Returns the restriction of held securities, each of which may reach the single limit. */
+  /** Returns the restriction to held securities, each of which may reach the single limit. */
   restrictLoosely(held: Uint8Array, isFinal: boolean): Restriction;
-  /** True if no more solves are allowed. */
+  /** Returns true if no more solves are allowed. */
   isExhausted(): boolean;
-  /** True if the work for a better choice has been used. */
+  /** Returns true if the work limit for a better choice is reached. */
   isSpent(): boolean;
-  /** True if excess securities should be dropped at once. */
+  /** Returns true if excess securities should be dropped all at once. */
   isHurried(): boolean;
   iterations(): number;
 }

@@ -1,27 +1,25 @@
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Restriction } from './assemble.js';
 
-/** Securities that may be held, and those that may exceed the trigger of each concentration row. */
+/** Choice of securities: which may be held, and which may exceed the trigger of each concentration row. */
 export interface Choice {
   /** [N] */
   readonly held: Uint8Array;
-  /** One set per concentration row, in order, [N] each. */
+  /** 1 for securities that may exceed the trigger, [N] for each concentration row, in order. */
   readonly large: readonly Uint8Array[];
-  /** 1 for securities that are short if held, [N]. Thresholds apply to the others. */
+  /** 1 for securities that are short if held, [N]. Minimum weights apply to all other securities. */
   readonly short: Uint8Array;
-  /** True if every held security must reach its minimum weight. False while securities are still being dropped. */
+  /** True if every held security must reach the minimum weight; false while securities are still being dropped. */
   readonly isFinal: boolean;
 }
 
 /** Magnitude of a weight above which a security counts as held. */
 export const HELD_MIN = 1e-9;
 
-/**
- * Minimum weight of a security that is held to reach a minimum number of securities, well above the holding threshold.
- */
+/** Minimum weight of a security that is held only to reach a minimum number of securities, well above `HELD_MIN`. */
 const PRESENCE = 1e-6;
 
-/** Returns the bounds and sums that make the non-convex rows linear for a choice of securities. */
+/** Returns the bounds and sums with which the non-convex rows become linear for a choice of securities. */
 export function createRestriction(rows: readonly NonConvexRow[], { held, large, short, isFinal }: Choice): Restriction {
   const n = held.length;
   const least = new Float64Array(n).fill(-Infinity);
@@ -68,7 +66,7 @@ function countIn(members: Int32Array, held: Uint8Array): number {
   return count;
 }
 
-/** Tolerance of comparisons of weights. */
+/** Tolerance for comparisons of weights. */
 const ROUNDING = 1e-10;
 
 /** Returns true if weights satisfy a row. */
@@ -92,17 +90,17 @@ export function satisfiesRow(row: NonConvexRow, weights: Float64Array): boolean 
   }
 }
 
-/** Returns the minimum weight of a held security over all rows; 0 if there is none. */
+/** Returns the largest minimum weight of held securities in the rows; 0 without a minimum. */
 export function findThreshold(rows: readonly NonConvexRow[]): number {
   return rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
 }
 
-/** Returns securities with a weight, long or short, [N]. */
+/** Returns 1 for securities with a weight, long or short, [N]. */
 export function markHeld(weights: Float64Array): Uint8Array {
   return Uint8Array.from(weights, (weight) => (Math.abs(weight) > HELD_MIN ? 1 : 0));
 }
 
-/** Returns securities with a negative weight, [N]. */
+/** Returns 1 for securities with a negative weight, [N]. */
 export function markShort(weights: Float64Array): Uint8Array {
   return Uint8Array.from(weights, (weight) => (weight < -HELD_MIN ? 1 : 0));
 }

@@ -1,7 +1,7 @@
-/** Weight below which a weight counts as zero. */
+/** Magnitude below which a weight counts as zero. */
 const DUST = 1e-9;
 
-/** Sets weights that are zero up to rounding to zero and rescales the others to the same sum. */
+/** Sets weights that are zero up to rounding to zero, and rescales the other weights to the original sum. */
 export function clearRoundingWeights(x: Float64Array): Float64Array {
   let sum = 0;
   let rest = 0;

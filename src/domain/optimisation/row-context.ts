@@ -3,18 +3,18 @@ import type { Reference, ReferencePortfolio, RowContext } from '../constraints/c
 import { listMissingValues, describeLackingValues } from '../constraints/missing-values.js';
 import { applyMetric } from './apply-metric.js';
 
-/** Datapoints of the securities as of the rebalance. */
+/** Access to datapoints of the securities as of the rebalance. */
 export type Datapoints = Pick<RowContext, 'numbers' | 'categories' | 'medianValueTraded'>;
 
-/** Data from which rows of a problem are built. */
+/** Data from which the rows of a problem are created. */
 export interface ContextInput {
   /** Securities in code-point order, [N]. */
   readonly identifiers: readonly string[];
   /** Index weights, [N]. */
   readonly index: Float64Array;
-  /** Previous solved weights; null if there are none yet. */
+  /** Weights of the previous solution; null if there is none yet. */
   readonly previous: ReferencePortfolio | null;
-  /** Weights just before the trades; null if there are no holdings yet. Default: the weights of the index. */
+  /** Weights just before the trades; null if there are no holdings yet. Default: the index weights. */
   readonly held?: ReferencePortfolio | null;
   /** Annualised covariance. */
   readonly metric: Metric;
@@ -22,11 +22,11 @@ export interface ContextInput {
 }
 
 interface Asked extends Pick<RowContext, 'tail'> {
-  /** Called with a message about values that a row lacks. */
+  /** Receives a message about missing values of a row. */
   warn(message: string): void;
 }
 
-/** Returns the data available to classes when they translate rows of a problem. */
+/** Creates the context from which constraint classes create the rows of a problem. */
 export function createRowContext(
   { identifiers, index, previous, held, metric, datapoints }: ContextInput,
   { tail, warn }: Asked,

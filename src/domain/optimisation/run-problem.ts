@@ -29,22 +29,22 @@ export interface ProblemQuestion {
   readonly engine: Engine;
   readonly indexId: string;
   readonly constraints: readonly ConstraintRow[];
-  /** Objective of the weights. */
+  /** Specification of objective, expected returns, costs and uncertainty. */
   readonly spec: OptimisationSpec;
-  /** Target rebalance: the latest on or before this day; null for the latest available. */
+  /** Day of the request: the latest rebalance on or before it is optimised; null for the latest rebalance available. */
   readonly asOf: Day | null;
-  /** Window of the risk model; never after the decision. */
+  /** First and last day of the risk-model window, which never ends after the decision. */
   readonly start: Day | null;
   readonly end: Day | null;
 }
 
-/** Sessions of the risk model. */
+/** Session range of the risk model. */
 export interface Window {
   readonly from: number;
   readonly to: number;
 }
 
-/** Problem of a run, with its origin. */
+/** Problem of a run, with the data from which it was created. */
 export interface RunProblem {
   readonly sm: SessionMarket;
   readonly target: Composition;
@@ -52,12 +52,12 @@ export interface RunProblem {
   readonly candidates: Candidates;
   readonly problem: Problem;
   readonly risk: RiskEstimate;
-  /** Findings known before solving. */
+  /** Findings from before the solve. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * Returns the problem of an index at one of its rebalances, with the risk model over a window.
+ * Creates the problem of an index at one of its rebalances, with the risk model over a window.
  * @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, RISK_INSUFFICIENT_DATA, LOOK_AHEAD, MODEL_LACKS_NAMES,
  *   VALIDATION_FAILED, and refusals of the rules of the index
  */
@@ -95,7 +95,7 @@ export function createRunProblem(
     identifiers: listIdentifiers(sm, columns),
     index,
     previous: null,
-    // A run has no book: its trades are measured from the index.
+    // A run has no book, so trades are measured from the index.
     held: { weights: index, leavers: [] },
     risk,
     cross: datapoints.at(target.decision, columns),
@@ -127,7 +127,7 @@ const noData = (message: string, path: string): Finding => ({
   path,
 });
 
-/** Returns the composition to optimise. */
+/** Returns the composition of the index that is optimised. */
 function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestion): Composition {
   const sm = composer.market(indexId);
   const findings = [
@@ -147,7 +147,7 @@ function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestio
   );
 }
 
-/** Returns the requested sessions of the risk model up to the decision. */
+/** Returns the requested sessions of the risk model that are not after the decision. */
 function windowOf(sm: SessionMarket, { decision }: Composition, { start, end }: ProblemQuestion): Window {
   const from = start === null ? 0 : findFirstAtLeast(sm.sessions, start);
   const to = end === null ? decision : Math.min(decision, sm.sessionAt(end));

@@ -35,14 +35,14 @@ import { refuseInfeasible } from './explain-unsolved.js';
 
 export interface OptimisationInput extends ProblemQuestion {
   readonly riskFreeRate: number;
-  /** Frontier averaged over draws. Default number of returns per draw: that of the window. */
+  /** Terms of a resampled frontier. Default number of returns per draw: that of the window. */
   readonly resampling: { readonly draws: number; readonly seed: number; readonly sessions: number | null } | null;
   readonly proof: OptimisationRequest['proof'];
-  /** Called for each stage; throws to stop the work. */
+  /** Reports progress at each stage; throws to cancel the run. */
   readonly report: (fraction: number, message: string) => void;
 }
 
-/** Returns the terms of a request, with its dates as days. */
+/** Returns the terms of a request with dates converted to days. */
 export function readRequestTerms(request: OptimisationRequest): RequestTerms {
   const day = (text: string | null): Day | null => (text === null ? null : parseValidDay(text));
   return {
@@ -67,7 +67,7 @@ export interface OptimisationRun {
   readonly start: Day;
   readonly end: Day;
   readonly rebalanceDate: Day;
-  /** Returns from which the run estimated its risk; null for a stored model. */
+  /** Number of returns from which the run estimated its risk model; null for a stored model. */
   readonly observed: ReturnSpan | null;
   readonly isConverged: boolean;
   readonly solution: Solution;
@@ -82,7 +82,7 @@ export interface OptimisationRun {
   readonly activeSum: number;
   readonly rows: readonly WeightRow[];
   readonly frontier: Frontier | null;
-  /** Frontier by the risk of the objective, if that is not the volatility. */
+  /** Frontier by the risk measure of the objective; null if the measure is the volatility. */
   readonly ownFrontier: readonly ObjectivePortfolio[] | null;
   readonly resampled: ResampledFrontier | null;
   readonly sensitivities: readonly Sensitivity[];
@@ -91,15 +91,15 @@ export interface OptimisationRun {
   readonly findings: readonly Finding[];
 }
 
-/** One security of a result. */
+/** Security of an optimisation result. */
 export interface WeightRow {
   readonly identifier: string;
   readonly weight: number;
   readonly index_weight: number;
   readonly active_weight: number;
-  /** Contribution to the tracking error; contributions sum to it. */
+  /** Contribution to the tracking error; contributions sum to the tracking error. */
   readonly risk_contribution: number;
-  /** Share of the portfolio's variance; shares sum to 1. */
+  /** Share of the portfolio variance; shares sum to 1. */
   readonly variance_share: number;
   readonly at_bound: 'lower' | 'upper' | null;
 }
@@ -165,7 +165,10 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   };
 }
 
-/** Computes the resampled frontier on request. @param window returns of the risk model */
+/**
+ * Computes the resampled frontier if requested.
+ * @param window returns of the risk model
+ */
 function resampleInSpan(
   { resampling, report }: OptimisationInput,
   traced: Omit<ResampledInput, 'resampling' | 'report'>,
@@ -180,7 +183,7 @@ function resampleInSpan(
   });
 }
 
-/** Returns the days of the first and the last session of the window on which any of the securities has a price. */
+/** Returns the days of the first and the last session in the window on which any of the securities has a price. */
 function createPricedSpan(
   sm: SessionMarket,
   columns: Int32Array,
@@ -195,10 +198,10 @@ function createPricedSpan(
   return { start: sm.sessions[first]!, end: sm.sessions[last]! };
 }
 
-/** Distance from a bound at which a weight counts as at the bound. */
+/** Distance below which a weight counts as at a bound. */
 const AT_BOUND = 1e-9;
 
-/** Returns every security, largest active weight first. */
+/** Returns one row per security, largest active weight first. */
 function weightRows(
   { identifiers, index, metric, rows }: Problem,
   { weights, assembled }: Solution,

@@ -1,16 +1,16 @@
 import { findCoverage, isEstimable, readReturns, type Coverage } from '../risk/return-panel.js';
 import { refuseInsufficientRisk, type RequestedWindow } from './insufficient-risk.js';
 
-/** Historical scenarios of securities. */
+/** Historical return scenarios of securities. */
 export interface Scenarios {
-  /** Simple returns by session, 0 for a security that is not covered, [T x N]. */
+  /** Simple returns by session, [T x N]; 0 for a security that is not covered. */
   readonly returns: Float64Array;
   readonly coverage: Coverage;
 }
 
 /**
- * Returns the returns of securities over the sessions up to the end of a window, computed on demand.
- * @param sessions Number of returns; null for the number in the window.
+ * Returns a function that computes, on demand, the returns of securities over the sessions up to the end of a window.
+ * @param sessions number of returns; null for the number in the window.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost T N
  */
@@ -37,7 +37,7 @@ function read(window: RequestedWindow, columns: Int32Array, sessions: number | n
   const places = new Map(Array.from(columns, (column, place): [number, number] => [column, place]));
   const returns = new Float64Array(complete.length * columns.length);
   covered.forEach((column, k) => {
-    const place = places.get(column)!; // Covered securities are among the requested ones.
+    const place = places.get(column)!; // covered securities are among the requested ones
     for (let t = 0; t < complete.length; t++) returns[t * columns.length + place] = panel[t * covered.length + k]!;
   });
   return { returns, coverage };

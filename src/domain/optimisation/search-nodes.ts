@@ -5,31 +5,34 @@ import { HELD_MIN, satisfiesRow } from './restriction.js';
 import type { Restriction } from './assemble.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** Decisions about securities: held or dropped; a held one may also be above the trigger or not. */
+/**
+ * Node of the search tree: decisions on securities, each held or dropped, and for a held security above a trigger or
+ * not.
+ */
 export interface Node {
   /** [N] */
   readonly names: Uint8Array;
   /** Shares of the certified bound at the parent node, [N]. */
   readonly shares: Float64Array | undefined;
-  /** [N] for each concentration row, in order. */
+  /** Decisions on exceeding the trigger, [N] for each concentration row, in order. */
   readonly large: readonly Uint8Array[];
   readonly bound: number;
-  /** Active set and worst scenarios of the parent node. */
+  /** Active set, worst scenarios and cutting planes of the parent node. */
   readonly warm: ActiveState;
   readonly tail: ConvexSolution['tail'];
   readonly planes: ConvexSolution['planes'];
 }
 
-/** Node with bounds on the objective for either decision about each security, [N] each. */
+/** Node with lower bounds on the objective for holding and for dropping each security, [N] each. */
 export interface Narrowed extends Node {
   readonly held: Float64Array;
   readonly dropped: Float64Array;
 }
 
-/** Inputs of a search that are the same at every node. */
+/** Inputs of a search that all nodes share. */
 export interface SearchRows {
   readonly rows: readonly NonConvexRow[];
-  /** 1 for a security that is sold short, [N] */
+  /** 1 for a security that is sold short, [N]. */
   readonly short: Uint8Array;
   /** [N] */
   readonly variances: Float64Array;
@@ -37,7 +40,10 @@ export interface SearchRows {
 
 export const concentrationsIn = (rows: readonly NonConvexRow[]) => rows.filter((row) => row.form === 'concentration');
 
-/** Applies decisions that the counts force. @returns undefined if they cannot be satisfied */
+/**
+ * Applies the decisions that count rows force.
+ * @returns undefined if the counts cannot be satisfied
+ */
 export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | undefined {
   const names = closeNames(
     node.names,
@@ -46,7 +52,9 @@ export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | und
   return names && { ...node, names };
 }
 
-/** Applies decisions that the counts force to a copy; undefined if the counts cannot be satisfied. */
+/**
+ * Applies the decisions that count rows force to a copy of the decisions; undefined if the counts cannot be satisfied.
+ */
 export function closeNames(decided: Uint8Array, counts: readonly CountRow[]): Uint8Array | undefined {
   const names = decided.slice();
   for (const { members, minimum, maximum } of counts) {
@@ -63,7 +71,7 @@ export function closeNames(decided: Uint8Array, counts: readonly CountRow[]): Ui
   return names;
 }
 
-/** Takes the branch with the lowest bound from a list. */
+/** Removes the branch with the lowest bound from a list and returns it. */
 export function takeLeast<Branch extends { readonly bound: number }>(open: Branch[]): Branch {
   let least = 0;
   for (let k = 1; k < open.length; k++) if (open[k]!.bound < open[least]!.bound) least = k;
@@ -73,7 +81,7 @@ export function takeLeast<Branch extends { readonly bound: number }>(open: Branc
   return branch;
 }
 
-/** Returns bounds that hold for every choice below the node. */
+/** Returns the weight bounds that hold for every choice below a node. */
 export function restrictNode({ names, large }: Node, { rows, short }: SearchRows): Restriction {
   const n = names.length;
   const concentrations = concentrationsIn(rows);
@@ -102,7 +110,7 @@ export function restrictNode({ names, large }: Node, { rows, short }: SearchRows
   return { least, most, sums };
 }
 
-/** Returns two nodes that differ in one security of a violated row. */
+/** Returns two child nodes that differ in the decision on one security of a violated row. */
 export function branchNode(
   { held, dropped, ...node }: Narrowed,
   { weights }: ConvexSolution,
@@ -129,7 +137,7 @@ export function branchNode(
   let i = node.shares === undefined ? -1 : mostDecisive(node.bound, { held, dropped }, isOpen);
   if (i < 0) i = position((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
   if (i < 0) i = position(isOpen);
-  // No open decision affects the violated rows, so forced decisions are tried separately.
+  // If no open decision affects a violated row, the forced decisions are solved again.
   if (i < 0) return hasChanged(node, weights) ? [node] : [];
   return [IN, OUT].map((decided) => ({
     ...node,
@@ -138,19 +146,19 @@ export function branchNode(
   }));
 }
 
-/** Returns the start of the solves below a node. */
+/** Returns the start for the solves below a node. */
 export function warmStartOf({ answer, tail, planes }: ConvexSolution): Pick<Node, 'warm' | 'tail' | 'planes'> {
   return { warm: answer.state, tail, planes };
 }
 
-/** Returns true if a forced decision contradicts the weights that led to it. */
+/** Returns true if a forced decision contradicts the node's weights. */
 function hasChanged({ names }: Node, weights: Float64Array): boolean {
   return names.some((decided, i) => decided === OUT && Math.abs(weights[i]!) > HELD_MIN);
 }
 
 /**
- * Returns the security with the largest w^2 times variance that passes the filter, the first of equal ones; -1 if none
- * passes.
+ * Returns the security with the largest w^2 times variance among those that pass a test, the first one of several; -1
+ * if there is none.
  */
 function heaviest(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
   let result = -1;
@@ -165,7 +173,10 @@ function heaviest(weights: Float64Array, variances: Float64Array, test: (i: numb
   return result;
 }
 
-/** Returns the security of which either decision raises a bound most, as a product; -1 if none does for both. */
+/**
+ * Returns the security with the largest product of the two bound increases by holding and dropping it; -1 if no
+ * security has both.
+ */
 function mostDecisive(
   bound: number,
   { held, dropped }: Pick<Narrowed, 'held' | 'dropped'>,

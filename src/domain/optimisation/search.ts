@@ -22,83 +22,83 @@ import type { SearchInput } from './restricted-solves.js';
 import type { Solvers } from './solvers.js';
 import { findSwapStart } from './swap-starts.js';
 
-/** Solution of a problem with all its rows, convex or not. */
+/** Solution of a problem that satisfies all rows, convex or not. */
 export interface Solution extends ConvexSolution {
-  /** Feasible, but not proven to be optimal. */
+  /** True if the solution is feasible, but not proven to be optimal. */
   readonly isHeuristic: boolean;
   /**
-   * Lower bound of the objective, from the relaxation without non-convex rows or certified over all choices of
+   * Lower bound of the objective, from the relaxation without non-convex rows, or certified over all choices of
    * securities. Equals the objective if the solution is proven optimal.
    */
   readonly bound: number;
 }
 
-/** Effort for the proof of a choice of securities; `brief` is that of one of many rebalances. */
+/** Effort for the proof of a choice of securities; `brief` is for one of many rebalances. */
 export type Proof = 'brief' | 'quick' | 'thorough';
 
 export interface SearchOptions {
   readonly includes?: ((origin: Origin) => boolean) | undefined;
   readonly changes?: readonly RowParameterChange[] | undefined;
-  /** Active set of a similar problem. */
+  /** Active set of a solution to a similar problem. */
   readonly warm?: ActiveState | undefined;
   /**
-   * `any` ends at the first choice of securities that satisfies every row, and gives up early: only feasibility
-   * matters.
+   * Aim of the search: `any` ends at the first choice of securities that satisfies every row, with a smaller work
+   * limit, for tests of feasibility.
    */
   readonly wanted?: 'best' | 'any';
-  /** Lower bound of a row's measure over all choices, if the measure is minimised. */
+  /** Lower bound of the minimised measure over all choices; absent if the objective is not a measure. */
   readonly floor?: number;
   /**
-   * Bounds the objective over all choices and searches for the optimal one: within a number of nodes, or `thorough`, which
-   * may take a minute. `brief` takes a third of a second, and bounds only choices among a few securities. Default: a
-   * quick proof for few securities, no bound over choices for more.
+   * Effort to bound the objective over all choices and to find the optimal one: a number of nodes, or up to a minute
+   * for `thorough`. `brief` takes a third of a second, and bounds only choices among a few securities. Default: a quick
+   * proof for few securities, no bound over choices for more.
    */
   readonly proof?: Proof | undefined;
 }
 
 export type SearchOutcome =
   | { readonly kind: 'solved'; readonly solution: Solution }
-  /** The convex rows alone have no solution. */
+  /** The convex rows have no solution. */
   | { readonly kind: 'unsolved' }
-  /** The convex rows are feasible, but no choice of securities was found that satisfies the others. */
+  /** The convex rows are feasible, but no choice of securities was found that satisfies the non-convex rows. */
   | { readonly kind: 'no-choice'; readonly isProven: boolean };
 
-/** Maximum number of nodes in a search for the minimum of a measure: a second at forty securities. */
+/** Maximum number of nodes in a search for the minimum of a measure: one second for forty securities. */
 const NODES_LEAST_MAX = 400;
 
-/** Maximum number of securities for which the search is followed by an exact one. */
+/** Maximum number of securities for an exact search after the heuristic search. */
 export const EXACT_NAMES_MAX = 40;
 
 /**
- * Maximum number of nodes of an exact search that a proof by a split of pairs follows. Most choices that an exact search
- * proves at all need no more.
+ * Maximum number of nodes of an exact search before a proof by a split of pairs. Exact searches that succeed rarely
+ * need more nodes.
  */
 const NODES_FIRST_MAX = 400;
 
-/** Share of the nodes of an exact search if the proof is brief. */
+/** Fraction of the nodes of an exact search for a brief proof. */
 const BRIEF_SHARE = 0.1;
 
-/** Effort of proofs for few securities: up to three seconds, and up to a third of a second. */
+/** Effort of proofs for few securities: up to three seconds (quick), and up to a third of a second (brief). */
 const FEW_QUICK: ProofEffort = { workMax: 4e9, rootIterations: 300, branchIterations: 30 };
 const FEW_BRIEF: ProofEffort = { ...FEW_QUICK, workMax: 4e8 };
 const FEW_THOROUGH: ProofEffort = { ...FEW_QUICK, workMax: THOROUGH_PROOF.workMax };
 
 /**
- * Maximum number of nodes of an exact search with certified bounds among more securities, and that times their number:
- * a few seconds.
+ * Maximum number of nodes of an exact search with certified bounds among more securities, and maximum product of nodes
+ * and securities: a few seconds.
  */
 const NODES_CERTIFIED_MAX = 400;
 const NODES_TIMES_NAMES_MAX = 80_000;
 
-/** Multiplications of the search by exchanges: up to a tenth of a second, a second, and some seconds. */
+/** Maximum number of multiplications of the swap search: a tenth of a second, one second, and some seconds. */
 const SWAP_WORK_MAX: Readonly<Record<Proof, number>> = { brief: 1e8, quick: 1e9, thorough: 5e9 };
 
-/** Gap of the certified bound, as a share of the objective, above which a search would not close most of it. */
+/** Gap of the certified bound, as a fraction of the objective, above which a search would not close most of the gap. */
 const GAP_MAX = 0.04;
 
 /**
- * Solves a problem. First solves the relaxation; if that violates a non-convex row, finds the best choice of securities
- * by saliency and swaps, or, for few securities, the optimal choice.
+ * Solves a problem. Solves the relaxation first; if that violates a non-convex row, finds a good choice of securities
+ * by saliency and swaps, or for few securities the optimal choice.
  */
 export function solveProblem(solvers: Solvers, problem: Problem, options: SearchOptions = {}): SearchOutcome {
   const rows = listNonConvexRows(problem)
@@ -157,18 +157,18 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
     isAnyEnough,
     nodesMax: Math.min(NODES_CERTIFIED_MAX, Math.ceil(NODES_TIMES_NAMES_MAX / problem.index.length)),
   });
-  return outcomeOf(exact, iterations)!; // There is a solution.
+  return outcomeOf(exact, iterations)!; // `result` is a solution, so the outcome is defined
 }
 
 interface FewInput extends Omit<SearchInput, 'isAnyEnough' | 'floor'> {
   readonly search: Search;
-  /** Best solution known so far. */
+  /** Best solution found so far. */
   readonly incumbent: ConvexSolution | undefined;
 }
 
 /**
- * Searches few securities for the optimal choice. If only numbers of securities limit it and a short search does not end,
- * a split of pairs bounds it better than further nodes.
+ * Searches for the optimal choice among few securities. If only count rows limit the choice and a short exact search
+ * does not finish, a split of pairs gives better bounds than further nodes.
  * @returns undefined if the search ends with neither a solution nor a proof
  */
 function solveAmongFew(
@@ -196,14 +196,14 @@ function solveAmongFew(
   return { kind: 'solved', solution: { ...proven, iterations: countIterations() + first.iterations } };
 }
 
-/** Returns the best choice that a proof finds, with its bound; undefined if there is no such proof. */
+/** Returns the best choice that a proof finds, with its bound; undefined if no proof is possible. */
 function proveResult(
   prove: CertifiedBound['prove'],
   least: number,
   { search, rows, result }: Pick<SearchInput, 'rows'> & { readonly search: Search; readonly result: ConvexSolution },
 ): Solution | undefined {
   let best = result;
-  // Among as many securities as the rows allow, the search begins with the optimum.
+  // Among as many securities as the rows allow, the search starts from the exact optimum.
   const isExact = rows.every((row) => row.form === 'count' && row.minimum <= 1);
   const improve = (held: Uint8Array) => {
     const found = search.from([held]);
@@ -216,13 +216,13 @@ function proveResult(
   return { ...best, isHeuristic, bound: isHeuristic ? Math.max(least, bound) : best.objective };
 }
 
-/** Returns true if so few securities may be held that an exact search follows. */
+/** Returns true if so few securities may be held that an exact search is feasible. */
 function isSmall({ assembled: { program } }: ConvexSolution): boolean {
   const { lower, upper } = program;
   return upper.reduce((count, bound, i) => count + (bound > 0 || lower[i]! < 0 ? 1 : 0), 0) <= EXACT_NAMES_MAX;
 }
 
-/** Returns the result of an exact search; undefined if it ended with neither a solution nor a proof. */
+/** Returns the outcome of an exact search; undefined if the search ended with neither a solution nor a proof. */
 function outcomeOf({ best, bound, isComplete, iterations }: BranchOutcome, before: number): SearchOutcome | undefined {
   if (best === undefined) return isComplete ? { kind: 'no-choice', isProven: true } : undefined;
   const solution: Solution = isComplete
@@ -231,7 +231,10 @@ function outcomeOf({ best, bound, isComplete, iterations }: BranchOutcome, befor
   return { kind: 'solved', solution };
 }
 
-/** Returns a choice among the securities that minimise the measure of a hard row, if others exceed its limit. */
+/**
+ * Returns a choice among the securities that minimise the measure of a hard row, for problems in which other choices
+ * exceed its limit.
+ */
 function startFromMinimum(
   solvers: Solvers,
   problem: Problem,
@@ -257,9 +260,9 @@ function startFromMinimum(
 }
 
 /**
- * Returns a choice among the securities with the largest possible weights, and all uncounted ones, if other choices do
- * not reach the budget.
- * @cost a solve if these do not reach it either
+ * Returns a choice among the securities with the largest maximum weights and all uncounted securities, for problems in
+ * which other choices do not reach the budget.
+ * @cost a solve if these securities do not reach the budget either
  */
 function startFromWidestBounds(
   search: ReturnType<typeof createSearch>,
@@ -291,7 +294,7 @@ export function minimiseMeasure(
   return outcome.kind === 'solved' ? outcome.solution : undefined;
 }
 
-/** Returns the choice that a search finds from some securities. Default: the securities of the relaxation. */
+/** Returns the choice that a search finds from a start. Default: the securities of the relaxation. */
 function solveChoice(
   { solver, algebra }: Solvers,
   input: Omit<SearchInput, 'relaxed' | 'options'> & { readonly options: Pick<SearchOptions, 'includes' | 'changes'> },
@@ -305,13 +308,13 @@ function solveChoice(
   return search.from([start ?? markHeld(relaxed.weights)]);
 }
 
-/** Moves the parameters of a non-convex row, which have the client's names. */
+/** Applies parameter changes to a non-convex row, whose fields have the names of the parameters. */
 function moveRow(row: NonConvexRow, origin: Origin, changes: readonly RowParameterChange[] = []): NonConvexRow {
   const own = changes.filter((change) => change.origin === origin);
   return own.length === 0 ? row : { ...row, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) };
 }
 
-/** Returns the starts of searches: the securities of the relaxation, and those held before. */
+/** Returns the starts of a search: the securities of the relaxation, and those of the previous solution. */
 function startsOf(problem: Problem, rows: readonly NonConvexRow[], relaxed: ConvexSolution): Uint8Array[] {
   const starts = [markHeld(relaxed.weights)];
   if (problem.previous !== null) {
@@ -322,7 +325,7 @@ function startsOf(problem: Problem, rows: readonly NonConvexRow[], relaxed: Conv
   return starts;
 }
 
-/** Returns further starts for failed searches: the largest securities of the reference weights of distances. */
+/** Returns further starts if all others fail: the largest reference weights of distance rows. */
 function largestOf(problem: Problem, rows: readonly NonConvexRow[]): Uint8Array[] {
   const counts = rows.filter((row) => row.form === 'count');
   return problem.rows.flatMap(({ row }) => {

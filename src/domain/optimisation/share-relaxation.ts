@@ -8,35 +8,35 @@ import type { CountRow } from '../constraints/program-row.js';
 import { minimiseStep } from './minimise-two-steps.js';
 import { computeChoiceBound } from './move-costs.js';
 
-/** Convex rows with the counts of securities, and the minimum weight of held securities. */
+/** Convex program with count rows, and with the minimum weight of held securities. */
 export interface CountedProgram {
-  /** Computes the objective of the program, with its constant. */
+  /** Computes the objective of the program, including its constant. */
   readonly valueAt: (weights: Float64Array) => number;
   readonly program: Program;
   readonly counts: readonly CountRow[];
   readonly threshold: number;
 }
 
-/** Securities decided so far, and the initial shares of the iteration. */
+/** Decisions on securities, and initial shares of the iteration. */
 export interface ShareStart {
   /** [N] */
   readonly names: Uint8Array;
   /** [N] */
   readonly shares: Float64Array;
-  /** Minimum share of an open security. */
+  /** Minimum share of an undecided security. */
   readonly shareMin: number;
   readonly turnsMax: number;
 }
 
-/** Bounds on the objective of all choices. */
+/** Lower bounds of the objective over choices of securities. */
 interface ShareBounds {
   readonly bound: number;
-  /** Bounds if a security is held or not, [N]. */
+  /** Bounds over the choices that hold a security (`held`) or do not (`dropped`), [N]. */
   readonly held: Float64Array;
   readonly dropped: Float64Array;
 }
 
-/** Bounds with the shares and weights that prove them. */
+/** Bounds, with the shares and weights that prove them. */
 export interface ShareAnswer extends ShareBounds {
   /** [N] */
   readonly shares: Float64Array;
@@ -45,8 +45,8 @@ export interface ShareAnswer extends ShareBounds {
 }
 
 /**
- * Iterations before the increase of the bound is first tested, and the relative increase below which the iteration
- * ends.
+ * Number of iterations before the increase of the bound is first tested, and relative increase below which the
+ * iteration ends.
  */
 const TURNS_MIN = 3;
 const RISE_MIN = 1e-4;
@@ -55,9 +55,9 @@ const RISE_MIN = 1e-4;
  * Bounds the objective over all choices of securities. Each security is charged D_i w_i^2 / z_i for a split-off part
  * D_i of its variance, where z_i is its share; the shares sum to at most the number of securities. Alternating between
  * optimal weights for given shares and optimal shares for given weights converges to the optimum. The multipliers of
- * every iteration prove a bound, near the optimum or not: the remaining covariance is above its tangent, and the other
- * terms are a sum over securities, whose minimum over all choices is computed exactly.
- * @param split D, [N], such that the covariance without it stays positive semi-definite
+ * every iteration prove a bound, whether near the optimum or not: the remaining covariance is above its tangent, and
+ * the other terms are a sum over securities, whose minimum over all choices is computed exactly.
+ * @param split D, [N], such that the covariance without D stays positive semi-definite
  * @returns undefined if an iteration has no solution
  * @cost one to three factorisations an iteration
  * @source Frangioni & Gentile (2006), Perspective cuts for a class of convex 0-1 mixed integer programs, Mathematical
@@ -87,22 +87,22 @@ export function relaxShares(
   return best;
 }
 
-/** Returns equal shares for all open securities of a row. */
+/** Returns equal shares for the undecided securities of each row. */
 export function evenShares(counts: readonly CountRow[], names: Uint8Array): Float64Array {
   const even = new Float64Array(names.length).fill(1);
   return sharesAt(counts, { split: even, names, shareMin: 0 }, even);
 }
 
-/** Returns the program without the securities that are not held. */
+/** Returns the program with weights of zero for securities that are decided to be dropped. */
 function without(program: Program, names: Uint8Array): Program {
   const zero = (bounds: Float64Array) => bounds.map((bound, i) => (names[i] === OUT ? 0 : bound));
   return names.includes(OUT) ? { ...program, lower: zero(program.lower), upper: zero(program.upper) } : program;
 }
 
-/** Returns the program for fixed shares, up to a constant. */
+/** Returns the program for fixed shares, without the constant. */
 function withShares(program: Program, split: Float64Array, shares: Float64Array): Program {
   const { curvature, centre, linear, norms } = program;
-  const metric = program.metric!; // A fixed quadratic has one.
+  const metric = program.metric!; // a fixed quadratic has a metric
   const more = split.map((own, i) => own * (1 / shares[i]! - 1));
   return {
     ...program,
@@ -122,8 +122,8 @@ interface ShareTerms extends Decided {
 }
 
 /**
- * Returns the cheapest shares for some weights: in proportion to the risk of each security, at most 1, with the sum
- * that each row allows. Rows with common securities adjust their proportions alternately.
+ * Returns the best shares for given weights: in proportion to the risk of each security, at most 1, with the sum that
+ * each row allows. Rows with common securities adjust their proportions in turn.
  */
 function sharesAt(
   counts: readonly CountRow[],
@@ -155,8 +155,8 @@ function sharesAt(
 }
 
 /**
- * Returns the scale at which the sizes, each cut at its limit, sum to the room; Infinity if the limits do not exceed
- * it.
+ * Returns the scale at which the sizes, each capped at its limit, sum to the available number; Infinity if the limits
+ * do not exceed it.
  */
 function scaleWithin(
   count: number,
@@ -171,7 +171,7 @@ function scaleWithin(
     .toSorted((a, b) => limits[a]! / sizes[a]! - limits[b]! / sizes[b]! || a - b);
   let rest = order.reduce((sum, place) => sum + sizes[place]!, 0);
   let left = room;
-  // Sizes that reach their limits first use all of them.
+  // Sizes are capped in the order in which a growing scale reaches their limits.
   for (const place of order) {
     if (limits[place]! * rest > left * sizes[place]!) return Math.max(0, left) / rest;
     left -= limits[place]!;
@@ -203,15 +203,15 @@ function provenAt(
   return overChoices(counts, { held, dropped }, valueAt(point.x) + computeLagrangianExcess(program, point));
 }
 
-/** Costs of holding securities and of not holding them, [N] each; Infinity if impossible. */
+/** Costs of holding and of dropping each security, [N] each; Infinity if impossible. */
 type Costs = Pick<ShareAnswer, 'held' | 'dropped'>;
 
-/** Rounds in which rows with common securities set their prices. */
+/** Number of rounds in which rows with common securities set their prices. */
 const PRICE_ROUNDS = 4;
 
 /**
- * Returns the minimum sums over all choices, over those that hold a security, and over those that do not. Each row
- * charges the saving of one more security, so that the other rows respect its limit.
+ * Returns the minimum sum over all choices, and for each security over the choices that hold it or drop it. Each row
+ * charges other rows the saving from one more security, so that they respect its limit.
  */
 function overChoices(counts: readonly CountRow[], costs: Costs, value: number): ShareBounds {
   const prices = new Float64Array(counts.length);
@@ -233,7 +233,7 @@ function overChoices(counts: readonly CountRow[], costs: Costs, value: number): 
   return bounds;
 }
 
-/** Returns the costs of holding securities with the prices of all rows but one. */
+/** Returns the costs of holding securities, including the prices of all rows except one. */
 function chargedBy(counts: readonly CountRow[], prices: Float64Array, except: number, costs: Costs): Costs {
   const held = costs.held.slice();
   counts.forEach(({ members }, r) => {
@@ -242,7 +242,7 @@ function chargedBy(counts: readonly CountRow[], prices: Float64Array, except: nu
   return { held, dropped: costs.dropped };
 }
 
-/** Returns a price at which the number of securities worth holding equals the limit of the row. */
+/** Returns the price at which the number of securities worth holding equals the limit of the row. */
 function priceOf({ members, maximum }: CountRow, { held, dropped }: Costs): number {
   const savings = Float64Array.from(members, (i) => dropped[i]! - held[i]!)
     .toSorted()
@@ -252,7 +252,7 @@ function priceOf({ members, maximum }: CountRow, { held, dropped }: Costs): numb
   return Number.isFinite(between) ? Math.max(0, between) : Math.max(0, savings[maximum]!);
 }
 
-/** Returns the minimum sum within one row, and the minimum if a given security is held or not held. */
+/** Returns the minimum sum under one row, and for each security the minimum if it is held or dropped. */
 function leastOf({ members, minimum, maximum }: CountRow, costs: Costs): ShareBounds {
   const least = costs.held.map((cost, i) => Math.min(cost, costs.dropped[i]!));
   const open = members.filter((i) => Number.isFinite(costs.held[i]!) && Number.isFinite(costs.dropped[i]!));

@@ -4,12 +4,15 @@ import { isPureTracking } from '../objectives/goal.js';
 import { computePrices } from './goals/prices.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 
-/** Returns rows that are only checked: limits on the tracking error while it is the only objective. */
+/**
+ * Returns a predicate of rows that are only checked after the solve: limits on the tracking error, if the tracking
+ * error is the only objective.
+ */
 export function isCheckedOnly({ goal, index, costs }: Problem): (placed: PlacedRow) => boolean {
   return isPureTracking(goal, index, costs) ? isTracking : () => false;
 }
 
-/** Returns the cost of soft curves at their widened limits. */
+/** Returns the penalty of soft curved rows at their widened limits. */
 export function computeCurveCharge({ rows }: Problem, radii: ReadonlyMap<Origin, number> | undefined): number {
   if (radii === undefined) return 0;
   let total = 0;
@@ -20,12 +23,12 @@ export function computeCurveCharge({ rows }: Problem, radii: ReadonlyMap<Origin,
   return total;
 }
 
-/** Returns the cost of a soft curve at a measure above its limit. */
+/** Returns the penalty of a soft curved row for a measure above its limit. */
 function computeViolationPrice({ origin, row }: PlacedCurve, most: number, measure: number): number {
   return (origin.soft ?? 0) * Math.abs(findParameterAtMeasure(row, measure) - findParameterAtMeasure(row, most));
 }
 
-/** Returns the cost of the violations of soft rows, except limits on the tracking error. */
+/** Returns the penalty of violated soft rows, except for limits on the tracking error. */
 export function computePricedViolations(
   problem: Problem,
   { program }: Assembled,
@@ -43,7 +46,7 @@ export function computePricedViolations(
   return total;
 }
 
-/** Returns the curved rows that take part. */
+/** Returns the curved rows that an assembly includes. */
 export function listCurves(problem: Problem, { includes }: Assembly): PlacedCurve[] {
   return problem.rows.filter(isCurve).filter(({ origin }) => includes?.(origin) !== false);
 }

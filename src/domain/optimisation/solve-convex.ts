@@ -15,47 +15,47 @@ import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut } from './tails/tail-cuts.js';
 import { clearRoundingWeights } from './rounding-weights.js';
 
-/** Optimal weights within the convex rows, with their program. */
+/** Optimal weights within the convex rows, with the program. */
 export interface ConvexSolution {
   readonly weights: Float64Array;
   /** Minimised objective, including costs, without the tie-breaking term and penalties. */
   readonly objective: number;
-  /** Lower bound of the objective within the convex rows: the objective minus the gap in the proof of a tail. */
+  /** Lower bound of the objective within the convex rows: the objective less the optimality gap of a tail. */
   readonly bound: number;
-  /** Objective plus the price of every violated soft row, by which choices of securities are compared. */
+  /** Objective plus the penalties of violated soft rows: the value by which choices of securities are compared. */
   readonly value: number;
-  /** Rows, with the program whose optimality conditions the solution satisfies. */
+  /** Program whose optimality conditions the solution satisfies, with its rows. */
   readonly assembled: Assembled;
   /** Change of the objective per unit of the program's objective. */
   readonly priceScale: number;
-  /** Factor on the prices of soft rows in the program. */
+  /** Factor on the penalties of soft rows in the program. */
   readonly penaltyScale: number;
   readonly answer: ProgramAnswer;
   readonly iterations: number;
-  /** Start of the search from similar weights; only for the average of a tail. */
+  /** Start for a search from similar weights; only if the goal is a tail average. */
   readonly tail: TailStart | undefined;
-  /** Binding planes below tails of rows. */
+  /** Binding cutting planes of tail rows. */
   readonly planes: readonly TailCut[];
 }
 
 export interface ConvexOptions extends Assembly {
   readonly warm?: ActiveState | undefined;
-  /** Similar weights with their worst scenarios. */
+  /** Similar weights with their worst scenarios, from which the search starts. */
   readonly tail?: TailStart | undefined;
   readonly effort?: 'quick' | 'thorough';
-  /** Solution within slightly different bounds: if its norms bind, the search begins with them. */
+  /** Solution with slightly different bounds. If its norm rows bind, the search starts with all curved rows. */
   readonly beside?: Pick<ProgramAnswer, 'point' | 'state'> | undefined;
 }
 
-/** Maximum number of programs with added planes below tails; five to thirty are usual. */
+/** Maximum number of programs with added cutting planes for tails; five to thirty are usual. */
 const PLANES_MAX = 400;
 
-/** Number of halvings in the search for the limit at which the cost of a soft row equals its saving. */
+/** Number of bisection steps in the search for the limit at which the penalty of a soft row equals the saving. */
 const LIMIT_STEPS = 60;
 
 /**
- * Solves the convex rows of a problem: first without its curved rows (lengths and tails), because most never bind, then
- * with the violated ones.
+ * Solves the convex rows of a problem: first without curved rows (norms and tails), because most never bind, then with
+ * the violated ones.
  * @returns undefined if no solution was found: the rows are infeasible, or the solver failed.
  */
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
@@ -65,24 +65,24 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
     return result === undefined || listExceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
   }
   const free = attempt(solver, problem, { ...options, withCurves: false });
-  // If nothing else bounds the weights, a linear objective has a solution only with the curved rows.
+  // A linear objective that nothing else bounds has a solution only with the curved rows.
   if (free === undefined)
     return isLinear(problem) ? attempt(solver, problem, { ...options, withCurves: true }) : undefined;
   const exceeded = listExceededCurves(problem, free.weights, options);
-  if (exceeded.some(isChecked)) return undefined; // The least tracking error is above its limit.
+  if (exceeded.some(isChecked)) return undefined; // the least possible tracking error is above its limit
   if (exceeded.length === 0) return free;
   const hard = attempt(solver, problem, { ...options, withCurves: true, iterations: free.iterations });
   const soft = exceeded.filter(({ origin }) => origin.soft !== null);
   const solution = soft.length === 0 ? hard : widenSoft(solver, problem, options, soft, free);
   if (solution === undefined) return undefined;
-  // Every hard curve is measured on the weights themselves, whether or not the program contained it.
+  // Every hard curved row is measured at the final weights, whether or not it was in the program.
   const isViolated = (placed: PlacedCurve): boolean => isChecked(placed) || placed.origin.soft === null;
   return listExceededCurves(problem, solution.weights, options).some(isViolated) ? undefined : solution;
 }
 
 /**
- * Returns true if every curve is in the program from the start: one was binding before, and no prices of soft curves
- * must be found.
+ * Returns true if the solve starts with every curved row: one was binding before, and no prices of soft rows must be
+ * found.
  */
 function startsNearby(problem: Problem, options: ConvexOptions): boolean {
   return (
@@ -91,7 +91,10 @@ function startsNearby(problem: Problem, options: ConvexOptions): boolean {
   );
 }
 
-/** Returns the program of all rows. Limits on the tracking error are excluded if it is the only objective. */
+/**
+ * Returns the program with all rows, except for limits on the tracking error if the tracking error is the only
+ * objective.
+ */
 export function createFullProgram(problem: Problem, options: Assembly): Assembled {
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
@@ -107,7 +110,7 @@ interface Attempt extends ConvexOptions {
   readonly iterations?: number;
 }
 
-/** Solves with the known planes below tails, and again with the planes that the solution adds. */
+/** Solves with the known cutting planes of tails, and repeats with the planes that each solution adds. */
 function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
   let { warm, planes, radii } = options;
   let iterations = options.iterations ?? 0;
@@ -135,17 +138,17 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
 }
 
 /**
- * Returns true if the planes of earlier solves may have made a program fail that is solved without them: a linear
- * objective has its optimum at a corner where many of them meet.
+ * Returns true if the cutting planes of earlier solves may be the reason for a failed program: a linear objective has
+ * its optimum at a corner where many planes meet.
  */
 function isBlockedByTails(problem: Problem, { withCurves, planes }: Attempt): boolean {
   return withCurves && planes === undefined && problem.tails.known.length > 0 && isLinear(problem);
 }
 
-/** Returns the row itself, not a copy: its identity attributes multipliers to it. */
+/** Type guard that returns the row object itself, because multipliers are attributed by object identity. */
 const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => placed.row.form === 'tail';
 
-/** Returns rows of the program whose tails exceed their limits. */
+/** Returns the tail rows of the program whose limits are exceeded. */
 function listExceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
   return listCurves(problem, options).flatMap((placed) => {
     const { origin } = placed;
@@ -156,10 +159,7 @@ function listExceededTails(problem: Problem, weights: Float64Array, options: Att
   });
 }
 
-/**
- * Returns the optimum of a quadratic objective that was found with a tail as a part of it; undefined for other
- * objectives.
- */
+/** Converts an optimum with a priced tail to a solution; undefined for an objective that is not a plain quadratic. */
 function solutionAt(
   problem: Problem,
   { assembled, answer, iterations }: Pick<ConvexSolution, 'assembled' | 'answer' | 'iterations'>,
@@ -220,7 +220,7 @@ function toSolution(
   };
 }
 
-/** Returns planes below tails that exert a force: the last rows of the program. */
+/** Returns the cutting planes with a nonzero multiplier; the planes are the last rows of the program. */
 function bindingPlanes(
   { tails }: Problem,
   { planes, program }: Assembled,
@@ -239,8 +239,8 @@ function removeCurvedRows(assembled: Assembled): Assembled {
 }
 
 /**
- * Returns curves above their limits; soft limits on the tracking error have no effect and never count if only that is
- * minimised.
+ * Returns the curved rows whose limits are exceeded, without soft limits on the tracking error if the tracking error is
+ * the only objective.
  */
 function listExceededCurves(
   problem: Problem,
@@ -254,7 +254,7 @@ function listExceededCurves(
   );
 }
 
-/** Widens each exceeded soft curve until the saving of a further unit equals the price of its violation. */
+/** Widens each exceeded soft curved row until the saving from a further unit equals the penalty of its violation. */
 function widenSoft(
   solver: Solver,
   problem: Problem,
@@ -288,7 +288,7 @@ function widenSoft(
   return solution;
 }
 
-/** Returns the saving per unit of the client's parameter at a limit, in the program's terms. */
+/** Returns the saving per unit of the request parameter at a limit, in units of the program's objective. */
 function priceOf({ assembled, answer }: ConvexSolution, { origin, row }: PlacedCurve, most: number): number {
   if (row.form === 'tail')
     return assembled.linear.reduce(

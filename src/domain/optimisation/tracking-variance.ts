@@ -1,7 +1,7 @@
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Problem } from './problem.js';
 
-/** Returns (w - b)' Sigma (w - b). */
+/** Returns the tracking variance (w - b)' Sigma (w - b). */
 export function computeTrackingVariance(
   { metric, index }: Pick<Problem, 'metric' | 'index'>,
   weights: Float64Array,

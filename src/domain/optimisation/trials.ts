@@ -4,24 +4,24 @@ import { solveProblem, type SearchOptions, type SearchOutcome } from './search.j
 import { meterSolver } from './work-meter.js';
 
 /**
- * Maximum number of multiplications of all trials of one problem together, about a minute if tails make a solve a
- * hundred times as expensive as a variance. Counted instead of timed, so that equal requests have equal explanations.
+ * Maximum number of multiplications of all trials of one problem, about a minute if tails make a solve a hundred times
+ * as expensive as a variance. Work is counted instead of timed, so that equal requests have equal explanations.
  */
 export const WORK_MAX = 2e10;
 
-/** Tests of the feasibility of a problem with changed rows or parameters, within a work limit. */
+/** Feasibility tests of a problem with changed rows or parameters, within a shared work limit. */
 export interface Trials {
-  /** Solvers whose work counts. */
+  /** Solvers that count their work towards the limit. */
   readonly solvers: Solvers;
-  /** Returns true if weights are found; false without a search once the work limit is reached. */
+  /** Returns true if feasible weights are found; false without a search once the work limit is reached. */
   succeeds(options: Pick<SearchOptions, 'includes' | 'changes'>): boolean;
-  /** Same, distinguished from proven infeasibility. */
+  /** Returns whether weights are found, infeasibility is proven, or neither. */
   standingWith(options: Pick<SearchOptions, 'includes' | 'changes'>): 'solved' | 'ruled-out' | 'open';
-  /** Returns weights with which it succeeds. */
+  /** Returns feasible weights; undefined if none are found. */
   weightsWith(options: Pick<SearchOptions, 'includes' | 'changes'>): Float64Array | undefined;
-  /** Returns true if less than a share of the work is used up. */
+  /** Returns true if less than a fraction of the work limit is used. */
   isWithin(share: number): boolean;
-  /** Returns true if a search ended because of the limit. */
+  /** Returns true if the work limit prevented a search. */
   hasEnded(): boolean;
 }
 

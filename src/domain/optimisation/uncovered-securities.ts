@@ -6,7 +6,7 @@ import type { Problem } from './problem.js';
 /** Maximum number of securities listed individually. */
 const NAMED_MAX = 5;
 
-/** Describes the securities that the window of the risk model does not cover; empty if it covers all. */
+/** Describes the securities that the risk-model window does not cover; empty if it covers all. */
 export function describeUncovered(
   sm: SessionMarket,
   { coverage: { excluded } }: Pick<RiskEstimate, 'coverage'>,

@@ -1,12 +1,15 @@
 import type { Program } from '#kernels/optimisation/program/program.js';
 
-/** Sum of weights with an upper bound. */
+/** Weighted sum of the variables with an upper bound. */
 export interface UpperRow {
   readonly coefficients: Float64Array;
   readonly upper: number;
 }
 
-/** Appends hard rows to a program. @cost a copy of the rows */
+/**
+ * Appends hard upper-bound rows to a program.
+ * @cost a copy of the rows
+ */
 export function addUpperRows(program: Program, further: readonly UpperRow[]): Program {
   const { n, rows } = program;
   const coefficients = new Float64Array((rows.count + further.length) * n);
@@ -24,7 +27,7 @@ export function addUpperRows(program: Program, further: readonly UpperRow[]): Pr
   };
 }
 
-/** Keeps only the first rows of a program. */
+/** Returns a program with only its first rows. */
 export function selectFirstRows(program: Program, count: number): Program {
   const { coefficients, lower, upper, penalty } = program.rows;
   return {

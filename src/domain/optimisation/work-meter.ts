@@ -5,19 +5,19 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Problem } from './problem.js';
 
-/** Solver that counts the work of its programs: equal on any machine, unlike time. */
+/** Solver that counts the work of its programs. Unlike time, the count is equal on every machine. */
 export interface MeteredSolver extends Solver {
   /** Approximate number of multiplications so far. */
   spent(): number;
 }
 
-/** Cost of stating a program in addition to its iterations. */
+/** Cost of setting up a program, in addition to its iterations. */
 const STATED = 2e6;
 
-/** Number of iterations of a rough solve. */
+/** Number of iterations of an approximate solve. */
 const ROUGH_ITERATIONS = 8;
 
-/** Returns true if scenarios of the objective or of a row dominate the work of a problem. */
+/** Returns true if the scenarios of a tail dominate the work of a problem. */
 export function hasTails({ goal, rows }: Pick<Problem, 'goal' | 'rows'>): boolean {
   return goal.form === 'tail' || rows.some(({ row }) => row.form === 'tail');
 }
@@ -41,11 +41,14 @@ export function meterSolver(solver: Solver): MeteredSolver {
 
 /** Solver with a work limit. */
 export interface LimitedSolver extends MeteredSolver {
-  /** Returns true if the solver refused a program. */
+  /** Returns true if the work limit made the solver refuse a program. */
   hasEnded(): boolean;
 }
 
-/** Creates a solver that fails immediately once its work limit is reached. @param workMax multiplications */
+/**
+ * Creates a solver that fails immediately once its work limit is reached.
+ * @param workMax maximum number of multiplications
+ */
 export function limitWork(solver: Solver, workMax: number): LimitedSolver {
   const inner = meterSolver(solver);
   let ended = false;
@@ -61,7 +64,7 @@ export function limitWork(solver: Solver, workMax: number): LimitedSolver {
   };
 }
 
-/** Returns the answer of a solver that did not run. */
+/** Returns the answer of a refused program. */
 function createUnsolvedAnswer(program: Program): ProgramAnswer {
   const point = {
     x: betweenBounds(program),
@@ -77,22 +80,22 @@ function betweenBounds({ centre, lower, upper }: Program): Float64Array {
   return centre.map((value, i) => Math.min(Math.max(value, lower[i]!), upper[i]!));
 }
 
-/** Number of iterations of a usual solve. */
+/** Number of iterations of a typical solve. */
 const ITERATIONS = 30;
 
-/** Returns the multiplications of a usual solve of a problem's rows. */
+/** Returns the number of multiplications of a typical solve of a program. */
 export function estimateWork(program: Program): number {
   return STATED + ITERATIONS * workOf(program);
 }
 
-/** Returns the multiplications of a pivot of the simplex method. */
+/** Returns the number of multiplications of one simplex pivot. */
 function pivotOf({ n, rows }: Program): number {
   return rows.count * n;
 }
 
 /**
  * Returns the number of multiplications of one iteration: a factorisation over the free securities, including soft
- * rows, and the Schur complement of the other rows.
+ * rows, and the Schur complement of the hard rows.
  */
 function workOf({ n, lower, upper, rows }: Program): number {
   let free = 0;

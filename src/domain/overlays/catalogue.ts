@@ -11,12 +11,12 @@ import { leverage } from './types/leverage.js';
 import { quanto } from './types/quanto.js';
 import { riskControl } from './types/risk-control.js';
 
-/** All kinds of overlay, in the order in which forms list them. */
+/** All overlay types, in the order of forms. */
 const ENTRIES = [currency, currencyHedged, quanto, riskControl, leverage, decrement, excessReturn, blend, fee] as const;
 
-export const OVERLAY_TYPES: readonly OverlayType[] = ENTRIES as unknown as readonly OverlayType[]; // Each is called only with its own spec.
+export const OVERLAY_TYPES: readonly OverlayType[] = ENTRIES as unknown as readonly OverlayType[]; // An entry is called only with specifications of its type.
 
-/** Overlay by its type. */
+/** Specification of an overlay, by its type. */
 export const OverlaySpec = z
   .discriminatedUnion('type', [
     currency.schema.meta({ id: 'CurrencyOverlay', description: currency.help }),
@@ -34,9 +34,9 @@ export type OverlaySpec = z.infer<typeof OverlaySpec>;
 
 const BY_TYPE = new Map(OVERLAY_TYPES.map((entry) => [entry.type, entry]));
 
-/** Returns the entry of an overlay. */
+/** Returns the catalogue entry of an overlay. */
 export function findOverlayType({ type }: OverlaySpec): OverlayType {
-  return BY_TYPE.get(type)!; // Every type of the schema is in the catalogue.
+  return BY_TYPE.get(type)!; // the catalogue has every type of the schema
 }
 
 /** Returns the weights of a blend; undefined for other overlays. */
@@ -46,7 +46,7 @@ export function listBlendParts(
   return spec.type === 'blend' ? spec.parts : undefined;
 }
 
-/** Entry as the API returns it. */
+/** Catalogue entry as served by the API. */
 export interface OverlayTypeSpec extends Pick<
   OverlayType,
   'type' | 'label' | 'help' | 'formula' | 'reference' | 'example'
@@ -54,7 +54,7 @@ export interface OverlayTypeSpec extends Pick<
   readonly parameters: readonly ParameterSpec[];
 }
 
-/** Returns the catalogue for clients. */
+/** Returns the catalogue as served by the API. */
 export const listOverlaySpecs = (): OverlayTypeSpec[] =>
   OVERLAY_TYPES.map(({ type, label, help, formula, reference, schema, example }) => ({
     type,

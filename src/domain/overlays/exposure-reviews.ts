@@ -2,10 +2,12 @@ import { z } from 'zod';
 import type { ExposureStep, OverlayContext, OverlayPath } from './overlay-type.js';
 import { reportWithoutEffect, reportIdleMembers, type Remark } from './remarks.js';
 
-/** Size of a change of exposure. */
+/** Schema of the size of a change of exposure. */
 const changeOfExposure = z.number().gt(0).max(10).optional();
 
-/** Dates and limits of changes of exposure. Optional, so that stored documents without them are unchanged. */
+/**
+ * Dates and limits of changes of exposure. They are optional, so that stored documents without them remain unchanged.
+ */
 export const reviewFields = {
   tolerance: changeOfExposure.meta({
     description:
@@ -29,15 +31,15 @@ export interface TargetExposures {
   readonly volatility: Float64Array;
 }
 
-/** Exposures after each close, with the reason for each, [T] each. */
+/** Exposures after each close, with a reason for each exposure, [T] each. */
 export interface ReviewedExposures {
   readonly exposure: Float64Array;
   readonly reasons: readonly ExposureStep['reason'][];
 }
 
 /**
- * Returns exposures that follow their targets on reviews if the difference exceeds the tolerance, changing by at most
- * the maximum.
+ * Returns exposures that follow their targets on review dates if the difference exceeds the tolerance, with changes up
+ * to the maximum.
  */
 export function reviewExposures(
   targets: Float64Array,
@@ -91,7 +93,7 @@ export function describeReview({ tolerance, max_change: most, review = 'daily' }
 const pointsText = (exposure: number): string =>
   `${exposure} (${Number((100 * exposure).toPrecision(12))} percentage points)`;
 
-/** Reports settings that no target exposure can reach: every one is above 0 and at most the largest. */
+/** Reports settings without effect because target exposures are above 0 and at most the maximum leverage. */
 export function listReviewRemarks({
   max_leverage: largest,
   ...spec

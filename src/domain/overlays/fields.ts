@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Common fields of several overlays. */
+/** Day count basis, a field shared by several overlays. */
 
 export const basis = (usual: 360 | 365) =>
   z
@@ -14,12 +14,12 @@ export const annualisation = z.int().min(1).max(366).optional().meta({
     'Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.',
 });
 
-/** Less than 100 %, because that would remove the whole value. */
+/** Schema of percent per year; below 100 %, which would consume the whole value. */
 export const percent = z.number().min(0).lt(100).meta({ description: 'Percent per year: 5 is 5 %.' });
 
 export const series = (description: string) => z.string().min(1).max(64).meta({ description, format: 'series' });
 
-/** Interest rate: series of the data, percent per year. */
+/** Schema of an interest rate: a series of the data in percent per year. */
 export const rateSeries = (of: string) => series(`Series of the data with the ${of}, percent per year.`);
 
 /** Optional, so that stored documents without it are unchanged. */
@@ -27,6 +27,6 @@ export const costBps = z.number().min(0).max(10_000).optional().meta({
   description: 'Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.',
 });
 
-/** Sentences for clients. */
+/** Returns sentences for clients about costs. */
 export const describeCosts = (bps: number | undefined): string[] =>
   bps === undefined ? [] : [`A change of exposure at the close costs ${bps} basis points of the traded amount.`];

@@ -2,11 +2,11 @@ import type { z } from 'zod';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import type { Beneath, Remark } from './remarks.js';
 
-/** Underlying index of an overlay, in the index's own currency. */
+/** Underlying index of an overlay, in the currency of the index. */
 export interface OverlaySource {
   /** Growth over each session, 1 on the first, [T]. */
   readonly growth: Float64Array;
-  /** Growth over each session of the index before the first of the overlay, ascending, [P]. */
+  /** Growth over each session of the index before the first session of the overlay, ascending, [P]. */
   readonly before: Float64Array;
 }
 
@@ -17,7 +17,7 @@ export interface OverlayContext {
   /** Days of the sessions, [T]. */
   readonly days: Int32Array;
   readonly baseValue: number;
-  /** Sessions of a year on its calendar. */
+  /** Number of sessions per year on the calendar of the overlay. */
   readonly periods: number;
   readonly sources: readonly OverlaySource[];
   /**
@@ -26,24 +26,24 @@ export interface OverlayContext {
    */
   rate(series: string): Float64Array;
   /**
-   * Returns the price of a currency (default: that of the underlying index) in the overlay's currency, [T]. @throws
-   * Refusal FX_MISSING
+   * Returns the price of a currency (default: the currency of the underlying index) in the currency of the overlay,
+   * [T]. @throws Refusal FX_MISSING
    */
   exchange(of?: string): Float64Array;
   /**
-   * Returns the weight of securities quoted in a currency of `weighed` in the underlying index, after each close, in
-   * the index's own return variant, [T].
+   * Returns the weight in the underlying index of securities quoted in a currency of `weighed`, after each close, in
+   * the return variant of the index, [T].
    */
   weightIn(currency: string): Float64Array;
-  /** Returns, for each session, the day of the next month-end session, [T]. */
+  /** Returns the day of the next month-end session for each session, [T]. */
   monthEnds(): Int32Array;
-  /** Returns 1 if a schedule rebalances at the close, [T]. */
+  /** Returns 1 for sessions at whose close a schedule rebalances, [T]. */
   resets(rebalance: RebalanceSpec): Uint8Array;
-  /** Returns a session as a date, for refusals. */
+  /** Returns the date of a session, for refusals. */
   dateOf(t: number): string;
 }
 
-/** Path of an overlay through its underlying indices. */
+/** Growth and exposures of an overlay, computed from its underlying indices. */
 export interface OverlayPath {
   /** Growth over each session, 1 on the first, [T]. */
   readonly growth: Float64Array;
@@ -53,13 +53,13 @@ export interface OverlayPath {
   readonly exchange: Float64Array | null;
   /** Separate contributions to the return of each session, [T] each. */
   readonly parts: readonly OverlayPart[];
-  /** 1 if a schedule resets exposures at the close, [T]; null without a schedule. */
+  /** 1 for sessions at whose close a schedule resets exposures, [T]; null without a schedule. */
   readonly resets: Uint8Array | null;
   /** Explains the exposure after a close; absent for a type whose exposure has no target. */
   readonly explain?: (t: number) => ExposureStep;
 }
 
-/** Reasons for an exposure. */
+/** Reasons for an exposure after a close. */
 export const EXPOSURE_REASONS = {
   target: 'it is the target',
   max_change: 'the target is further away than the largest change',
@@ -74,7 +74,7 @@ export interface ExposureStep {
   readonly target: number;
   /** Exposure after the previous close; null on the first session. */
   readonly before: number | null;
-  /** Annual volatility behind the target; null before the first return is known. */
+  /** Annual volatility from which the target follows; null before the first return is known. */
   readonly volatility: number | null;
   readonly reason: keyof typeof EXPOSURE_REASONS;
 }
@@ -84,7 +84,7 @@ export interface OverlayPart {
   readonly contributions: Float64Array;
 }
 
-/** Separate parts of overlays, with their meaning. */
+/** Separate parts of the return of overlays, with their meaning. */
 export const OVERLAY_PARTS = {
   cash: 'interest earned or given up on cash',
   costs: 'costs of changed exposures',
@@ -103,13 +103,13 @@ export interface SeriesUse {
   readonly path: string;
   readonly series: string;
   /**
-   * Currency of the rate, null for the currency of the underlying index; absent if a rate of another currency may be
+   * Currency of the rate; null for the currency of the underlying index; absent if a rate of another currency may be
    * intended.
    */
   readonly currency?: string | null;
 }
 
-/** Kind of overlay, with all its operations. */
+/** Type of overlay, with all its operations. */
 export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly type: string;
   readonly label: string;
@@ -120,24 +120,24 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly reference: string;
   readonly schema: S;
   readonly example: Readonly<Record<string, unknown>>;
-  /** Series of rates. */
+  /** Returns the series of rates that the overlay reads. */
   readonly series: (spec: z.output<S>) => readonly SeriesUse[];
-  /** Currency into which it converts; null if it keeps the currency of the underlying index. */
+  /** Returns the currency into which the overlay converts; null if it keeps the currency of the underlying index. */
   readonly currency: (spec: z.output<S>) => string | null;
-  /** True if it needs the exchange rate into that currency. */
+  /** True if the overlay needs the exchange rate into that currency. */
   readonly converts: boolean;
-  /** Currencies whose weights in the underlying index it reads. */
+  /** Returns the currencies whose weights in the underlying index the overlay reads. */
   readonly weighed: (spec: z.output<S>) => readonly string[];
   readonly sentences: (spec: z.output<S>) => readonly string[];
-  /** Reports members that contradict each other, or have no effect. */
+  /** Reports members that contradict each other or have no effect. */
   readonly remarks: (spec: z.output<S>, beneath: Beneath) => readonly Remark[];
-  /** @cost O(T sources) */
+  /** Computes the path of the overlay. @cost O(T sources) */
   readonly path: (spec: z.output<S>, context: OverlayContext) => OverlayPath;
 }
 
 type Optional = 'series' | 'currency' | 'converts' | 'weighed' | 'remarks';
 
-/** Keeps the parameter types of an entry for its behaviour. */
+/** Returns an overlay type with default operations; it infers the type of `spec` from the schema. */
 export function defineOverlayType<S extends z.ZodObject>(
   entry: Omit<OverlayType<S>, Optional> & Partial<Pick<OverlayType<S>, Optional>>,
 ): OverlayType<S> {

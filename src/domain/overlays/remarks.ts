@@ -1,17 +1,17 @@
 import type { z } from 'zod';
 import type { Finding } from '../refusals/findings.js';
 
-/** Remark on the members of an overlay: its path is below the overlay. */
+/** Finding about members of an overlay, with a path relative to the overlay. */
 export type Remark = Pick<Finding, 'severity' | 'code' | 'path' | 'message' | 'value'>;
 
-/** Data on the underlying indices for remarks. */
+/** Data on the underlying indices, for findings. */
 export interface Beneath {
-  /** Currency of the first underlying index, undefined if that is not stored. */
+  /** Currency of the first underlying index; undefined if that index is not stored. */
   readonly currency: string | undefined;
   readonly baseValue: number;
 }
 
-/** Reports a member without effect in combination with the others. */
+/** Returns a warning about a member without effect in combination with other members. */
 export const reportWithoutEffect = (path: string, value: unknown, why: string): Remark => ({
   severity: 'warning',
   code: 'NO_EFFECT',
@@ -20,7 +20,7 @@ export const reportWithoutEffect = (path: string, value: unknown, why: string): 
   value,
 });
 
-/** Reports members that have a non-default value but no effect, with one common reason. */
+/** Reports members that have a non-default value but no effect, all for one reason. */
 export function reportIdleMembers<S extends z.ZodObject>(
   schema: S,
   spec: z.output<S>,

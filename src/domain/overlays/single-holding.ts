@@ -7,7 +7,7 @@ export interface HeldAsOne {
 }
 
 /**
- * Returns requests that a portfolio of an overlay cannot have: it is one holding, without costs and without
+ * Reports settings that a portfolio of an overlay cannot have: the overlay is a single holding, without costs and
  * optimisation.
  */
 export function checkHeldAsOne({ indexId, transactionCostBps: cost, hasConstraints }: HeldAsOne): Finding[] {

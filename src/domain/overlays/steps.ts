@@ -3,13 +3,16 @@ import type { OverlayContext, OverlayPath, OverlaySource, PartName } from './ove
 
 export const BASIS_POINT = 1e-4;
 
-/** Returns days from the previous session to each session over the days of a year, 0 on the first, [T]. */
+/**
+ * Returns the number of days from the previous session to each session divided by the days per year, 0 on the first
+ * session, [T].
+ */
 export function computeYearFractions(days: Int32Array, basis: number): Float64Array {
   return Float64Array.from(days, (day, t) => (t === 0 ? 0 : (day - days[t - 1]!) / basis));
 }
 
 /**
- * Returns interest of each session at the rate known at the previous close, 0 on the first, [T].
+ * Returns the interest of each session at the rate known at the previous close, 0 on the first session, [T].
  * @param series null for a rate of 0
  */
 export function computeAccruals(context: OverlayContext, series: string | null, basis: number): Float64Array {
@@ -19,7 +22,7 @@ export function computeAccruals(context: OverlayContext, series: string | null, 
   return fractions.map((fraction, t) => (t === 0 ? 0 : rate[t - 1]! * fraction));
 }
 
-/** Returns an overlay that holds all of one index, with the growth of that index. */
+/** Returns the path of an overlay that holds a single index, given its growth over each session. */
 export function holdWhole(
   context: OverlayContext,
   part: PartName,
@@ -37,9 +40,9 @@ export function holdWhole(
 }
 
 /**
- * Subtracts the costs of changing exposures from a path: at each close, costs are charged on the difference from the
+ * Subtracts the costs of changing exposures from a path. At each close, costs are charged on the difference from the
  * previous exposures after growth. The first purchase is free.
- * @param bps undefined to leave the path unchanged
+ * @param bps undefined: no costs
  */
 export function subtractCosts(
   path: OverlayPath,
@@ -60,10 +63,13 @@ export function subtractCosts(
   return { ...path, growth, parts: [...path.parts, costs] };
 }
 
-/** The overlay and its days, for refusals. */
+/** Id of the overlay, and dates of its sessions, for refusals. */
 type Named = Pick<OverlayContext, 'indexId' | 'dateOf'>;
 
-/** @throws Refusal NUMERIC_FAILURE if the level is 0 or less */
+/**
+ * Asserts that the level stays positive and returns the growth. @throws Refusal NUMERIC_FAILURE if the level is 0 or
+ * less
+ */
 export function assertPositive(growth: number, { indexId, dateOf }: Named, t: number): number {
   if (growth > 0) return growth;
   const change = `${Number((100 * (growth - 1)).toPrecision(6))} %`;

@@ -10,20 +10,20 @@ export interface AccountColumn {
   readonly name: string;
   readonly form: ColumnForm;
   readonly help: string;
-  /** Field of the account, lot or recent trade: `tax.short_rate`, `lots.shares`, `recent.date`. */
+  /** Field of the account, lot or recent trade, such as `tax.short_rate`, `lots.shares`, `recent.date`. */
   readonly field: string;
 }
 
-/** Identifier of a row whose shares are cash of its account. */
+/** Identifier of a row whose shares are the cash of its account. */
 export const CASH = 'CASH';
-/** Between the entries of a list and between its groups: no identifier contains it. */
+/** Separators between the entries of a list and between its groups; no identifier contains them. */
 export const ENTRY = '/';
 export const GROUP = '//';
 
 /** Columns that every table has. */
 export const REQUIRED_COLUMNS: readonly string[] = ['account_id', 'identifier', 'shares', 'cost', 'acquired'];
 
-/** Columns of a row: a lot, or a recent trade if it has the day `traded`. */
+/** Returns the columns of a row, which is a lot, or a recent trade if it has the day `traded`. */
 const rowColumns = (): readonly AccountColumn[] => [
   ...Object.entries(AccountLot.shape).map(([name, schema]) => {
     const column = columnOf(name, schema, `lots.${name}`);
@@ -36,12 +36,15 @@ const rowColumns = (): readonly AccountColumn[] => [
   columnOf('price', RecentTrade.shape.price, 'recent.price'),
 ];
 
-/** Returns the columns of the account, stated on one of its rows or on several with the same value. */
+/** Returns the columns of the account, which may be stated on several of its rows with equal values. */
 export const ownColumns = callOnce((): readonly AccountColumn[] =>
   columnsBelow(Account, '').filter(({ name }) => !['account_id', 'lots', 'recent'].includes(name)),
 );
 
-/** Returns all columns: the account, its rows, its other fields. The fields of an account in `Account` determine them. */
+/**
+ * Returns all columns: the account id, the columns of rows, and other fields of the account. They are derived from the
+ * fields of `Account`.
+ */
 export const accountColumns = callOnce((): readonly AccountColumn[] => [
   columnOf('account_id', Account.shape.account_id, 'account_id'),
   ...rowColumns(),
@@ -60,7 +63,7 @@ function columnOf(name: string, schema: z.ZodType, field: string): AccountColumn
   return { name, form: formOf(innerOf(schema)), help: schema.description ?? innerOf(schema).description ?? '', field };
 }
 
-/** Returns the schema of the stated value. */
+/** Returns the schema within optional, nullable and default wrappers. */
 function innerOf(schema: z.ZodType): z.ZodType {
   return schema instanceof z.ZodDefault ||
     schema instanceof z.ZodPrefault ||
@@ -78,8 +81,8 @@ function formOf(schema: z.ZodType): ColumnForm {
 }
 
 /**
- * Returns the value of a cell. Text that has not the form of the column stays text, so that the check of the account
- * reports it. @param text not empty
+ * Returns the value of a cell. Text that does not have the form of the column remains text, so that the check of the
+ * account reports it. @param text must not be empty
  */
 export function parseValue(text: string, form: ColumnForm): unknown {
   switch (form) {
@@ -96,7 +99,7 @@ export function parseValue(text: string, form: ColumnForm): unknown {
   }
 }
 
-/** Returns the cell of a value: the inverse of `parseValue`. */
+/** Formats a value as a cell: the inverse of `parseValue`. */
 export function formatCell(value: unknown, form: ColumnForm): string {
   if (value === undefined || value === null) return '';
   if (form === 'list') return (value as readonly string[]).join(ENTRY);

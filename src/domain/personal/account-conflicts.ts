@@ -4,30 +4,31 @@ import type { BatchCommon } from './batch-common.js';
 import { buildAccount, type BuiltAccount } from './build-account.js';
 import { findTrades, findNearestTrades } from './find-trades.js';
 
-/** Rule of an account that cannot be kept together with the others. */
+/** Rule of an account that contradicts other rules. */
 export interface Conflict {
-  /** Id of a row, or the field of the account or of the terms. */
+  /** Id of a row, or the name of a field of the account or of the terms. */
   readonly rule: string;
   /**
-   * By how much the rule has to give if all other rules of the account stay: tracking error, weight, or money for the budget; for
-   * exclusions, the weight that has to stay. Null for a rule without an amount, and where no amount suffices.
+   * Amount by which the rule must be relaxed if all other rules of the account are kept: tracking error, weight, or
+   * money for the tax budget; for exclusions, the excluded weight that must be kept. Null for a rule without an amount,
+   * and if no amount suffices.
    */
   readonly amount: number | null;
-  /** Weight that has to stay by excluded security. */
+  /** Weight that must be kept, by excluded security. */
   readonly weights?: Readonly<Record<string, number>>;
 }
 
-/** Price of the rule that gives: above all others. */
+/** Price per unit of violation of the relaxed rule, higher than all other prices. */
 const GIVING = 10;
-/** Weight that counts as none. */
+/** Maximum weight that counts as zero. */
 const SMALLEST_WEIGHT = 1e-7;
 
 /**
- * Returns an irreducible set of rules of an account without permitted trades: without any one of them, there are trades that keep
- * the others of the set.
+ * Returns an irreducible set of contradictory rules: if any rule of the set is dropped, there are trades that satisfy
+ * the others.
  */
 export function listConflicts(common: BatchCommon, { account, rowIds }: BuiltAccount): Conflict[] {
-  // The first of these are dropped first, where the others conflict without them.
+  // The first rules are dropped first if the remaining rules still contradict each other.
   const rules = [
     ...(common.terms.whole_shares ? ['whole_shares'] : []),
     ...(account.minimum_trade > 0 ? ['minimum_trade'] : []),
@@ -46,7 +47,7 @@ export function listConflicts(common: BatchCommon, { account, rowIds }: BuiltAcc
   return [...kept].map((rule) => ({ rule, ...givingOf(common, account, { rule, rules }) }));
 }
 
-/** Builds an account that keeps some rules only. */
+/** Builds an account with only some of its rules. */
 function programWith(common: BatchCommon, account: Account, kept: ReadonlySet<string>) {
   const { terms } = common;
   const built = buildAccount(
@@ -65,11 +66,11 @@ function programWith(common: BatchCommon, account: Account, kept: ReadonlySet<st
 
 interface Giving {
   readonly rule: string;
-  /** All rules of the account. */
+  /** Names of all rules of the account. */
   readonly rules: readonly string[];
 }
 
-/** Returns the least amount by which a rule gives if all others are kept. */
+/** Returns the least amount by which a rule must be relaxed if all other rules are kept. */
 function givingOf(common: BatchCommon, account: Account, { rule, rules }: Giving): Omit<Conflict, 'rule'> {
   const others = new Set(rules);
   others.delete(rule);
@@ -99,7 +100,7 @@ function givingOf(common: BatchCommon, account: Account, { rule, rules }: Giving
 const rowOf = ({ program, rowIds }: BuiltAccount, rule: string): AccountRow | undefined =>
   program.rows[rowIds.indexOf(rule)];
 
-/** Returns a row that is violated by the weight of excluded securities. */
+/** Returns a row that limits the weight of excluded securities to zero. */
 function createExcludedRow(common: BatchCommon, { names }: BuiltAccount, { exclusions }: Account): AccountRow {
   const excluded = new Set(exclusions);
   const weights = Float64Array.from(names, (name) => Number(excluded.has(common.identifiers[name]!)));

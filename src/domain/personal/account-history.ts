@@ -6,7 +6,7 @@ import type { ActedLots, HeldLot, RealisedGain } from './lot-actions.js';
 import { createTaxSides } from './tax-sides.js';
 import { isLongTerm } from './wash-sales.js';
 
-/** Movement of cash on a session, in money: positive into the account. */
+/** Cash movement on a session, in money: positive into the account. */
 export interface CashEntry {
   readonly date: string;
   readonly kind: 'buy' | 'sell' | 'cost' | 'dividend' | 'action' | 'tax';
@@ -21,37 +21,37 @@ export interface TaxYear {
   readonly short_gain: number;
   readonly long_gain: number;
   readonly dividends: number;
-  /** Losses carried forward from the year before. */
+  /** Losses carried forward from the previous year. */
   readonly carried: number;
   readonly tax: number;
 }
 
-/** Trade of a rebalance as it enters the books. */
+/** Trade of a rebalance, as recorded in the account history. */
 export type BookedTrade = Pick<AccountTrade, 'identifier' | 'side' | 'shares' | 'price'> & {
-  /** Position in the lots before the trades. */
+  /** Index of the lot before the trades. */
   readonly lot?: number;
-  /** Loss that the wash sale rule disallows. */
+  /** Loss disallowed by the wash sale rule. */
   readonly disallowed_loss?: number;
-  /** Default: by the holding period of the lot. */
+  /** Term of the gain. Default: by the holding period of the lot. */
   readonly term?: 'short' | 'long';
 };
 
-/** Lots, cash and taxes of an account from session to session. */
+/** Lots, cash and taxes of an account over time. */
 export interface AccountHistory {
   readonly lots: readonly HeldLot[];
   readonly cash: number;
   readonly entries: readonly CashEntry[];
   readonly years: readonly TaxYear[];
-  /** Accrued tax of the current year that is not yet paid. */
+  /** Accrued tax of the current year, not yet paid. */
   accrued(): number;
-  /** Account of the solver on a day. */
+  /** Returns the account on a day in the form that the solver accepts. */
   accountOn(account: Account, day: Day): Account;
-  /** Ends the tax year before the day, then books an action. */
+  /** Ends the tax year before the day if necessary, then records a corporate action. */
   act(day: Day, identifier: string, acted: ActedLots): void;
-  /** Passes the trades of the wash sale window through an action. */
+  /** Applies a corporate action to the trades in the wash sale window. */
   actOnTrades(change: (recent: readonly RecentTrade[]) => readonly RecentTrade[]): void;
   trade(day: Day, trades: readonly BookedTrade[], costRate: number): void;
-  /** Ends the tax year before a day, if it is a day of a later one, and pays its tax. */
+  /** Ends the tax year if a day belongs to a later year, and pays the tax of the ended year. */
   payTaxes(day: Day): void;
 }
 
@@ -172,8 +172,8 @@ interface Gains {
 }
 
 /**
- * Returns the losses that net gains of a year leave, by term. They keep their term; gains of the other one reduce them only where
- * terms offset each other.
+ * Returns the net losses of a year to carry forward, by term. They keep their term; gains of the other term offset them
+ * only if the netting rules permit it.
  * @source 26 U.S.C. 1212(b)(1)
  */
 function lossesLeft({ short, long }: Gains, netting: Account['tax']['netting']): Gains {
@@ -195,7 +195,7 @@ interface Disallowed {
   readonly identifier: string;
   readonly shares: number;
   readonly loss: number;
-  /** Days for which the sold shares were held. */
+  /** Number of days for which the sold shares were held. */
   readonly held: number;
 }
 
@@ -210,7 +210,7 @@ const isAlike = ({ substitutes }: Window, a: string, b: string): boolean =>
   a === b || substitutes.some((group) => group.includes(a) && group.includes(b));
 
 /**
- * Adds disallowed losses to the basis of the shares bought within the window, the oldest purchase first, with the holding
+ * Adds disallowed losses to the basis of shares bought within the window, oldest purchase first, and adds the holding
  * period of the shares sold.
  * @source 26 U.S.C. 1091(d), 1223(3)
  */
@@ -230,7 +230,7 @@ function replaced(lots: readonly HeldLot[], moved: readonly Disallowed[], window
   return out;
 }
 
-/** Counts replacement shares against the purchases within the window: each share replaces only once. */
+/** Subtracts replacement shares from the purchases within the window: each share can replace only one sold share. */
 function unused(recent: readonly RecentTrade[], moved: readonly Disallowed[], window: Window): readonly RecentTrade[] {
   let out = recent;
   for (const { identifier, shares } of moved) {

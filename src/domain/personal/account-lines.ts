@@ -1,12 +1,12 @@
 import type { Finding } from '../refusals/findings.js';
 import type { PartLines } from './batch-parts.js';
 
-/** An account as sent, or the reason why its line is not JSON. */
+/** Account as sent, or a finding that its line is not JSON. */
 export type AccountLine = { readonly value: unknown } | { readonly finding: Finding };
 
-/** An account of a part. */
+/** Account within a part of a batch. */
 export type PartAccount = AccountLine & {
-  /** Position in the batch. */
+  /** Index of the account in the batch. */
   readonly position: number;
   /** Line of the upload; null if the accounts were not sent as lines. */
   readonly line: number | null;
@@ -36,9 +36,9 @@ export function* parseAccounts({ text: lines, position, line: first }: PartLines
 const ID_KEY = Buffer.from('"account_id"');
 
 /**
- * Returns the id in a line of JSON without parsing the lots; undefined if it has none of at most 64 characters. The key
- * occurs once in the line of a valid account, and never inside of a text, where its quotes are escaped.
- * @param line UTF-8 @cost one search from its end
+ * Returns the id in a line of JSON without parsing the lots; undefined if there is no id of at most 64 characters. The
+ * key occurs once in the line of a valid account, and never within a string, where its quotes are escaped.
+ * @param line UTF-8 @cost one search from the end of the line
  */
 export function findAccountId(line: Buffer): string | undefined {
   const at = line.lastIndexOf(ID_KEY);
@@ -47,23 +47,23 @@ export function findAccountId(line: Buffer): string | undefined {
   return found ?? (at < 0 && !line.includes(ESCAPE) ? undefined : findParsedId(line.toString()));
 }
 
-/** Characters after the key that contain an id. */
+/** Number of characters after the key that are searched for the id. */
 const ID_SPAN = 512;
 const ESCAPE = Buffer.from('\\u');
 
-/** Returns the id of a line whose key or id is written in another way, such as with escapes. */
+/** Returns the id of a line with an unusual form of the key or id, such as escapes. */
 function findParsedId(text: string): string | undefined {
   const parsed = parseLine(text, 1);
   const id = 'value' in parsed ? (parsed.value as { account_id?: unknown } | null)?.account_id : undefined;
   return typeof id === 'string' && id.length <= 64 ? id : undefined;
 }
 
-/** Returns a line whose account is refused because an earlier one has its id. */
+/** Returns a line that is refused because an earlier account has the same id. */
 export function refuseRepeatedAccount(id: string): string {
   return JSON.stringify({ account_id: id, is_repeated: true });
 }
 
-/** Yields the lines of a text that arrives in pieces, without their ends. */
+/** Yields the lines of a text that arrives in chunks, without line ends. */
 export async function* splitLines(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let open: Buffer[] = [];
   for await (const piece of pieces) {

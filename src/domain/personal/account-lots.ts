@@ -2,24 +2,24 @@ import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Account } from './account-request.js';
 import { isLongTerm, type WashState } from './wash-sales.js';
 
-/** Lot in the order of sale, split where the wash sale rule disallows a part of its loss. */
+/** Lot in the order of sale. A lot is split if the wash sale rule disallows a part of its loss. */
 export interface SaleLot {
-  /** Position in the lots of the account. */
+  /** Index of the lot in the account. */
   readonly lot: number;
   readonly shares: number;
   readonly isLong: boolean;
-  /** Gain per share that is taxed; 0 if a loss is disallowed. */
+  /** Taxed gain per share; 0 if a loss is disallowed. */
   readonly gain: number;
-  /** Loss per share that is disallowed and added to the basis of the replacement. */
+  /** Disallowed loss per share, which is added to the basis of the replacement. */
   readonly disallowed: number;
 }
 
-/** Lots of one security for an account. */
+/** Lots of a security for an account. */
 export interface SecurityLots {
   readonly lots: readonly SaleLot[];
-  /** True if lots are sold in this order; false if the lot with the lowest tax is sold first. */
+  /** True if the lots are sold in this order; false if the lot with the lowest tax is sold first. */
   readonly isOrdered: boolean;
-  /** Shares of loss lots that may not be sold. */
+  /** Number of shares in lots at a loss that may not be sold. */
   readonly blocked: number;
 }
 
@@ -30,7 +30,7 @@ export interface LotsQuestion {
   readonly isExcluded: boolean;
 }
 
-/** Returns the lots of a security in the order of sale. @param own positions of its lots in the account */
+/** Returns the lots of a security in the order of sale. @param own indices of its lots in the account */
 export function listSecurityLots(account: Account, own: readonly number[], question: LotsQuestion): SecurityLots {
   const { price, asOf, wash, isExcluded } = question;
   const { lot_method: method, wash_sales: rule } = account.tax;
@@ -45,7 +45,7 @@ export function listSecurityLots(account: Account, own: readonly number[], quest
   const isExposed = replaced > 0 && order.some(isLoss);
   const isForbidden = isExposed && rule === 'forbid' && !isExcluded;
   const sold = isForbidden ? order.filter((lot) => !isLoss(lot)) : order;
-  // If losses of a security are partly disallowed, its loss lots are sold first, in the order of purchase.
+  // If losses of a security are partly disallowed, its lots at a loss are sold first, in the order of purchase.
   const isSplit = isExposed && !isForbidden;
   if (isSplit && method === 'specific')
     sold.sort((a, b) => Number(isLoss(b)) - Number(isLoss(a)) || compareByDate(a, b));
@@ -65,23 +65,24 @@ export function listSecurityLots(account: Account, own: readonly number[], quest
 
 const ALL_SOLD = { isOrdered: true, blocked: 0 } as const;
 
-/** Shares of a lot with the day from which they count as held. */
+/** Shares of a lot with the start of their holding period. */
 interface HeldPart {
   readonly shares: number;
   readonly since: Day;
 }
 
 /**
- * Returns the lots of a security whose whole position is sold. A disallowed loss is added to the basis of the shares that replace
- * those sold, with their holding period. Where these shares are sold in the same trades, the loss is realised with them: its term and
- * theirs are that of both holding periods. First, losses of as many shares are disallowed as were bought but are not sold here.
+ * Returns the lots of a security whose whole position is sold. A disallowed loss is added to the basis of the shares
+ * that replace the sold shares, together with their holding period. If the replacement shares are sold in the same
+ * trades, the loss is realised with them, at the term of both holding periods combined. First, losses are disallowed
+ * for as many shares as were bought elsewhere and are not sold here.
  * @param own  lots, oldest first
  * @source 26 U.S.C. 1091(d), 1223(3)
  */
 function soldTogether({ lots, tax }: Account, own: readonly number[], { price, asOf, wash }: LotsQuestion): SaleLot[] {
   const parseAcquired = (lot: number): Day => parseValidDay(lots[lot]!.acquired);
   const isFresh = (lot: number): boolean => asOf - parseAcquired(lot) <= tax.wash_sale_days;
-  /** Shares that have replaced none yet, by lot bought within the window. */
+  /** Number of shares not yet used as replacements, by lot bought within the window. */
   const free = new Map(own.filter(isFresh).map((lot) => [lot, lots[lot]!.shares]));
   const parts = new Map(own.map((lot): [number, HeldPart[]] => [lot, []]));
   let elsewhere = (wash?.replaced ?? 0) - [...free.values()].reduce((sum, shares) => sum + shares, 0);

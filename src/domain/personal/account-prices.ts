@@ -6,14 +6,15 @@ import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 
 const BASIS_POINT = 1e-4;
-/** Part of a saving that may be the gap of the certificate; beyond it the saving is not stated. */
+/** Maximum ratio of the certificate gap to a saving; above it the saving is not stated. */
 const GAP_SHARE = 0.5;
 
 /**
- * Returns the most that one more basis point of tracking error can save in taxes and costs, as a fraction of the value: no permitted
- * trades with it save more. Null if most of that is the gap of the certificate.
+ * Returns an upper bound of the savings in taxes and costs per additional basis point of tracking error, as a fraction
+ * of the account value. Null if the bound consists mostly of the gap of the certificate.
  *
- * Trades of variance v have taxes and costs of at least bound - aversion v - multiplier (v - limit), on each side of the tax.
+ * Trades with variance v have taxes and costs of at least bound - aversion v - multiplier (v - limit), on each side of
+ * the tax.
  */
 export function computeBasisPointSaving(
   program: AccountProgram,
@@ -35,7 +36,10 @@ export function computeBasisPointSaving(
 
 type AnswerParts = Pick<AccountAnswer, 'figures' | 'certificates' | 'bound'>;
 
-/** Returns the most that trades below the minimum could save, as a fraction of the value; 0 without a minimum. */
+/**
+ * Returns an upper bound of the savings from trades below the minimum, as a fraction of the account value; 0 without a
+ * minimum.
+ */
 export function computeMinimumTradeCost(program: AccountProgram, { figures, certificates }: AnswerParts): number {
   if (!program.minimumTrade.some((least) => least > 0)) return 0;
   const free = { ...program, minimumTrade: new Float64Array(program.n) };
@@ -46,8 +50,8 @@ export function computeMinimumTradeCost(program: AccountProgram, { figures, cert
 }
 
 /**
- * Returns the price of each exclusion: the decrease of the objective by the first unit of weight of the security that is kept instead
- * of sold, or bought if none is held. Only exclusions that cost something are returned.
+ * Returns the price of each exclusion: the decrease of the objective per unit of weight of the security that is kept
+ * instead of sold, or bought if none is held. Exclusions without a price are omitted.
  */
 export function computeExclusionPrices(
   common: BatchCommon,

@@ -84,10 +84,13 @@ export const Account = defineObject(() => ({
 })).meta({ id: 'PersonalAccount' });
 export type Account = z.infer<typeof Account>;
 
-/** Account settings of a batch: every field of an account except its id, lots and trades. */
+/** Default account settings of a batch: all fields of an account except its id, lots and trades. */
 export type AccountDefaults = Omit<z.input<typeof Account>, 'account_id' | 'lots' | 'recent'>;
 
-/** Values of fields that an account does not state. Each is checked like that of an account and has no default. */
+/**
+ * Schema of values for fields that an account does not state. Each value is checked like that of an account, without
+ * defaults.
+ */
 export const AccountDefaults = defineObject(() => {
   const { account_id: _id, lots: _lots, recent: _recent, tax: _tax, ...ownFields } = Account.shape;
   const { realised, ...taxFields } = AccountTax.shape;
@@ -105,7 +108,7 @@ export const AccountDefaults = defineObject(() => {
   };
 }).meta({ id: 'AccountDefaults' });
 
-/** Returns fields that may be absent and then stay so. */
+/** Returns a shape in which all fields are optional and have no defaults. */
 function removeDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
   const own = Object.entries(shape).map(([name, schema]) => {
     const inner = schema instanceof z.ZodDefault ? (schema.unwrap() as z.ZodType) : schema;
@@ -129,7 +132,7 @@ const rowId = z
   .default('')
   .meta({ description: 'Name of the row in results. Default: its position.' });
 
-/** Rows that all accounts of a batch keep. */
+/** Constraint rows that apply to all accounts of a batch. */
 export const BatchRow = z
   .discriminatedUnion('type', [
     defineObject(() => ({
@@ -152,7 +155,7 @@ export const BatchObjective = defineObject(() => ({
   cash_maximum: z.number().min(0).max(1).default(0.01).meta({ description: 'Maximum weight of cash after trading.' }),
 })).meta({ id: 'BatchObjective' });
 
-/** Common terms of a batch: the first line of an NDJSON body. */
+/** Common terms of a batch, which are the first line of an NDJSON body. */
 export const batchTerms = {
   batch_id: Id.nullable().default(null).meta({ description: 'Default: a generated id.' }),
   parent: Id.meta({ description: 'Index that the accounts follow.' }),

@@ -8,9 +8,9 @@ import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 import type { SolvedAccount } from './solve-one.js';
 
-/** Trades below this share of the value are rounding errors. */
+/** Minimum size of a trade as a fraction of the account value; smaller trades are rounding errors. */
 const LEAST_TRADE = 1e-10;
-/** Deviations that a result explains. */
+/** Maximum number of deviations that a result explains. */
 const DEVIATIONS_SHOWN = 10;
 
 /** Result of one account, as JSON. */
@@ -86,7 +86,7 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
   };
 }
 
-/** Gap up to which a result is called optimal, in shares of the value. */
+/** Maximum gap of an optimal result, as a fraction of the account value. */
 export const GAP_OPTIMAL = 1e-8;
 
 function createHeldFigures({ n, k, held, target, specific, loadings }: AccountProgram): { readonly variance: number } {
@@ -146,7 +146,7 @@ export interface AccountTrade {
   readonly shares: number;
   readonly price: number;
   readonly value: number;
-  /** Position of the lot in the account. */
+  /** Index of the lot in the account. */
   readonly lot?: number;
   readonly acquired?: string;
   readonly cost?: number;
@@ -155,13 +155,13 @@ export interface AccountTrade {
   readonly term?: 'short' | 'long';
 }
 
-/** Removes the rounding error of weights from whole shares. */
+/** Rounds shares to whole numbers if only whole shares trade, to remove rounding errors of weights. */
 function sharesOf(shares: number, { terms }: BatchCommon): number {
   const whole = Math.round(shares);
   return terms.whole_shares && Math.abs(shares - whole) < 1e-6 * Math.max(1, whole) ? whole : shares;
 }
 
-/** Computes the tax of the same trades if every security sold its oldest lots first. */
+/** Computes the tax of equal trades if every security sold its oldest lots first. */
 function fifoTax({ asOf }: BatchCommon, { program, lots, account }: BuiltAccount, { answer }: SolvedAccount): number {
   let [short, long] = [program.fixedShort, program.fixedLong];
   const firstFirst = { ...program, isOrdered: new Uint8Array(program.n).fill(1) };
@@ -183,7 +183,7 @@ function fifoTax({ asOf }: BatchCommon, { program, lots, account }: BuiltAccount
   return Number.isFinite(asOf) ? computeTax(program.sides, short, long) : NaN;
 }
 
-/** Trades that the wash sale rule prevents: sales at a loss, and purchases after one. */
+/** Returns the trades that the wash sale rule prevents: sales at a loss, and purchases after such sales. */
 function avoided(common: BatchCommon, { wash, blocked, account, names }: BuiltAccount, { substitutes }: SolvedAccount) {
   const sales = [...blocked].map(([identifier, shares]) => ({
     identifier,
@@ -206,7 +206,7 @@ function avoided(common: BatchCommon, { wash, blocked, account, names }: BuiltAc
   return [...sales, ...purchases, ...others];
 }
 
-/** Largest contributions to the tracking variance, with the reason of each. */
+/** Returns the largest contributions to the tracking variance, each with its reason. */
 function deviationsOf(common: BatchCommon, built: BuiltAccount, { answer, substitutes }: SolvedAccount) {
   const { program, names, excluded, wash, blocked, account } = built;
   const { n, k, loadings, specific, target, held } = program;
@@ -247,7 +247,7 @@ function deviationsOf(common: BatchCommon, built: BuiltAccount, { answer, substi
   return { tilts: tilt, variance_by_reason: byReason, largest };
 }
 
-/** Returns true if a security still has lots whose sale realises a gain. */
+/** Returns true if a security still has lots that would be sold at a gain. */
 function gainsLeft({ program: { lotStart, lotShort, lotLong } }: BuiltAccount, i: number): boolean {
   for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) if (lotShort[l]! > 0 || lotLong[l]! > 0) return true;
   return false;

@@ -11,10 +11,10 @@ import {
   type AccountColumn,
 } from './account-columns.js';
 
-/** Maximum number of unreadable rows listed for one account. Further ones are counted. */
+/** Maximum number of unreadable rows that are listed per account; further ones are counted. */
 const PROBLEMS_MAX = 50;
 
-/** Rows of a table by what its readers number: lines of a text from its header, or rows without the header. */
+/** Rows of a table with their numbers in messages: lines of a text including its header, or rows without the header. */
 export interface TableRows {
   readonly unit: 'line' | 'row';
   readonly header: readonly string[];
@@ -26,11 +26,11 @@ export interface TableRow {
   readonly number: number;
 }
 
-/** Places of the values of an account in a table, for findings. */
+/** Locations of the values of an account in a table, for findings. */
 export interface TableSource {
   readonly unit: 'line' | 'row';
   readonly columns: readonly string[];
-  /** Line of the first row. */
+  /** Line of the first row of the account. */
   readonly line: number;
   /** Line of each lot. */
   readonly lines: readonly number[];
@@ -43,7 +43,7 @@ export interface TableSource {
   readonly problem_count: number;
 }
 
-/** Returns the place in the table of a path within the account. */
+/** Returns the location in the table of a path within the account. */
 export function locateInTable({ unit, columns, line, lines, recent, own }: TableSource, path: string): string {
   const at = (row: number, column: string | undefined): string => {
     const number = columns.indexOf(column ?? '') + 1;
@@ -61,10 +61,10 @@ export function locateInTable({ unit, columns, line, lines, recent, own }: Table
 const columnOfField = callOnce(() => new Map(accountColumns().map(({ field, name }) => [field, name])));
 
 /**
- * Yields the accounts of a table as JSON, with the places of their values. Cells that have not the form of their column
- * stay text, which the check of the account reports.
- * @throws Refusal VALIDATION_FAILED for a header without a column or with an unknown one, and for rows of an account that
- *   are not consecutive
+ * Yields the accounts of a table as JSON, with the locations of their values. Cells without the form of their column
+ * remain text, which the check of the account reports.
+ * @throws Refusal VALIDATION_FAILED for a header with a missing or unknown column, and for rows of an account that are
+ * not consecutive
  */
 export async function* parseAccountTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
   const seen = new Set<string>();
@@ -89,7 +89,7 @@ export async function* parseAccountTable({ unit, header, rows }: TableRows): Asy
   if (open !== undefined) yield open.end();
 }
 
-/** Positions of the columns in the rows. */
+/** Positions of the columns in a row. */
 interface Columns {
   readonly id: number;
   readonly own: readonly (AccountColumn & { readonly at: number })[];
@@ -97,14 +97,17 @@ interface Columns {
   readonly shares: number;
   readonly cost: number;
   readonly acquired: number;
-  /** -1 if the table has no recent trades. */
+  /** Position of the day of recent trades; -1 if the table has no recent trades. */
   readonly traded: number;
   readonly price: number;
   /** Columns without a name, which must be empty. */
   readonly unnamed: readonly number[];
 }
 
-/** @throws Refusal VALIDATION_FAILED with every unknown, repeated and missing column */
+/**
+ * Returns the positions of the columns. @throws Refusal VALIDATION_FAILED with every unknown, repeated and missing
+ * column
+ */
 function columnsIn(header: readonly string[], unit: TableRows['unit']): Columns {
   const known = accountColumns().map(({ name }) => name);
   const place = (at: number): string => (unit === 'line' ? `line 1, column ${at + 1}` : `column ${at + 1}`);
@@ -224,22 +227,22 @@ function openAccount(id: string, { unit, columns, header, line }: AccountPlace):
       if (cashRows > 0 && texts.has('cash')) report(own['cash']!, null, 'cash is stated in rows of CASH as well');
       else if (cashRows > 0) account['cash'] = cash;
       const places = { ...source, own, problems, problem_count: problemCount };
-      // The id comes last: `findAccountId` searches for it from the end.
+      // The id is the last member, because `findAccountId` searches for it from the end.
       return JSON.stringify({ ...account, lots, recent, source: places, account_id: id });
     },
   };
 }
 
-/** Puts a value at a path of names. */
+/** Sets a value at a path of member names. */
 function put(into: Record<string, unknown>, path: string, value: unknown): void {
   const names = path.split('.');
-  const last = names.pop()!; // A path has at least one name.
+  const last = names.pop()!; // a path has at least one name
   let at = into;
   for (const name of names) at = (at[name] ??= {}) as Record<string, unknown>;
   at[last] = value;
 }
 
-/** Sets fields given as `tax.short_rate` where they belong, in a row of a table with a row per account. */
+/** Moves fields given as `tax.short_rate` into nested objects, for a table with one row per account. */
 export function nestFields(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const account: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(row)) if (!name.includes('.')) account[name] = value;
@@ -247,7 +250,10 @@ export function nestFields(row: Readonly<Record<string, unknown>>): Record<strin
   return account;
 }
 
-/** @throws Refusal VALIDATION_FAILED with every unknown column of a table with a row per account */
+/**
+ * Asserts that a table with one row per account has only known columns. @throws Refusal VALIDATION_FAILED with every
+ * unknown column
+ */
 export function assertAccountColumns(header: readonly string[]): void {
   const known = [...new Set(['account_id', 'lots', 'recent', 'tax', ...ownColumns().map(({ name }) => name)])];
   const findings = header.flatMap((name, at) =>
@@ -263,7 +269,7 @@ function unknownColumn(name: string, path: string, known: readonly string[]): Fi
   return { severity: 'error', code: 'UNKNOWN_FIELD', path, message, accepted: known };
 }
 
-/** Adds the known columns to the first finding of an unknown one. */
+/** Adds the list of known columns to the first finding about an unknown column. */
 function addColumns(findings: readonly Finding[], known: readonly string[]): Finding[] {
   const first = findings.findIndex(({ code }) => code === 'UNKNOWN_FIELD');
   return findings.map((finding, at) =>

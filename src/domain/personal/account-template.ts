@@ -1,6 +1,6 @@
 import { accountColumns, formatCell, ownColumns } from './account-columns.js';
 
-/** Account as a client states it. */
+/** Account as stated by a client. */
 export interface StatedAccount {
   readonly account_id: string;
   readonly lots?: readonly Readonly<Record<string, unknown>>[];
@@ -8,7 +8,7 @@ export interface StatedAccount {
   readonly [field: string]: unknown;
 }
 
-/** Returns the rows of a table of accounts below its header; its reader returns the accounts again. */
+/** Returns the rows of a table of accounts below its header; `parseAccountTable` is the inverse. */
 export function createAccountTable(accounts: readonly StatedAccount[]): string[][] {
   const rows = accounts.flatMap((account) => {
     const { account_id, lots = [], recent = [] } = account;
@@ -30,7 +30,7 @@ export function createAccountTable(accounts: readonly StatedAccount[]): string[]
 const at = (account: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], account);
 
-/** Examples of the template: each column has a value in one of them. */
+/** Example accounts of the template; each column has a value in one of them. */
 export const EXAMPLE_ACCOUNTS: readonly StatedAccount[] = [
   {
     account_id: 'EXAMPLE-1',
@@ -72,7 +72,7 @@ export const EXAMPLE_ACCOUNTS: readonly StatedAccount[] = [
   },
 ];
 
-/** Returns the template of a table of accounts as CSV: every column, and two examples to replace. */
+/** Returns the template of a table of accounts as CSV: all columns, and two example accounts to replace. */
 export function createAccountTemplate(): string {
   const lines = [accountColumns().map(({ name }) => name), ...createAccountTable(EXAMPLE_ACCOUNTS)];
   return `${lines.map((cells) => cells.join(',')).join('\r\n')}\r\n`;

@@ -7,7 +7,7 @@ export const ACCOUNT_SCHEDULES = ['monthly', 'quarterly', 'yearly'] as const;
 
 const { risk_model, objective, constraints, whole_shares, search_nodes } = batchTerms;
 
-/** One account over the history of an index, after tax. */
+/** Request for an after-tax backtest of one account over the history of an index. */
 export const AccountBacktestRequest = defineObject(() => ({
   backtest_id: Id.nullable().default(null).meta({ description: 'Default: a generated id.' }),
   account: Account.meta({ description: 'The account as it is before the first session.' }),

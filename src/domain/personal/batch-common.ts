@@ -1,18 +1,19 @@
 import type { Day } from '../time/days.js';
 import type { AccountDefaults, BatchTerms } from './account-request.js';
 
-/** Terms of a batch; those of earlier releases have no defaults. */
+/** Terms of a batch; terms of earlier versions have no defaults. */
 export type CommonTerms = Omit<BatchTerms, 'batch_id' | 'defaults'> & { readonly defaults?: AccountDefaults };
 
-/** Data that all accounts of a batch share. */
+/** Data shared by all accounts of a batch. */
 export interface BatchCommon {
   readonly terms: CommonTerms;
   readonly asOf: Day;
-  /**
-   * Securities that an account may hold: first those of the parent, then others of the risk model that have a price.
-   */
+  /** Securities that an account may hold: first those of the parent, then other priced securities of the risk model. */
   readonly identifiers: readonly string[];
-  /** Other securities of the data: accounts cannot hold them, but may exclude them. Absent in earlier releases. */
+  /**
+   * Further securities of the data: accounts cannot hold them, but may exclude them. Absent in data of earlier
+   * versions.
+   */
   readonly others?: readonly string[];
   /** Price per share in the currency of the index, [N]. */
   readonly prices: Float64Array;
@@ -24,19 +25,19 @@ export interface BatchCommon {
   readonly loadings: Float64Array;
   /** [N] */
   readonly specific: Float64Array;
-  /** Members of each group of each row, by security. */
+  /** Members of a group of a constraint row. */
   readonly groups: readonly GroupOfRow[];
 }
 
 export interface GroupOfRow {
-  /** Position of the row in the terms. */
+  /** Index of the row in the terms. */
   readonly row: number;
   readonly group: string;
-  /** Positions in `identifiers`. */
+  /** Indices of the members in `identifiers`. */
   readonly members: readonly number[];
 }
 
-/** Returns positions by identifier. The map is created once per batch. */
+/** Returns the indices of securities by identifier. The map is created once per batch. */
 export function indexSecurities(common: BatchCommon): ReadonlyMap<string, number> {
   const known = places.get(common) ?? new Map(common.identifiers.map((name, at) => [name, at]));
   places.set(common, known);
@@ -45,7 +46,7 @@ export function indexSecurities(common: BatchCommon): ReadonlyMap<string, number
 
 const places = new WeakMap<BatchCommon, ReadonlyMap<string, number>>();
 
-/** Returns the names of `others`. The set is created once per batch. */
+/** Returns the set of `others`, created once per batch. */
 export function listOtherSecurities(common: BatchCommon): ReadonlySet<string> {
   const known = others.get(common) ?? new Set(common.others);
   others.set(common, known);

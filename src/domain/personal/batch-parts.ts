@@ -1,40 +1,40 @@
 import { z } from 'zod';
 
-/** Accounts of a part: a second or two of work, so that little is lost with a node. */
+/** Number of accounts per part: a second or two of work, so that little is lost with a node. */
 export const PART_ACCOUNTS = 25;
-/** Accounts of a block of results. */
+/** Number of accounts per block of results. */
 export const BLOCK_ACCOUNTS = 100;
 export const PARTS_PER_BLOCK = BLOCK_ACCOUNTS / PART_ACCOUNTS;
-/** Accounts of a file of results: it is written at once from memory. */
+/** Number of accounts per file of results, which is written at once from memory. */
 export const VOLUME_ACCOUNTS = 2000;
 
-/** Consecutive accounts in the file of a batch. */
+/** Range of consecutive accounts in the file of a batch. */
 export const AccountsPart = z.object({
   accounts: z.int(),
   bytes: z.int(),
-  /** SHA-256 of the bytes, hex. */
+  /** SHA-256 of the bytes as hexadecimal text. */
   sha256: z.string(),
-  /** Line of the upload in which the part begins; null if the accounts were not sent as lines. */
+  /** Line of the upload at which the part begins; null if the accounts were not sent as lines. */
   line: z.int().nullable(),
 });
 export type AccountsPart = z.infer<typeof AccountsPart>;
 
-/** Artifact with the accounts of a batch, a line of JSON each, and its parts in order. */
+/** Artifact with the accounts of a batch, one JSON line each, and its parts in order. */
 export const AccountsFile = z.object({
   file: z.object({ name: z.string(), bytes: z.int(), sha256: z.string() }),
   parts: z.array(AccountsPart).readonly(),
 });
 export type AccountsFile = Readonly<z.infer<typeof AccountsFile>>;
 
-/** Accounts of a batch: a file, or the accounts as sent, as services before the files queued them. */
+/** Accounts of a batch: a file, or the accounts themselves in jobs queued by earlier versions. */
 export const BatchAccounts = z.union([AccountsFile, z.array(z.unknown()).readonly()]);
 export type BatchAccounts = AccountsFile | readonly unknown[];
 
-/** Processor time per account and per kB of its text, with a parent of 500 securities and 40 factors. */
+/** Processor time per account, and per kB of its text, with a parent of 500 securities and 40 factors. */
 const ACCOUNT_MS = 5;
 const KB_MS = 0.25;
 
-/** Returns the expected duration of a batch as a sentence. @param threads  those of this node */
+/** Returns the expected duration of a batch as a sentence. @param threads number of threads of this node */
 export function estimateDuration({ file, parts }: AccountsFile, threads: number): string {
   const accounts = parts.reduce((sum, part) => sum + part.accounts, 0);
   const seconds = (accounts * ACCOUNT_MS + (file.bytes / 1000) * KB_MS) / 1000;
@@ -47,18 +47,18 @@ export function estimateDuration({ file, parts }: AccountsFile, threads: number)
   );
 }
 
-/** Returns the number of accounts by part. */
+/** Returns the number of accounts in each part. */
 export function measureAccounts(accounts: BatchAccounts): number[] {
   if ('parts' in accounts) return accounts.parts.map((part) => part.accounts);
   const count = Math.ceil(accounts.length / PART_ACCOUNTS);
   return Array.from({ length: count }, (_, at) => Math.min(PART_ACCOUNTS, accounts.length - at * PART_ACCOUNTS));
 }
 
-/** Accounts of a part as they are solved. */
+/** Lines of the accounts in a part. */
 export interface PartLines {
-  /** Lines of JSON, an account each; blank ones are no accounts. */
+  /** JSON lines, one account each; blank lines are ignored. */
   readonly text: string;
-  /** Position of the first account in the batch. */
+  /** Index of the first account in the batch. */
   readonly position: number;
   readonly line: number | null;
 }

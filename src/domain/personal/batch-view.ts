@@ -5,11 +5,11 @@ import type { AccountOutcome } from './solve-accounts.js';
 const REFUSED_SHOWN = 100;
 const PERCENTILES = [0, 5, 25, 50, 75, 95, 100] as const;
 
-/** Figures of a batch whose size does not depend on its number of accounts. */
+/** Summary of a batch, whose size does not depend on its number of accounts. */
 export interface BatchSummary {
   readonly accounts: number;
   readonly by_status: Readonly<Record<string, number>>;
-  /** Percentile to annual tracking error of the solved accounts. */
+  /** Percentiles of the annual tracking error of solved accounts. */
   readonly tracking_error: Readonly<Record<string, number>> | null;
   readonly largest_gap: number | null;
   readonly value: number;
@@ -17,7 +17,7 @@ export interface BatchSummary {
   readonly tax_saved: number;
   readonly costs: number;
   readonly avoided_wash_sales: number;
-  /** Accounts by conflicting row. */
+  /** Number of accounts by conflicting row. */
   readonly conflicts: Readonly<Record<string, number>>;
   readonly refused: readonly {
     readonly account_id: string | null;
@@ -26,10 +26,10 @@ export interface BatchSummary {
   }[];
 }
 
-/** Gap up to which accounts are called optimal in a sentence: a hundredth of a basis point of the value. */
+/** Gap below which a sentence calls accounts optimal: a hundredth of a basis point of the account value. */
 const GAP_STATED = 1e-6;
 
-/** Returns how near the accounts are to their optimum, as a sentence. */
+/** Returns a sentence about the optimality of the accounts. */
 export function describeOptimality({
   accounts,
   by_status: byStatus,
@@ -48,7 +48,7 @@ export function describeOptimality({
   return `${[`${count} ${solved === 1 ? 'is' : 'are'} ${nearness}`, ...others].join(', ')}.`;
 }
 
-/** Collects the figures of a batch from its outcomes, which must arrive in order. */
+/** Creates a summary that collects the outcomes of accounts, which must arrive in order. */
 export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(): BatchSummary } {
   const byStatus: Record<string, number> = {};
   const conflicts: Record<string, number> = {};

@@ -5,28 +5,28 @@ import { indexSecurities, type BatchCommon } from './batch-common.js';
 import { createTaxSides } from './tax-sides.js';
 import { findWashStates, type WashState } from './wash-sales.js';
 
-/** Purchases raise a security to at most this weight above its target. */
+/** Maximum weight above its target to which a purchase may raise a security. */
 const ABOVE_TARGET_MAX = 0.05;
 
-/** Program of an account, with the meaning of its numbers. */
+/** Optimisation program of an account, with the meaning of its entries. */
 export interface BuiltAccount {
   readonly account: Account;
   readonly program: AccountProgram;
-  /** Value of the account. */
+  /** Value of the account in money. */
   readonly value: number;
-  /** Position in the common securities by security of the program, [n]. */
+  /** Index in the common securities of each security of the program, [n]. */
   readonly names: readonly number[];
   /** Lots of the program. */
   readonly lots: readonly SaleLot[];
-  /** Sales of excluded securities, which are always made. */
+  /** Sales of excluded securities, which are always executed. */
   readonly forced: readonly { readonly name: number; readonly lot: SaleLot }[];
-  /** Weight and cost of forced sales. */
+  /** Weight and cost of the forced sales. */
   readonly forcedCost: number;
   /** Ids of the rows of the program. */
   readonly rowIds: readonly string[];
   readonly wash: ReadonlyMap<string, WashState>;
   readonly excluded: ReadonlySet<string>;
-  /** Shares of loss lots by security that the wash sale rule keeps from sale. */
+  /** Number of shares at a loss that the wash sale rule keeps from sale, by security. */
   readonly blocked: ReadonlyMap<string, number>;
 }
 
@@ -37,7 +37,7 @@ export function buildAccount(common: BatchCommon, account: Account): BuiltAccoun
   const wash = findWashStates(account, asOf);
   const byName = new Map<number, number[]>();
   account.lots.forEach(({ identifier }, at) => {
-    const name = places.get(identifier)!; // Checked when the account was read.
+    const name = places.get(identifier)!; // checked when the account was read
     byName.set(name, [...(byName.get(name) ?? []), at]);
   });
   let value = account.cash;
@@ -131,7 +131,7 @@ function securitiesOf({ common, account, names, lots, lotStart, value, excluded,
     buyLimit,
     unit: Float64Array.from(names, (name) => (terms.whole_shares ? prices[name]! / value : 0)),
     minimumTrade: new Float64Array(n).fill(account.minimum_trade / value),
-    // A weight above its bound is sold by a row, see `rowsOf`; a purchase never exceeds the bound.
+    // A weight above its bound is reduced by a row, see `rowsOf`; a purchase never exceeds the bound.
     lower: new Float64Array(n),
     upper,
   };
@@ -167,7 +167,7 @@ function lotArrays(
   return { lotSize, lotShort, lotLong };
 }
 
-/** Rows of cash, budget and groups, with their ids. */
+/** Returns the rows of cash, tax budget and groups, with their ids. */
 function rowsOf(base: Base, forcedCost: number): { rows: AccountRow[]; rowIds: string[] } {
   const { common, account, names, value } = base;
   const { objective, constraints } = common.terms;

@@ -13,8 +13,8 @@ import type { BatchRow } from './account-request.js';
 import type { BatchCommon, GroupOfRow } from './batch-common.js';
 
 /**
- * Collects the data that all accounts share: weights of the parent at the close of the day, prices, and the factors
- * of the risk model.
+ * Collects the data shared by all accounts: weights of the parent at the close, prices, and the factors of the risk
+ * model.
  * @throws Refusal NO_DATA_AT_DATE, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED for a model without factors
  */
 export function composeCommon(composer: Composer, terms: BatchCommon['terms']): BatchCommon {
@@ -30,7 +30,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const asOf = sm.sessions[session]!;
   const document = composer.document(parent);
   const treatment = composer.treatment(parent);
-  // Treats the close as if a rebalance took effect after it, so that the book is read unchanged.
+  // The close is treated as if a rebalance took effect after it, so that the holdings are read unchanged.
   const input = { document, sm, treatment, outgoing: { ...outgoing, effective: session + 1 }, decision: session };
   const held = computeWeightsBefore(input);
   const weightOf = new Map(Array.from(held.columns, (column, i) => [column, held.weights[i]!] as const));
@@ -89,10 +89,10 @@ function modelOf(composer: Composer, { modelId, sm, columns, asOf }: ModelQuesti
   return { model, factored, placeOf };
 }
 
-/** Maximum number of securities in the message of a refusal; the detail has all. */
+/** Maximum number of securities in the message of a refusal; the detail lists all. */
 const NAMED_MAX = 5;
 
-/** Refusal that names the securities without an estimate and the days on which their prices begin. */
+/** Returns a refusal that lists the securities without an estimate and the days on which their prices begin. */
 function lackingNames(modelId: string, sm: SessionMarket, columns: readonly number[]): Refusal {
   const names = columns.map((column) => sm.identifiers[column]!);
   const begins = columns.map((column) => {
@@ -110,13 +110,13 @@ function lackingNames(modelId: string, sm: SessionMarket, columns: readonly numb
 
 interface GroupQuestion {
   readonly row: BatchRow;
-  /** Position of the row. */
+  /** Index of the row in the terms. */
   readonly at: number;
   readonly columns: readonly number[];
   readonly asOf: Day;
 }
 
-/** Members of each group of a row; securities without a value are in no group. */
+/** Returns the members of each group of a row; securities without a value belong to no group. */
 function groupsOf({ market }: SessionMarket, { row, at, columns, asOf }: GroupQuestion): GroupOfRow[] {
   if (row.type === 'PositionBounds') return [];
   const { field } = row.params;

@@ -1,9 +1,9 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js';
 
-/** Weights of the objective in a search for permitted trades: nothing else matters. */
+/** Weights of the objective in a search for any permitted trades. */
 const SEARCH = { taxWeight: 1e-3, aversion: 1 } as const;
-/** Weights in a search for the lowest tracking error. */
+/** Weights of the objective in a search for the lowest tracking error. */
 const NEAREST = { taxWeight: 1e-3, aversion: 1000 } as const;
 
 /** Returns true if the trades of an account are rounded. */
@@ -11,8 +11,8 @@ export const isDiscrete = ({ unit, minimumTrade }: AccountProgram): boolean =>
   unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);
 
 /**
- * Returns permitted trades; undefined if none are found, which proves that there are none where trades are not rounded. Rounded trades
- * that the limit misleads are those of the lowest tracking error.
+ * Returns permitted trades; undefined if none are found, which proves infeasibility unless trades are rounded. If
+ * rounding fails under the tracking error limit, tries the trades with the lowest tracking error.
  */
 export function findTrades(program: AccountProgram): AccountAnswer | undefined {
   const answer = solveAccount({ ...program, ...SEARCH }, { nodes: 0 });
@@ -21,7 +21,7 @@ export function findTrades(program: AccountProgram): AccountAnswer | undefined {
   return nearest !== undefined && nearest.figures.variance <= program.varianceLimit ? nearest : undefined;
 }
 
-/** Returns permitted trades of the lowest tracking error; undefined if none are found. */
+/** Returns permitted trades with the lowest tracking error; undefined if none are found. */
 export function findNearestTrades(program: AccountProgram): AccountAnswer | undefined {
   const answer = solveAccount({ ...program, ...NEAREST }, { nodes: 0 });
   return answer.status === 'optimal' ? answer : undefined;

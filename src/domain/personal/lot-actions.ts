@@ -6,12 +6,12 @@ import type { RecentTrade } from './account-request.js';
 export interface HeldLot {
   readonly identifier: string;
   readonly shares: number;
-  /** Basis per share. */
+  /** Cost basis per share. */
   readonly cost: number;
   readonly acquired: Day;
 }
 
-/** Gain that an action realises. */
+/** Gain realised by a corporate action. */
 export interface RealisedGain {
   readonly amount: number;
   /** Start of the holding period. */
@@ -20,23 +20,23 @@ export interface RealisedGain {
 
 export interface ActedLots {
   readonly lots: readonly HeldLot[];
-  /** Cash received, without dividends. */
+  /** Cash received, excluding dividends. */
   readonly cash: number;
   /** Dividends received. */
   readonly dividends: number;
   readonly gains: readonly RealisedGain[];
 }
 
-/** Prices per share at the close of the session of an action; NaN if there is none. */
+/** Function that returns the price per share at the close of the session of an action; NaN without a price. */
 export type PriceOf = (identifier: string) => number;
 
 /**
  * Applies a corporate action of a security to the lots of an account.
  *
- * Splits and stock dividends spread the basis over the new shares. A spin-off allocates it by the values of both
+ * Splits and stock dividends spread the basis over the new shares. A spin-off allocates the basis by the values of both
  * securities at the close. A merger for shares keeps the basis; if it also pays cash, a gain is realised up to the
- * cash, and no loss. Returns of capital reduce the basis; amounts beyond it are gains. Holding periods continue in all
- * new shares.
+ * amount of cash, and no loss. Returns of capital reduce the basis; amounts beyond the basis are gains. Holding periods
+ * continue in all new shares.
  *
  * @source 26 U.S.C. 301(c), 305, 307, 354-358, 1223
  */
@@ -54,8 +54,8 @@ export function actOnLots(
 }
 
 /**
- * Passes trades of the wash sale window through a corporate action of their security: a split changes their shares and prices, and
- * shares of a successor continue those of its predecessor. Their amounts stay.
+ * Applies a corporate action to the trades of its security in the wash sale window: a split changes their shares and
+ * prices, and shares of a successor continue those of its predecessor. Their amounts do not change.
  */
 export function actOnRecent(
   recent: readonly RecentTrade[],
@@ -104,7 +104,7 @@ function act(lot: HeldLot, action: CorporateAction, acting: Acting): void {
     case 'SPLIT':
     case 'STOCK_DIVIDEND':
     case 'BONUS_ISSUE':
-      // Prices that are divided by later splits count shares on their last basis.
+      // Prices divided by later splits require share counts on the last share basis.
       if (adjustment === 'none') out.lots.push({ ...lot, shares: lot.shares * value, cost: lot.cost / value });
       else out.lots.push(lot);
       return;
@@ -119,7 +119,7 @@ function act(lot: HeldLot, action: CorporateAction, acting: Acting): void {
       out.lots.push(action.related === null ? lot : { ...lot, identifier: action.related });
       return;
     case 'RIGHTS_ISSUE':
-      break; // The rights lapse: prices do not show what they would sell for.
+      break; // The rights lapse: the data contain no price at which they could be sold.
   }
   out.lots.push(lot);
 }

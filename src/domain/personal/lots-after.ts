@@ -3,22 +3,22 @@ import type { AccountResult } from './account-result.js';
 import type { Account, AccountLot } from './account-request.js';
 import type { BatchCommon } from './batch-common.js';
 
-/** Lots of an account up to which its result has those after the trades: they take 90 bytes each. */
+/** Maximum number of lots of an account for which a result lists the lots after the trades: 90 bytes each. */
 const LOTS_MAX = 500;
-/** Shares of a lot that rounding may leave. */
+/** Smallest number of shares of a lot that is not a rounding error. */
 const LEAST_SHARES = 1e-9;
 
-/** A lot after the trades. */
+/** Lot after the trades. */
 export interface LotAfter extends AccountLot {
-  /** Position of the lot in the account; null for a purchase. */
+  /** Index of the lot in the account; null for a purchase. */
   readonly lot: number | null;
-  /** Value less cost. */
+  /** Market value less cost. */
   readonly unrealised_gain: number;
 }
 
 /**
- * Returns the lots of an account after its trades, purchases last; null if the account has more than 500 lots or does not
- * trade. Disallowed losses are not added to the cost of their replacements.
+ * Returns the lots of an account after its trades, purchases last; null if the account has more than 500 lots or does
+ * not trade. Disallowed losses are not added to the cost of replacement lots.
  */
 export function listLotsAfter(
   common: BatchCommon,

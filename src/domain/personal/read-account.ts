@@ -11,18 +11,18 @@ export interface ReadAccount {
   readonly findings: readonly Finding[];
 }
 
-/** Place of an account in its request. */
+/** Location of an account in its request. */
 export interface AccountPlace {
-  /** Path in the body: `accounts[3]`. */
+  /** Path in the body, such as `accounts[3]`. */
   readonly path: string;
-  /** Line of the body; null if the accounts are not its lines. */
+  /** Line of the body; null if the accounts are not sent as lines. */
   readonly line: number | null;
 }
 
-/** Maximum number of findings listed for one account. Further findings are counted. */
+/** Maximum number of findings that are listed per account; further findings are counted. */
 const FINDINGS_MAX = 50;
 
-/** Reads one account of a batch. */
+/** Reads an account of a batch. */
 export function readAccount(common: BatchCommon, value: unknown, place: AccountPlace): ReadAccount {
   const { source, account: sent } = splitSource(value);
   if (memberAt(sent, ['is_repeated']) === true)
@@ -43,17 +43,17 @@ export function readAccount(common: BatchCommon, value: unknown, place: AccountP
   };
 }
 
-/** Separates an account from the places of its values in a table. */
+/** Separates an account from the locations of its values in a table. */
 function splitSource(value: unknown): { readonly source?: TableSource; readonly account: unknown } {
   if (typeof value !== 'object' || value === null || !('source' in value)) return { account: value };
   const { source, ...account } = value;
   const { lines, recent, columns, own, problems } = (source ?? {}) as Readonly<Record<string, unknown>>;
   const isTable = [lines, recent, columns, problems].every(Array.isArray) && typeof own === 'object' && own !== null;
-  // `parseAccountTable` wrote it; a client's own only changes its findings.
+  // `parseAccountTable` wrote the locations; a value sent by a client affects only its own findings.
   return isTable ? { source: source as TableSource, account } : { account: value };
 }
 
-/** Adds the defaults of the batch to an account: its own values replace them, taxes field by field. */
+/** Adds the defaults of the batch to an account; its own values take precedence, taxes field by field. */
 function addDefaults(value: unknown, defaults: AccountDefaults | undefined): unknown {
   if (defaults === undefined || !isObject(value)) return value;
   const own: Record<string, unknown> = { ...defaults, ...value };
@@ -88,7 +88,10 @@ interface FindingPlace extends AccountPlace {
   readonly source: TableSource | undefined;
 }
 
-/** Adds the path of the account to that of a finding; its message begins with the line or the path, and the account. */
+/**
+ * Adds the path of the account to the path of a finding; the message then begins with the line or path, and the
+ * account.
+ */
 function addPlace(finding: Finding, { path, line, id, source }: FindingPlace): Finding {
   const at = source === undefined ? (line === null ? path : `line ${line}`) : locateInTable(source, finding.path);
   const whole = finding.path === '' ? path : formatPath(path, [finding.path]);

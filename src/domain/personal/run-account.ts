@@ -20,12 +20,12 @@ import { actOnLots, actOnRecent } from './lot-actions.js';
 import { readAccount } from './read-account.js';
 import { solveOne } from './solve-one.js';
 
-/** Account at the close of a session, in money. */
+/** Value of an account at the close of a session, in money. */
 export interface AccountSession {
   readonly date: string;
   readonly value: number;
   readonly cash: number;
-  /** Accrued tax of the current year that is not yet paid. */
+  /** Accrued tax of the current year, not yet paid. */
   readonly accrued_tax: number;
 }
 
@@ -56,8 +56,8 @@ export interface AccountRunInput {
 }
 
 /**
- * Runs an account over the history of its parent, after tax. Every decision uses data up to the close at which it
- * trades. Taxes of a year are paid before the first trades of the next year.
+ * Runs an account over the history of its parent, after tax. Every decision uses data up to the close at which the
+ * account trades. Taxes of a year are paid before the first trades of the next year.
  * @throws Refusal NO_DATA_AT_DATE, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED
  */
 export function runAccount({ composer, parent, request, report }: AccountRunInput): AccountBacktest {
@@ -130,7 +130,7 @@ function rangeOf(sm: SessionMarket, { start, end, account }: AccountRunInput['re
 
 const MONTHS_OF = { monthly: 1, quarterly: 3, yearly: 12 } as const;
 
-/** Returns the first session, and the first of each period. */
+/** Returns the first session, and the first session of each period. */
 function dueSessions(
   sessions: Int32Array,
   { first, last, every }: { readonly first: number; readonly last: number; readonly every: keyof typeof MONTHS_OF },
@@ -166,7 +166,7 @@ function actOn(history: AccountHistory, { sm, session, priceAt, rateAt }: Sessio
   }
 }
 
-/** Converts amounts of money of an action. */
+/** Converts the amounts of an action into another currency. */
 function inCurrency(action: CorporateAction, rate: number): CorporateAction {
   const isMoney = ACTION_KINDS[action.type] === 'cash' || action.type === 'ACQUISITION' || action.type === 'DELISTING';
   return {
@@ -181,7 +181,7 @@ interface RebalanceTerms extends Pick<AccountRunInput, 'composer' | 'parent' | '
   readonly priceOf: (identifier: string) => number;
 }
 
-/** Sells what the risk model does not cover, then trades as the solver decides. */
+/** Sells the securities that the risk model does not cover, then trades according to the solver. */
 function rebalance(
   history: AccountHistory,
   { composer, parent, request, day, priceOf }: RebalanceTerms,
@@ -242,7 +242,10 @@ function sellUncovered(history: AccountHistory, { common, day, costRate, priceOf
   if (trades.length > 0) history.trade(day, trades, costRate);
 }
 
-/** Removes securities that the risk model does not cover on a day. @returns also the positions of the remaining lots */
+/**
+ * Removes securities that the risk model does not cover on a day from an account. @returns the account, and the indices
+ * of its remaining lots
+ */
 function knownTo(common: BatchCommon, account: ReturnType<AccountHistory['accountOn']>) {
   const places = indexSecurities(common);
   const positions = account.lots.flatMap(({ identifier }, at) => (places.has(identifier) ? [at] : []));

@@ -8,20 +8,20 @@ import { solveOne } from './solve-one.js';
 
 /** Account that was not solved, with the reasons. */
 export interface RefusedAccount {
-  /** Null if the account has no readable id. */
+  /** Id of the account; null if it has no readable id. */
   readonly account_id: string | null;
   readonly status: 'refused';
   readonly findings: readonly Finding[];
 }
 
-/** Result with the lots after the trades; results of earlier releases lack them. */
+/** Result with the lots after the trades; results of earlier versions lack these lots. */
 export type SolvedResult = AccountResult & { readonly lots_after?: readonly LotAfter[] | null };
 export type AccountOutcome = SolvedResult | RefusedAccount;
 
 /**
- * Solves one account, or reports why that is impossible. Invalid accounts never stop the batch.
+ * Solves an account, or reports why it cannot be solved. Invalid accounts never stop the batch.
  * @param path  path in the body
- * @param line  line of the body; null if its lines are no accounts
+ * @param line  line of the body; null if accounts are not sent as lines
  */
 export function solveOutcome(
   common: BatchCommon,
@@ -33,7 +33,7 @@ export function solveOutcome(
   if (account === undefined) return { account_id: idOf(value), status: 'refused', findings };
   const built = buildAccount(common, account);
   const result = createAccountResult(common, built, solveOne(common, built));
-  // Trades that break a rule must not be sent to a market.
+  // Trades that violate a rule must not be executed.
   const trades = result.status === 'infeasible' ? [] : result.trades;
   return { ...result, trades, lots_after: listLotsAfter(common, account, result) };
 }

@@ -5,19 +5,22 @@ import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 import { findTrades, isDiscrete } from './find-trades.js';
 
-/** Times that the purchases of substitutes at fault are excluded and the account is solved again; then all are. */
+/**
+ * Maximum number of rounds that exclude purchases of substitutes involved in a wash sale; then all substitutes are
+ * excluded.
+ */
 const ROUNDS_MAX = 3;
 
 export interface SolvedAccount {
   readonly answer: AccountAnswer;
-  /** Securities of the program that may not be bought if a substitute is sold at a loss. */
+  /** Securities of the program that may not be bought because a substitute is sold at a loss. */
   readonly substitutes: ReadonlySet<number>;
 }
 
 /**
- * Solves an account. A security whose substitute is sold at a loss is not bought: purchases that would break this are
- * excluded and the account is solved again. The certificates come from the account without the exclusion and are valid
- * for both.
+ * Solves an account. A security whose substitute is sold at a loss must not be bought: purchases that violate this are
+ * excluded, and the account is solved again. The certificates are those of the account without the exclusions, and are
+ * valid for both.
  */
 export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccount {
   const { program, account, names, forced } = built;
@@ -46,7 +49,10 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
   return { answer: answer === first ? first : { ...answer, certificates, bound, own }, substitutes: kept };
 }
 
-/** Solves an account. Where its rounded trades break a limit, any permitted trades are an answer: the bound stays that of the account. */
+/**
+ * Solves an account. If the rounded trades violate a limit, any permitted trades are accepted, with the bound of the
+ * original solution.
+ */
 function solveWithin(program: AccountProgram, limits: SearchLimits): AccountAnswer {
   const answer = solveAccount(program, limits);
   const found = answer.status === 'infeasible' && isDiscrete(program) ? findTrades(program) : undefined;
@@ -64,7 +70,7 @@ function solveWithin(program: AccountProgram, limits: SearchLimits): AccountAnsw
 }
 
 /**
- * Returns securities of a group that are bought while another one is sold at a loss. @param lostBefore excluded
+ * Returns the securities of a group that are bought while another member is sold at a loss. @param lostBefore excluded
  * securities sold at a loss
  */
 function brokenIn(

@@ -2,8 +2,8 @@ import type { TaxPiece, TaxSide } from '#kernels/lots/account-program.js';
 import type { AccountTax } from './account-request.js';
 
 /**
- * Returns the tax as maxima of linear functions of short-term and long-term gains, where the carry-forward is already
- * subtracted from short-term gains. With US netting there are two cases, L >= 0 and L <= 0.
+ * Returns the tax as maxima of linear functions of short-term and long-term gains; the carry-forward is already
+ * subtracted from the short-term gains. With US netting there are two sides, L >= 0 and L <= 0.
  */
 export function createTaxSides({ short_rate: short, long_rate: long, netting, loss_value }: AccountTax): TaxSide[] {
   const value = Math.min(loss_value, long, short);

@@ -8,15 +8,15 @@ import { GAP_OPTIMAL, type AccountResult } from './account-result.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount, type BuiltAccount } from './build-account.js';
 
-/** Tolerance for recomputed figures, as a fraction of the account's value. */
+/** Tolerance of recomputed figures, as a fraction of the account value. */
 const TOLERANCE = 1e-9;
-/** Violation of hard rows that counts as rounding. */
+/** Maximum violation of a hard row that counts as a rounding error. */
 const FEASIBLE = 1e-7;
 
 /**
  * Verifies a result without the solver: trades use lots of the account and obey its rules, figures follow from the
- * trades, and no permitted trades are better than the bound from the multipliers.
- * @returns faults as sentences; empty if the result is verified
+ * trades, and no permitted trades have an objective below the bound from the multipliers.
+ * @returns errors as sentences; empty if the result is verified
  */
 export function verifyResult(common: BatchCommon, account: Account, result: AccountResult): string[] {
   const built = buildAccount(common, account);
@@ -84,7 +84,7 @@ function tradesIn(common: BatchCommon, { program, value, names, lots, forced }: 
   return { trades: { bought, sold }, wrong };
 }
 
-/** Reports purchases beyond their limit, purchases of securities that are sold, and lots sold out of order. */
+/** Reports purchases beyond their limit, purchases of securities that are also sold, and lots sold out of order. */
 function reportBrokenRules(
   common: BatchCommon,
   { program, names }: BuiltAccount,
@@ -106,7 +106,7 @@ function reportBrokenRules(
   return wrong;
 }
 
-/** Returns the bound that the certificate proves; reports sides that it states wrongly or lacks. */
+/** Returns the bound proved by the certificate, and reports sides that are wrong or missing. */
 function computeProvedBound(
   { program, forcedCost }: BuiltAccount,
   { certificate, nodes }: AccountResult,
@@ -123,7 +123,7 @@ function computeProvedBound(
     };
     const bound = computeDualBound(program, program.sides[side.side]!, multipliers).bound + forcedCost;
     least = Math.min(least, bound);
-    // Branches may prove a higher bound than one set of multipliers does.
+    // Branches may prove a higher bound than a single set of multipliers.
     if (side.bound > bound + TOLERANCE && nodes === 0)
       wrong.push(`side ${side.side}: the multipliers prove ${bound}, not ${side.bound}`);
   }
@@ -133,7 +133,7 @@ function computeProvedBound(
   return least;
 }
 
-/** Returns true if no permitted trades have long-term gains of this sign, ignoring zero gains. */
+/** Returns true if no permitted trades have nonzero long-term gains of this sign. */
 function isImpossible({ fixedLong, lotSize, lotLong }: AccountProgram, longSign: number): boolean {
   let [lowest, highest] = [fixedLong, fixedLong];
   lotSize.forEach((size, l) => {
@@ -144,7 +144,7 @@ function isImpossible({ fixedLong, lotSize, lotLong }: AccountProgram, longSign:
   return longSign > 0 ? highest <= 0 : lowest >= 0;
 }
 
-/** Common data as the service returns it. */
+/** Common data of a batch as served. */
 export interface CommonJson {
   readonly terms: BatchCommon['terms'];
   readonly as_of: string;

@@ -1,16 +1,16 @@
 import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Account } from './account-request.js';
 
-/** Wash sale rule for one security. */
+/** State of a security under the wash sale rule. */
 export interface WashState {
-  /** Shares bought within the window. Losses on the same number of shares cannot be deducted. */
+  /** Number of shares bought within the window. Losses on an equal number of sold shares are not deductible. */
   readonly replaced: number;
-  /** Last day of the window in which a sale at a loss forbids purchases; null if there is none. */
+  /** Last day on which an earlier sale at a loss forbids purchases; null if there is none. */
   readonly noPurchaseUntil: Day | null;
 }
 
 /**
- * Returns the state of each security that the wash sale rule affects. Trades of substitutes count like those of the
+ * Returns the state of each security affected by the wash sale rule. Trades of substitutes count as trades of the
  * security. Lots bought within the window count as recent purchases with respect to the other lots.
  */
 export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf: Day): ReadonlyMap<string, WashState> {

@@ -10,7 +10,7 @@ import type { RebalancePackRequest } from './pack-request.js';
 interface HeldOn {
   readonly sm: SessionMarket;
   readonly session: number;
-  /** Maximum age of a price, in sessions. */
+  /** Maximum age of a price in sessions. */
   readonly maxStaleSessions: number;
 }
 
@@ -21,15 +21,15 @@ interface Placeable extends HeldOn {
 
 export interface PlacedHoldings {
   readonly columns: Set<number>;
-  /** Accounts without holdings that cannot be traded, which are neither sold nor counted. */
+  /** Accounts without the holdings that cannot be traded; these are neither sold nor counted. */
   readonly accounts: RebalancePackRequest['accounts'];
-  /** Excluded holdings, with their reasons. */
+  /** Findings about the excluded holdings, with reasons. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * Returns columns of the securities that accounts hold. @throws Refusal VALIDATION_FAILED for a holding without a
- * price, or a lot of an unknown security
+ * Returns the columns of the securities that accounts hold. @throws Refusal VALIDATION_FAILED for a holding without a
+ * price, or a lot size of an unknown security
  */
 export function placeHoldings(held: Placeable, { accounts, lot_sizes: lots }: RebalancePackRequest): PlacedHoldings {
   const { sm, session, maxStaleSessions, weights } = held;
@@ -89,7 +89,7 @@ function leftOut(held: HeldOn, { identifier, column, account, path }: LeftOut): 
   };
 }
 
-/** Describes when and how a security ended, and the result for a share. */
+/** Describes when and how a security ended, and what a holder receives per share. */
 function endingOf({ sm, session }: HeldOn, column: number): string {
   const endings = sm.actions.all.filter((own) => own.column === column && own.session <= session && isEnding(own));
   const last = endings.filter((own) => own.session === endings.at(-1)!.session);
@@ -106,7 +106,7 @@ function isEnding({ action: { type, related } }: SessionAction): boolean {
   return ENDINGS.has(type) && (type !== 'TICKER_CHANGE' || related !== null);
 }
 
-/** Describes the result for a share; undefined if the action does not state it. */
+/** Describes what a holder receives per share; undefined if the action does not state it. */
 function termsOf({ type, value, related, cash }: CorporateAction): string | undefined {
   if (type === 'TICKER_CHANGE') return `it continues as ${related}`;
   if (!(value > 0)) return undefined;
@@ -128,7 +128,7 @@ interface Targets {
   readonly weights: ReadonlyMap<number, number>;
 }
 
-/** Finds securities of a composition that have ended since it was decided. */
+/** Reports securities of a composition that have ended since its decision. */
 export function findLeftSince({ sm, session, decision }: Since, { announced, weights }: Targets): Finding[] {
   const gone = [...announced.keys()].filter((column) => !weights.has(column));
   if (gone.length === 0) return [];
@@ -143,7 +143,7 @@ export function findLeftSince({ sm, session, decision }: Since, { announced, wei
   ];
 }
 
-/** Finds securities that are traded without a price bar on the session. Excludes those that cannot be traded at all. */
+/** Reports securities that are traded without a price bar on the session, except those that cannot be traded at all. */
 export function findCarriedPrices(
   { sm, session, maxStaleSessions }: HeldOn,
   accounts: readonly PackAccount[],
@@ -164,7 +164,7 @@ export function findCarriedPrices(
   ];
 }
 
-/** @param names at least one security */
+/** Creates a finding that counts securities. @param names at least one security */
 function countValues(code: FindingCode, names: readonly string[], what: string): Finding {
   const others = names.length === 1 ? '' : ` and ${names.length - 1} more`;
   const message = `${names[0]}${others}: ${what}`;

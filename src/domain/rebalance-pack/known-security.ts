@@ -5,14 +5,14 @@ import type { KnownName } from './pack.js';
 
 export interface KnownOn {
   readonly sm: SessionMarket;
-  /** Exchange rates to the currency of the index. */
+  /** Exchange rates into the currency of the index. */
   readonly rates: ExchangeRates;
   readonly session: number;
-  /** Number of sessions with a price bar in the mean volume. */
+  /** Number of sessions with a price bar over which the volume is averaged. */
   readonly sessions: number;
 }
 
-/** Returns the data of a security at a close; its price is NaN if there is none. */
+/** Returns the data of a security at a close; the price is NaN if there is none. */
 export function readKnownName(known: KnownOn, column: number, weight: number): KnownName {
   const { sm, rates, session } = known;
   return {
@@ -25,7 +25,7 @@ export function readKnownName(known: KnownOn, column: number, weight: number): K
 
 /**
  * Returns the data of a security at an earlier close, on the share basis of a later session: splits between the two are
- * undone. A security without a price at that time keeps its later data.
+ * undone. A security without a price at the earlier close keeps its later data.
  * @param later data on the later session
  */
 export function readKnownBefore(known: KnownOn, later: KnownName, until: number): KnownName {
@@ -39,13 +39,13 @@ export function readKnownBefore(known: KnownOn, later: KnownName, until: number)
 
 interface Split {
   readonly session: number;
-  /** Shares after the split per share before. */
+  /** Shares after the split divided by shares before. */
   readonly ratio: number;
 }
 
 const NO_SPLITS: readonly Split[] = [];
 
-/** Splits of each security, the latest last; none if the prices of the store exclude them. */
+/** Splits of each security by market, latest last; none if the prices of the store are not adjusted for splits. */
 const splitsByMarket = new WeakMap<SessionMarket, ReadonlyMap<number, readonly Split[]>>();
 
 function splitsOf(sm: SessionMarket, column: number): readonly Split[] {
@@ -66,7 +66,7 @@ function listAllSplits({ actions, market }: SessionMarket): ReadonlyMap<number, 
   return splits;
 }
 
-/** Returns shares of a later session per share of an earlier one. */
+/** Returns the number of shares on a later session per share on an earlier one. */
 function splitsBetween(
   sm: SessionMarket,
   column: number,
@@ -78,7 +78,8 @@ function splitsBetween(
 }
 
 /**
- * Returns the mean VOLUME over the latest sessions that have a value, in shares of the session; null if there is none.
+ * Returns the mean VOLUME over the latest sessions with a value, in shares on the share basis of the session; null
+ * without a value.
  */
 function meanVolume({ sm, session, sessions }: KnownOn, column: number): number | null {
   const volumes = sm.market.fields.get('VOLUME');

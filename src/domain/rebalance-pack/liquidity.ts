@@ -1,4 +1,4 @@
-/** Position to be traded. */
+/** Position to trade. */
 export interface Position {
   readonly shares: number;
   readonly price: number;
@@ -6,7 +6,7 @@ export interface Position {
   readonly adv: number | null;
 }
 
-/** Returns the days needed for an order at a share of the daily volume; null without a volume. */
+/** Returns the number of days needed for an order at a share of the daily volume; null without a volume. */
 export function computeDaysToTrade(
   { shares, adv }: Pick<Position, 'shares' | 'adv'>,
   participation: number,
@@ -14,12 +14,12 @@ export function computeDaysToTrade(
   return adv === null || adv === 0 ? null : Math.abs(shares) / (participation * adv);
 }
 
-/** Days for which a liquidation is reported. */
+/** Numbers of days for which liquidation is reported. */
 const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
 
 /**
- * Returns the share of the value of positions that is sold after some days; empty without positions. Positions without
- * volume are not sold.
+ * Returns the fraction of the value of positions that can be sold within a number of days; empty without positions.
+ * Positions without a volume cannot be sold.
  */
 export function computeLiquidation(positions: readonly Position[], participation: number) {
   const total = positions.reduce((sum, { shares, price }) => sum + Math.abs(shares) * price, 0);
@@ -32,12 +32,12 @@ export function computeLiquidation(positions: readonly Position[], participation
   return LIQUIDATION_DAYS.map((days) => ({ days, share: soldWithin(days) / total }));
 }
 
-/** Days for which the capacity is reported. */
+/** Numbers of days for which capacity is reported. */
 const CAPACITY_DAYS = [1, 5, 10] as const;
 
 /**
- * Returns the largest value that can be bought at the weights within some days for every security; null if a security
- * has no volume.
+ * Returns the largest value that can be bought at the weights within a number of days for every security; null if a
+ * security has no volume.
  */
 export function computeCapacity(
   names: readonly { readonly weight: number; readonly price: number; readonly adv: number | null }[],

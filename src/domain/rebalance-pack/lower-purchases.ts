@@ -1,7 +1,7 @@
 import { reducePurchase, computePayment, computePaidWithout, type Order } from './order.js';
 import { createQueue } from './order-queue.js';
 
-/** Funds that pay for orders. */
+/** Value and cash of an account from which orders are paid. */
 export interface Funds {
   /** Value of the account after costs. */
   readonly net: number;
@@ -9,10 +9,10 @@ export interface Funds {
 }
 
 /**
- * Reduces purchases lot by lot until cash is no longer negative. First removes one lot each from those that were
- * rounded up, smallest relative change first; then removes any lots, smallest total change first.
+ * Reduces purchases lot by lot until cash is not negative. First removes one lot each from purchases that were rounded
+ * up, smallest relative change first; then removes further lots, smallest total change first.
  * @returns the resulting cash
- * @cost O((n + lots given up) log n); beyond the rounding, only the last n lots count
+ * @cost O((n + removed lots) log n); beyond rounding, only the last n lots are removed singly
  */
 export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): number {
   const left = orders.reduce((sum, order) => sum - computePayment(order), cash);
@@ -37,19 +37,19 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
   return rest;
 }
 
-/** Returns the part of an order that is given up with one more lot. */
+/** Returns the fraction of an order that is given up if one more lot is removed. */
 function shareOf({ name, before, wanted, after }: Order): number {
   const whole = wanted - before;
   return (whole - (after - before) + name.lot) / whole;
 }
 
-/** Number of bisections of a share, after which its digits are exhausted. */
+/** Number of bisections of a fraction, after which the digits of a double are exhausted. */
 const HALVINGS = 60;
 
 /**
- * Reduces all purchases by the largest share that is certainly not too large, in whole lots. The result equals giving
- * up single lots, without a queue of millions.
- * @returns the recovered cash, which alone is not sufficient
+ * Reduces all purchases by the largest common fraction that is certainly not too large, in whole lots. The result
+ * equals removing single lots, without a queue of millions.
+ * @returns the recovered cash, which does not suffice by itself
  */
 function giveUpAlike(purchases: readonly Order[], cash: number): number {
   if (cash >= 0) return 0;

@@ -1,6 +1,6 @@
 import { fraction, money, number, text, type ExportTable } from '../exports/export-table.js';
 
-/** Orders of a pack as a table. Money is in the currency of the index. */
+/** Table of the orders of a pack. Money is in the currency of the index. */
 export const ORDERS = {
   help: 'The orders of every account.',
   row: 'an order, by account then identifier',

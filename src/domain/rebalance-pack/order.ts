@@ -11,13 +11,13 @@ export interface PackName extends TradeTerms {
 
 export interface Order {
   readonly name: PackName;
-  /** Shares before it. */
+  /** Shares before the order. */
   readonly before: number;
-  /** Target shares, in whole lots. */
+  /** Target number of shares, in whole lots. */
   readonly wanted: number;
-  /** Lots of a purchase that are not bought for lack of cash. */
+  /** Number of lots of a purchase that are not bought for lack of cash. */
   givenUp: number;
-  /** Shares after it. */
+  /** Shares after the order. */
   after: number;
 }
 
@@ -30,12 +30,12 @@ export function computePayment(order: Order): number {
   return (order.after - order.before) * order.name.price + computeOrderCost(order);
 }
 
-/** Returns the cash with a number of lots of a purchase given up. */
+/** Returns the cash for an order if a number of lots of a purchase is given up. */
 export function computePaidWithout(order: Order, lots: number): number {
   return computePayment({ ...order, after: afterWithout(order, lots) });
 }
 
-/** Gives up a number of lots of a purchase. @returns the recovered cash, less than 0 if lots are bought again */
+/** Gives up a number of lots of a purchase. @returns the recovered cash, negative if lots are bought again */
 export function reducePurchase(order: Order, lots: number): number {
   const before = computePayment(order);
   order.givenUp = lots;

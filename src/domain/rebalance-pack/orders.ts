@@ -4,23 +4,23 @@ import { computeOrderCost, type Order, type PackName } from './order.js';
 import { computeTradeCost } from './trade-costs.js';
 
 export interface FilledAccount {
-  /** Value before the trades. */
+  /** Value of the account before the trades. */
   readonly value: number;
   /** Cash after the trades. */
   readonly cash: number;
   readonly cost: number;
-  /** Half the value traded over the value of the account. */
+  /** Half the traded value divided by the value of the account. */
   readonly turnover: number;
-  /** Orders of the securities whose shares change. */
+  /** Orders of the securities whose number of shares changes. */
   readonly orders: readonly Order[];
-  /** True if cash is negative after sales only, so that no order can be reduced further. */
+  /** True if cash is negative even after sales only, so that no order can be reduced further. */
   readonly isShort: boolean;
 }
 
 /**
  * Returns the orders that bring an account to its target weights, relative to the value after costs: lots times the
- * half-even rounding of weight * net value / (price * lot). If cash is not sufficient, purchases are reduced lot by
- * lot, first those that were rounded up. Lots given up are bought again if the remaining cash pays for them.
+ * half-even rounding of weight * net value / (price * lot). If cash is insufficient, purchases are reduced lot by lot,
+ * first those that were rounded up. Removed lots are bought again as far as the remaining cash permits.
  * @param held shares by position of the securities, [n]
  */
 export function createOrders(names: readonly PackName[], held: Float64Array, cash: number): FilledAccount {
@@ -44,12 +44,12 @@ export function createOrders(names: readonly PackName[], held: Float64Array, cas
   };
 }
 
-/** Number of bisections of the value, after which its digits are exhausted. */
+/** Number of bisections of the value, after which the digits of a double are exhausted. */
 const HALVINGS = 60;
 
 /**
- * Returns the value of an account after the costs of its trades in fractional shares: the value at the target weights
- * that, plus the costs, equals the value before. The value itself if costs use up all of it.
+ * Returns the value of an account after the costs of its trades in fractional shares: the target value that, plus
+ * costs, equals the value before. Returns the value itself if costs exceed it.
  * @cost O(n)
  */
 function netValue(names: readonly PackName[], held: Float64Array, value: number): number {
@@ -68,7 +68,7 @@ function netValue(names: readonly PackName[], held: Float64Array, value: number)
   return below;
 }
 
-/** Rounds shares to the nearest integer, halves to even. */
+/** Rounds to the nearest integer, halves to even. */
 export function roundHalfEven(value: number): number {
   const below = Math.floor(value);
   const rest = value - below;

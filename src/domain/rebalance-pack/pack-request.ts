@@ -6,7 +6,7 @@ import { AssetIdentifier, IsoDate } from '../schema/shape.js';
 const NAMES_MAX = 20_000;
 const ACCOUNTS_MAX = 100;
 
-/** Name of the account created by `aum`. */
+/** Name of the account that `aum` creates. */
 export const AUM = 'AUM';
 
 const amount = z.number().min(-1e15).max(1e15).nullable().default(null);
@@ -21,7 +21,7 @@ const PackHolding = defineObject(() => ({
   .superRefine(requireExactlyOne({ by: 'a holding', of: ['shares', 'value'] }))
   .meta({ id: 'PackHolding' });
 
-/** Accounts and terms of a rebalance. */
+/** Accounts and terms of a rebalance pack. */
 export const RebalancePackRequest = defineObject(() => ({
   as_of: IsoDate.nullable()
     .default(null)

@@ -25,7 +25,7 @@ export interface PackTrade {
   readonly weight_target: number;
   readonly weight_after: number;
   readonly adv_shares: number | null;
-  /** Order size in fractions of a day's volume. */
+  /** Order size as a fraction of a day's volume. */
   readonly adv_share: number | null;
   readonly days_to_trade: number | null;
   readonly cost: number;
@@ -38,7 +38,7 @@ export interface PackAccount {
   readonly cash_after: number;
   readonly turnover: number;
   readonly cost: number;
-  /** Half the sum of the differences between resulting and target weights. */
+  /** Half the sum of absolute differences between resulting and target weights. */
   readonly drift_after: number;
   readonly trades: readonly PackTrade[];
 }
@@ -52,8 +52,9 @@ export interface Pack {
 }
 
 /**
+ * Creates the orders and figures of a pack.
  * @param names securities of the composition and of the holdings, by identifier; each with a price
- * @param leftOut holdings that are neither sold nor counted
+ * @param leftOut findings about holdings that are neither sold nor counted
  * @throws Refusal VALIDATION_FAILED for an account without value
  */
 export function createPack(
@@ -145,12 +146,12 @@ function tradeOf(order: Order, { value, valueAfter, participation }: Valued): Pa
 }
 
 interface Worthless {
-  /** Position of the account. */
+  /** Index of the account. */
   readonly at: number;
   readonly leftOut: readonly Finding[];
 }
 
-/** Returns the refusal of an account without value, with the excluded holdings. */
+/** Returns the refusal of an account without value, with the findings about excluded holdings. */
 function worthNothing(account: string, value: number, { at, leftOut }: Worthless): Refusal {
   const path = `accounts[${at}]`;
   const own = leftOut.filter((finding) => finding.path.startsWith(`${path}.`));

@@ -1,10 +1,10 @@
 import { compareText } from '../refusals/findings.js';
 import type { KnownName, PackAccount } from './pack.js';
 
-/** Order at the announcement and now. */
+/** Order of a security at the announcement and at a later close. */
 export interface ReconciledOrder {
   readonly identifier: string;
-  /** Negative for a sale, 0 if there was no order. */
+  /** Shares to trade; negative for a sale, 0 without an order. */
   readonly shares_announced: number;
   readonly shares: number;
   /** Difference from the order at the announcement. */
@@ -19,13 +19,13 @@ export interface ReconciledAccount {
   readonly orders: readonly ReconciledOrder[];
 }
 
-/** Accounts of one pack, and the securities of their orders. */
+/** Accounts of a pack, and the securities in their orders. */
 export interface PackedNames {
   readonly accounts: readonly PackAccount[];
   readonly names: readonly KnownName[];
 }
 
-/** Compares the announced orders with the orders at a later close, by account and identifier. */
+/** Compares announced orders with the orders at a later close, by account and identifier. */
 export function reconcile(announced: PackedNames, now: PackedNames): ReconciledAccount[] {
   const priceThen = pricesOf(announced.names);
   const priceNow = pricesOf(now.names);

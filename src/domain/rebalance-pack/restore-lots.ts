@@ -3,17 +3,15 @@ import { reducePurchase, computePayment, computePaidWithout, type Order } from '
 import { createQueue } from './order-queue.js';
 import type { Funds } from './lower-purchases.js';
 
-/**
- * Average number of lots per security that are bought one at a time before the affordable number is computed directly.
- */
+/** Mean number of lots per security that are bought one at a time before the affordable number is computed directly. */
 const LOTS_IN_TURN = 8;
 
 /**
- * Buys back lots that were given up, one at a time, while the remaining cash pays for them and their cost. Always
- * chooses the security with the largest missing value, ties by identifier. A security whose next lot is too expensive
- * is skipped afterwards, because cash only falls and a later lot of the same security costs no less.
- * @returns the remaining cash, less than the price of any lot still given up
- * @cost O(n log n) per round; more than one round only if many lots are smaller than one that was too expensive
+ * Buys removed lots again, one at a time, while the remaining cash pays for a lot and its cost. Always chooses the
+ * security with the largest missing value, ties by identifier. A security whose next lot is too expensive is then
+ * skipped, because cash only falls and later lots of the security cost no less.
+ * @returns the remaining cash, less than the price of any removed lot
+ * @cost O(n log n) per round; more than one round only if many lots are smaller than a lot that was too expensive
  */
 export function restoreLots(orders: readonly Order[], { net, cash }: Funds): number {
   const byName = orders
@@ -28,13 +26,13 @@ export function restoreLots(orders: readonly Order[], { net, cash }: Funds): num
   }
 }
 
-/** Returns the cash for the next lot, including its cost. */
+/** Returns the cash for the next lot, including costs. */
 const computeNextLot = (order: Order): number => computePaidWithout(order, order.givenUp - 1) - computePayment(order);
 
-/** Returns the missing value of an order. */
+/** Returns the value that an order lacks to its target. */
 const lack = ({ name, after }: Order, net: number): number => name.weight * net - after * name.price;
 
-/** @returns the remaining cash */
+/** Buys lots one at a time. @returns the remaining cash */
 function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
   const queue = createQueue(open, (one, other) => lack(one, net) > lack(other, net));
   let rest = cash;
@@ -50,20 +48,20 @@ function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
   return rest;
 }
 
-/** Number of bisections of the missing value, after which its digits are exhausted. */
+/** Number of bisections of the missing value, after which the digits of a double are exhausted. */
 const HALVINGS = 60;
 
 /**
- * Buys the lots of all orders whose missing value exceeds a threshold, which is the smallest that the cash can pay for.
- * The result equals buying single lots as long as each is affordable.
- * @returns the change of cash, less than 0
+ * Buys the lots of all orders whose missing value exceeds a threshold, the smallest one that the cash can pay for. The
+ * result equals buying single lots as long as each is affordable.
+ * @returns the change of cash, negative
  */
 function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
-  /** Returns the lots still given up if an order buys while its missing value exceeds a threshold. */
+  /** Returns the number of lots still given up if an order is bought while its missing value exceeds a threshold. */
   const lotsAt = (order: Order, value: number): number => {
     const { name, wanted, givenUp } = order;
     if (lack(order, net) <= value) return givenUp;
-    // Counted from the target shares, which are whole lots. Held shares may not be.
+    // Counted from the target shares, which are whole lots; held shares may include a fraction.
     const most = Math.floor((wanted - (name.weight * net - value) / name.price) / name.lot);
     return Math.min(Math.max(most, 0), givenUp - 1);
   };

@@ -1,16 +1,16 @@
-/** Terms of the cost and duration of a trade. */
+/** Inputs of the cost and duration of a trade. */
 export interface TradeTerms {
   /** Price in the currency of the account. */
   readonly price: number;
-  /** Mean daily volume in shares; null if unknown, which means no impact. */
+  /** Mean daily volume in shares; null if unknown, which implies no impact. */
   readonly adv: number | null;
   readonly spreadBps: number;
   readonly impactBps: number;
 }
 
 /**
- * Returns half the spread plus the impact, both as fractions of the traded value. The impact grows with the square root
- * of the share of a day's volume.
+ * Returns the cost of a trade: half the spread plus the impact, both as fractions of the traded value. The impact grows
+ * with the square root of the fraction of a day's volume.
  */
 export function computeTradeCost({ price, adv, spreadBps, impactBps }: TradeTerms, shares: number): number {
   if (shares === 0) return 0;

@@ -1,30 +1,30 @@
 import { formatDay, type Day } from '../time/days.js';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
 
-/** Remark of a check on one place of a document, a request or a dataset. */
+/** Result of a check about one location in a document, a request or a dataset. */
 export interface Finding {
   readonly severity: Severity;
   readonly code: FindingCode;
-  /** One sentence with the offending value and the accepted ones; both are numbers if numbers are compared. */
+  /** Sentence with the refused value and the accepted values; both are numbers if numbers are compared. */
   readonly message: string;
-  /** Path as the client wrote it: `pipeline.selection[0].params.count`; empty for the whole document. */
+  /** Path as written by the client, such as `pipeline.selection[0].params.count`; empty for the whole document. */
   readonly path: string;
   /** Id of the affected rule or constraint row. */
   readonly row_id?: string | null;
   /** Accepted values of a closed set. */
   readonly accepted?: readonly string[] | null;
-  /** Refused value, if small: see `keepSmallValue`. */
+  /** Refused value, if it is small: see `keepSmallValue`. */
   readonly value?: unknown;
-  /** Number of problems that it represents, if more than one. */
+  /** Number of problems that the finding represents, if more than one. */
   readonly count?: number;
-  /** First places of them. */
+  /** Locations of the first of these problems. */
   readonly places?: readonly string[];
   /** First and last affected rebalance of a run, YYYY-MM-DD. */
   readonly first_date?: string;
   readonly last_date?: string;
   /** Affected characters of an expression sent as text; `end` is exclusive. */
   readonly position?: { readonly start: number; readonly end: number };
-  /** Name of the file, sheet or archive member that contains it. */
+  /** Name of the file, sheet or archive member with the problem. */
   readonly file?: string;
 }
 
@@ -135,8 +135,8 @@ export type FindingCode = (typeof FINDING_CODES)[number];
 const RANK: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
 /**
- * Sorts findings into the order of responses: severity, then path, then code. A finding that counts further ones
- * follows those that it continues.
+ * Sorts findings into the order of responses: severity, then path, then code. A finding that counts further problems
+ * follows the findings that it continues.
  */
 export function sortFindings(findings: readonly Finding[]): Finding[] {
   const isRest = ({ code }: Finding) => Number(code === 'MORE_FINDINGS');
@@ -149,7 +149,7 @@ export function sortFindings(findings: readonly Finding[]): Finding[] {
   );
 }
 
-/** Returns findings about one rebalance of a run. */
+/** Returns findings that refer to a single rebalance of a run. */
 export function dateFindings(findings: readonly Finding[], rebalance: Day): Finding[] {
   const date = formatDay(rebalance);
   return findings.map((finding) => ({ ...finding, first_date: date, last_date: date }));
@@ -160,15 +160,15 @@ export function hasErrors(findings: readonly Finding[]): boolean {
 }
 
 /**
- * Returns the refused value for a finding, if its JSON has at most 200 characters and contains no password of a URL;
- * otherwise absent.
+ * Returns the refused value for a finding if its JSON has at most 200 characters and contains no URL password;
+ * otherwise no value.
  */
 export function keepSmallValue(value: unknown): { readonly value?: unknown } {
   const text = JSON.stringify(value);
   return text !== undefined && text.length <= 200 && maskUrlPasswords(text) === text ? { value } : {};
 }
 
-/** Compares by code points, the only order of identifiers, ids and paths in the API. */
+/** Compares texts by code points, the only order of identifiers, ids and paths in the API. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   const shorter = Math.min(a.length, b.length);

@@ -5,8 +5,8 @@ interface Limit {
 }
 
 /**
- * All limits that affect clients, by their name in `GET /health`. Sizes are in bytes; names of durations end in their
- * unit.
+ * All limits that affect clients, by their names in `GET /health`. Sizes are in bytes; names of durations end with
+ * their unit.
  */
 export const LIMIT_SPECS = {
   MAX_REBALANCES: { value: 400, help: 'Rebalance snapshots served per book; 33 years of monthly rebalances.' },
@@ -217,4 +217,4 @@ export type LimitName = keyof typeof LIMIT_SPECS;
 /** Values of the limits by name. */
 export const LIMITS = Object.fromEntries(Object.entries(LIMIT_SPECS).map(([name, { value }]) => [name, value])) as {
   readonly [N in LimitName]: (typeof LIMIT_SPECS)[N]['value'];
-}; // It has a value for each of the names.
+}; // the object has a value for each name

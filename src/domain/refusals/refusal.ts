@@ -1,8 +1,8 @@
 import { hasErrors, sortFindings, type Finding } from './findings.js';
 
 /**
- * All error codes of the service, each with its HTTP status and its meaning for a client. Failed jobs have the same
- * codes; `status: null` marks codes that only jobs have.
+ * All error codes of the service, each with its HTTP status and its meaning for clients. Failed jobs use the same
+ * codes; `status: null` marks codes that only jobs use.
  */
 export const ERRORS = {
   MALFORMED_REQUEST: {
@@ -213,14 +213,14 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Error object of the service: the body of a refusal and the `error` of a failed job. */
+/** Error object of the service: the body of a refusal, and the `error` of a failed job. */
 export interface ErrorDetail {
   readonly code: ErrorCode;
   readonly message: string;
   readonly detail: Readonly<Record<string, unknown>> | null;
 }
 
-/** Outcome on which the caller can act. Any other thrown value is a defect of the service. */
+/** Error on which the caller can act. Any other thrown value is a defect of the service. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ErrorCode;
@@ -246,7 +246,7 @@ export class Refusal extends Error {
 export const isUnavailable = (thrown: unknown): thrown is Refusal =>
   thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
 
-/** Returns a refusal with findings, under any of the 422 codes. Default: `VALIDATION_FAILED`. */
+/** Returns a refusal with findings, under one of the 422 codes. Default: `VALIDATION_FAILED`. */
 export function refuseWithFindings(
   subject: string,
   findings: readonly Finding[],
@@ -260,7 +260,7 @@ export function refuseWithFindings(
   return new Refusal(code, message, { findings: sortFindings(findings) });
 }
 
-/** Throws the refusal if any finding is an error. */
+/** Throws a refusal if any finding is an error. */
 export function assertNoErrors(subject: string, findings: readonly Finding[]): void {
   if (hasErrors(findings)) throw refuseWithFindings(subject, findings);
 }

@@ -5,11 +5,11 @@ interface AskedField {
   /** Unknown name. */
   readonly name: string;
   readonly accepted: readonly string[];
-  /** Text as the client wrote it, if it differs. */
+  /** Text as written by the client, if it differs from the name. */
   readonly value?: string;
 }
 
-/** Describes an unknown field, with the closest known one: `sector` suggests SECTOR. */
+/** Describes an unknown field and suggests the most similar known field, such as SECTOR for `sector`. */
 export function describeUnknownField(
   sentence: string,
   { name, accepted, value = name }: AskedField,

@@ -3,14 +3,14 @@ import { refuseWithFindings } from '../refusals/refusal.js';
 import { runUseOf, type ReportBlock } from './block-kinds.js';
 import type { ReportTemplateDocument } from './template-document.js';
 
-/** Requested indices of a report. */
+/** Indices requested for a report. */
 export interface AskedIndices {
   readonly index_id: string | null;
   readonly index_ids: readonly string[] | null;
 }
 
 /**
- * Returns the template with an index for every block: other blocks use the indices of the request.
+ * Returns the template with an index for every block: blocks without an index use the indices of the request.
  * @throws Refusal VALIDATION_FAILED, INDEX_REQUIRED
  */
 export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndices): ReportTemplateDocument {
@@ -18,7 +18,7 @@ export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndic
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   const ids = asked.index_ids ?? (asked.index_id === null ? [] : [asked.index_id]);
   if (ids.length > 0 && requestsIndices(template)) return repeatTemplate(template, ids);
-  // An index_id is ignored if every block has its own index.
+  // The requested index_id is ignored if every block has an index.
   if (asked.index_ids !== null) throw refuseWithFindings('request', [nothingToBind(template)]);
   const unbound = template.blocks.flatMap((block, i) => (needsIndex(block) ? [unboundBlock(block, i)] : []));
   if (unbound.length > 0) throw refuseWithFindings('report template', unbound, 'INDEX_REQUIRED');
@@ -26,8 +26,8 @@ export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndic
 }
 
 /**
- * Repeats the template for several indices, each beginning on a new page. Blocks without an index are repeated for each
- * index. Blocks with an index occur once; those after the last repeated block are placed at the end.
+ * Repeats the template for several indices, each on a new page. Blocks without an index are repeated for each index.
+ * Blocks with an index occur once; those after the last repeated block are placed at the end.
  */
 export function repeatTemplate(
   template: ReportTemplateDocument,

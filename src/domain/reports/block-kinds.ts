@@ -7,7 +7,7 @@ import { statGrid } from './blocks/stat-grid.js';
 import { MARKET_SOURCES, table } from './blocks/table.js';
 import { text } from './blocks/text.js';
 
-/** All kinds of block by their name in templates. */
+/** All kinds of blocks, by their name in templates. */
 export const BLOCK_KINDS = {
   bar_chart: barChart,
   chart,
@@ -19,7 +19,7 @@ export const BLOCK_KINDS = {
 
 export type BlockKindName = keyof typeof BLOCK_KINDS;
 
-/** Block of one kind. */
+/** Block of a given kind. */
 export type BlockOf<K extends BlockKindName> = z.output<(typeof BLOCK_KINDS)[K]['schema']>;
 
 export const ReportBlock = z
@@ -40,12 +40,12 @@ export const ReportBlock = z
 export type ReportBlock = z.infer<typeof ReportBlock>;
 
 export function runUseOf(block: ReportBlock): RunUse {
-  // The entry was looked up by the kind of the block, so it accepts the block.
+  // the entry was looked up by the kind of the block, so it accepts the block
   const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind;
   return entry.runUse(block);
 }
 
-/** Member with a value other than its default that its block does not use. */
+/** Member with a non-default value that its block does not use. */
 export interface IdleMember {
   readonly member: string;
   readonly value: unknown;
@@ -53,7 +53,7 @@ export interface IdleMember {
 }
 
 export function listIdleMembers(block: ReportBlock): IdleMember[] {
-  const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // Narrowed as above.
+  const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // narrowed as in `runUseOf`
   const values: Readonly<Record<string, unknown>> = block;
   return Object.entries(entry.readers ?? {}).flatMap(([member, readers]) => {
     const chosen = [values[readers.member]].flat();
@@ -79,7 +79,9 @@ export function needsMarket({ blocks }: { readonly blocks: readonly ReportBlock[
   );
 }
 
-/** Returns true if a report shows the risk of index holdings, which is estimated when the report is rendered. */
+/**
+ * Returns true if a report shows the risk of the holdings of an index, which is estimated when the report is rendered.
+ */
 export function needsRisk({ blocks }: { readonly blocks: readonly ReportBlock[] }, indexId: string): boolean {
   return blocks.some((block) => block.kind === 'table' && block.source === 'risk' && block.index_id === indexId);
 }

@@ -13,39 +13,39 @@ export const blockFields = {
     .meta({ description: 'Two consecutive half blocks are placed side by side.' }),
 };
 
-/** Use of a stored run by a block: never, if it has an index, or always. */
+/** Use of a stored run by a block: never, only if the block has an index, or always. */
 export type RunUse = 'never' | 'if-bound' | 'always';
 
 /** Kind of block: its fields in a template, and the data that it needs. `#views/report/blocks` draws it. */
 export interface BlockKind<S extends z.ZodObject = z.ZodObject> {
   readonly help: string;
   readonly schema: S;
-  /** Complete valid block. */
+  /** Complete valid block, as an example. */
   readonly example: Readonly<Record<string, unknown>>;
   runUse(block: z.output<S>): RunUse;
-  /** Members that only some blocks of the kind use. */
+  /** Members that only some blocks of the kind use, with their condition. */
   readonly readers?: Readonly<Record<string, Readers>>;
 }
 
-/** Values of another member for which a member has an effect. */
+/** Condition under which a member has an effect: values of another member. */
 export interface Readers {
   readonly member: string;
   readonly of: readonly string[];
 }
 
-/** Returns names of a catalogue, in order, for an enumeration. */
+/** Returns the names of a catalogue, in order, for an enumeration. */
 export function listNames<T extends object>(catalogue: T): [keyof T & string, ...(keyof T & string)[]] {
-  return Object.keys(catalogue) as [keyof T & string, ...(keyof T & string)[]]; // No catalogue is empty.
+  return Object.keys(catalogue) as [keyof T & string, ...(keyof T & string)[]]; // catalogues are not empty
 }
 
-/** Returns the meaning of each name of a catalogue, as a description. */
+/** Returns the names of a catalogue with their meanings, as a description. */
 export function listMeanings(catalogue: Readonly<Record<string, string>>): string {
   return Object.entries(catalogue)
     .map(([name, meaning]) => `\`${name}\`: ${meaning}`)
     .join('; ');
 }
 
-/** Keeps the types of an entry. */
+/** Returns a kind of block and keeps the literal types of its schema. */
 export function defineBlockKind<S extends z.ZodObject>(entry: BlockKind<S>): BlockKind<S> {
   return entry;
 }

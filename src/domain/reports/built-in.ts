@@ -7,7 +7,7 @@ import { ReportTemplateDocument } from './template-document.js';
 type Draft = z.input<typeof ReportTemplateDocument>;
 type Blocks = NonNullable<Draft['blocks']>;
 
-/** Ids of the generated templates: they can be rendered and read, but not changed. */
+/** Ids of the built-in templates: they can be rendered and read, but not changed. */
 export const BUILT_IN_IDS = ['FACTSHEET-A4', 'FACTSHEET-LETTER', 'REBALANCE-A4', 'TEARSHEET-A4'] as const;
 export type BuiltInId = (typeof BUILT_IN_IDS)[number];
 
@@ -15,14 +15,14 @@ export function isBuiltIn(templateId: string): templateId is BuiltInId {
   return (BUILT_IN_IDS as readonly string[]).includes(templateId);
 }
 
-/** Returns the document of a built-in template, with its blocks bound to an index; unbound for null. */
+/** Returns the document of a built-in template with its blocks bound to an index; null: unbound. */
 export function createBuiltInTemplate(templateId: BuiltInId, indexId: string | null = null): ReportTemplateDocument {
   return repeatTemplate(ReportTemplateDocument.parse({ template_id: templateId, ...DRAFTS[templateId] }), [indexId]);
 }
 
 const MARGIN = 48;
 
-/** Figures that need a definition. */
+/** Figures with a definition in the notes of a report. */
 const DEFINED = [
   'annualised_return',
   'volatility',
@@ -44,7 +44,7 @@ const DEFINITIONS = `${[
 Figures come from a backtest over historical data, after the transaction cost named at the top, before fees and taxes. Past performance, actual or simulated, does not indicate future results.`;
 
 interface FactsheetSizes {
-  /** Heights of the charts, in points. */
+  /** Heights of the charts in points. */
   readonly performance: number;
   readonly drawdown: number;
   /** Maximum number of constituents in a list, and of contributors and detractors together. */
@@ -52,8 +52,9 @@ interface FactsheetSizes {
 }
 
 /**
- * Two pages: description and performance of the index, then its risk and history. There is space for a third row of
- * figures and a long name. Sections that only some indices have (parts of an overlay, breaches) may need a third page.
+ * Blocks of a factsheet of two pages: description and performance of the index, then its risk and history. There is
+ * space for a third row of figures and a long name. Sections that only some indices have (parts of an overlay,
+ * breaches) may need a third page.
  */
 const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => [
   { kind: 'header', subtitle: 'Index factsheet' },

@@ -10,26 +10,26 @@ import type { Adjustment } from '../market/market-data.js';
 import { findOverlayType } from '../overlays/catalogue.js';
 import { describeOverlay } from '../rules/methodology.js';
 
-/** Terms of a run, as shown in a report. */
+/** Terms of a run as shown in a report. */
 export interface RunTerms {
-  /** Transaction costs; for an overlay, its own setting, because it has no others. */
+  /** Transaction costs in basis points; for an overlay, those of its setting. */
   readonly transactionCostBps: number;
-  /** Price basis of its store; null for a run of a version that did not store it. */
+  /** Price basis of the store; null for a run of a version that did not record it. */
   readonly adjustment: Adjustment | null;
-  /** Description of an overlay; null for another index. */
+  /** Description of an overlay; null for other indices. */
   readonly overlay: OverlayTerms | null;
 }
 
 export interface OverlayTerms {
-  /** Kind of the overlay. */
+  /** Label of the overlay type. */
   readonly label: string;
-  /** Underlying indices. */
+  /** Ids of the underlying indices. */
   readonly sources: readonly string[];
-  /** Sentences of its methodology. */
+  /** Sentences of the methodology of the overlay. */
   readonly sentences: readonly string[];
 }
 
-/** @param index definition of the index of the run; undefined if it cannot be read */
+/** Returns the terms of a run. @param index definition of the index of the run; undefined if it cannot be read */
 export function createTerms(
   { request, adjustment }: Pick<RunDocument, 'request' | 'adjustment'>,
   index: IndexDocument | undefined,
@@ -42,7 +42,7 @@ export function createTerms(
   };
 }
 
-/** Returns the charge of an overlay for a change of its exposure; null for a kind without this term. */
+/** Returns the cost that an overlay charges for changes of exposure; null for a type without costs. */
 function findOwnCost(document: OverlayDocument | null): number | null {
   return document !== null && 'cost_bps' in document.overlay ? (document.overlay.cost_bps ?? null) : null;
 }

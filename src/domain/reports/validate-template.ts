@@ -5,12 +5,12 @@ import { listIdleMembers, type ReportBlock } from './block-kinds.js';
 import { ReportTemplateDocument } from './template-document.js';
 
 export interface CheckedTemplate {
-  /** Document with its defaults, without unknown fields; undefined if a finding is an error. */
+  /** Document with defaults, without unknown fields; undefined if a finding is an error. */
   readonly document: ReportTemplateDocument | undefined;
   readonly findings: readonly Finding[];
 }
 
-/** Checks a template. */
+/** Checks a report template. */
 export function validateTemplate(body: Readonly<Record<string, unknown>>): CheckedTemplate {
   const nonFinite = checkFinite(body);
   const { value, findings } = checkShape(ReportTemplateDocument, body, { unknownFields: 'warning' });
@@ -22,7 +22,7 @@ export function validateTemplate(body: Readonly<Record<string, unknown>>): Check
   return { document: nonFinite.length > 0 ? undefined : value, findings: sortFindings(all) };
 }
 
-/** Reports members of a block without effect. */
+/** Reports members of a block that have no effect. */
 const idleFindings = (block: ReportBlock, at: number): Finding[] =>
   listIdleMembers(block).map(({ member, value, readers }): Finding => {
     const path = `blocks[${at}].${member}`;
@@ -30,14 +30,14 @@ const idleFindings = (block: ReportBlock, at: number): Finding[] =>
     return { severity: 'warning', code: 'NO_EFFECT', path, message, value };
   });
 
-/** Describes an unknown kind in the terms of templates. */
+/** Describes an unknown kind of block in the terms of templates. */
 function toBlockFinding(finding: Finding): Finding {
   return finding.code === 'NOT_IN_CHOICES' && /^blocks\[\d+\]\.kind$/.test(finding.path)
     ? { ...finding, code: 'UNKNOWN_BLOCK_KIND' }
     : finding;
 }
 
-/** Reads a stored body as a template; undefined if it is not one. */
+/** Reads a stored body as a template; undefined if it does not match the schema. */
 export function readTemplate(body: unknown): ReportTemplateDocument | undefined {
   const parsed = ReportTemplateDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;

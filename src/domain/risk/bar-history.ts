@@ -1,13 +1,16 @@
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
-/** Sessions on which securities lack bars and returns, which are few. No window begins before the market does. */
+/**
+ * Bars and returns of securities by session, stored as the few sessions without them. Windows must not begin before the
+ * market.
+ */
 export interface BarHistory {
-  /** Counts bars of a column from one session to another, both included. */
+  /** Returns the number of bars of a column from session `from` to `to`, both included. */
   bars(column: number, from: number, to: number): number;
-  /** Counts returns of a column on sessions after `from`, up to and including `to`. */
+  /** Returns the number of returns of a column on sessions after `from`, up to and including `to`. */
   returns(column: number, from: number, to: number): number;
-  /** Returns sessions after `from`, up to and including `to`, on which every column has a return, ascending. */
+  /** Returns the sessions after `from`, up to and including `to`, on which every column has a return, ascending. */
   complete(columns: ArrayLike<number>, from: number, to: number): Int32Array;
 }
 
@@ -16,8 +19,8 @@ const NONE = new Int32Array(0);
 const known = new WeakMap<Float64Array, BarHistory>();
 
 /**
- * Builds the history of a market's bars and of returns over a growth panel. A return needs a bar on its session and on
- * the previous one, and a growth factor, because an exchange rate may be missing where prices exist.
+ * Creates the history of a market's bars and of the returns in a growth panel. A return needs a bar on its session and
+ * on the previous session, and a growth factor, because an exchange rate may be missing where prices exist.
  * @param growth [S x N] from `computeGrowth`
  * @cost one pass over S x N, once per panel; then O(log) of the number of missing sessions
  */
@@ -34,7 +37,7 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
   const first = new Int32Array(securityCount).fill(sessions.length);
   const last = new Int32Array(securityCount).fill(-1);
   if (sm.first > 0) {
-    // Before the start of the market, only the existence of a bar matters.
+    // Before the first session of the market, only the existence of a bar matters.
     for (let column = 0; column < securityCount; column++)
       if (lastBar[column]! >= 0) first[column] = last[column] = lastBar[column]!;
   }
@@ -55,7 +58,7 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
       if (hasBar) last[column] = s;
       else note(withoutBar, column, s);
       const factor = growth[at]!;
-      // Growth begins on the session after the first.
+      // growth begins on the session after the first
       if (s > sm.first && (!hasBar || lastBar[at - securityCount] !== s - 1 || factor !== factor))
         note(withoutReturn, column, s);
     }
@@ -63,20 +66,17 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
   return createSortedHistory({ first, last, barless: pack(withoutBar, last), returnless: pack(withoutReturn, last) });
 }
 
-/**
- * First and last bar of each column, and, between them, the sessions without a bar and the sessions without a return,
- * ascending.
- */
+/** First and last bar of each column, and the sessions in between without a bar and without a return, ascending. */
 export interface BarGaps {
-  /** [N]; after the last session if there is no bar. */
+  /** Session of the first bar, [N]; after the last session if there is no bar. */
   readonly first: Int32Array;
-  /** [N]; -1 if there is no bar. */
+  /** Session of the last bar, [N]; -1 if there is no bar. */
   readonly last: Int32Array;
   readonly barless: readonly Int32Array[];
   readonly returnless: readonly Int32Array[];
 }
 
-/** Builds the history from gaps. */
+/** Creates the history from the gaps. */
 export function createSortedHistory({ first, last, barless, returnless }: BarGaps): BarHistory {
   const missing = (list: Int32Array, from: number, to: number): number =>
     findLastAtMost(list, to) - findLastAtMost(list, from - 1);
@@ -107,7 +107,7 @@ export function createSortedHistory({ first, last, barless, returnless }: BarGap
   };
 }
 
-/** Returns missing sessions of each column up to its last bar. */
+/** Returns the missing sessions of each column, up to its last bar. */
 function pack(lists: readonly (readonly number[] | undefined)[], last: Int32Array): Int32Array[] {
   return Array.from(last, (until, column) => {
     const list = lists[column];

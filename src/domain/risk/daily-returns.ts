@@ -10,29 +10,29 @@ import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { createSortedHistory, type BarGaps } from './bar-history.js';
 import { findHistoryCoverage, type ReturnSource } from './return-panel.js';
 
-/** Securities of a market over a window of days. */
+/** Securities of a market with a range of days. */
 export interface DailySecurities {
-  /** Columns of the market, each once, in the order of the matrix. */
+  /** Market columns without duplicates, in the order of the matrix. */
   readonly columns: ArrayLike<number>;
-  /** First and last day; null is open. */
+  /** First and last day; null for an open end. */
   readonly from: Day | null;
   readonly to: Day | null;
 }
 
-/** Position of closes in memory. */
+/** Closes of the securities, with their positions in the field. */
 interface Closes {
   readonly close: Float64Array;
-  /** Columns of the market. */
+  /** Number of market columns. */
   readonly width: number;
-  /** Row of each session. */
+  /** Row of the field for each session. */
   readonly rows: Int32Array;
   readonly columns: Int32Array;
 }
 
 /**
- * Computes returns of securities on the days on which any of them has a bar, each in the currency of its prices. Reads
- * the closes directly, with the same bits as growth over the aligned market. The columns of the source are positions
- * among the requested securities.
+ * Computes the returns of securities on the days on which any of them has a bar, each in the currency of its prices.
+ * Reads closes directly; the returns are bit-identical to growth over the aligned market. Columns of the result are
+ * positions among the requested securities.
  * @cost one pass over the closes of the window for the gaps, one for the returns, and the actions of the securities
  */
 export function computeDailyReturns(market: MarketData, names: DailySecurities, terms: GrowthTerms): ReturnSource {
@@ -57,7 +57,7 @@ export function computeDailyReturns(market: MarketData, names: DailySecurities, 
   };
 }
 
-/** Returns rows on which any of the securities has a bar, and the rows that each security lacks. */
+/** Returns the rows on which any of the securities has a bar, and the gaps of each security. */
 function barsOf(
   market: MarketData,
   { columns, from, to }: DailySecurities & Pick<Closes, 'columns'>,
@@ -75,7 +75,11 @@ function barsOf(
   return { rows, gaps: gapsOf(sessions, rows.length) };
 }
 
-/** @param missing sessions without a bar of each security, ascending @param count number of sessions */
+/**
+ * Converts sessions without a bar to gaps.
+ * @param missing sessions without a bar of each security, ascending
+ * @param count number of sessions
+ */
 function gapsOf(missing: readonly Int32Array[], count: number): BarGaps {
   const first = new Int32Array(missing.length);
   const last = new Int32Array(missing.length);
@@ -91,7 +95,7 @@ function gapsOf(missing: readonly Int32Array[], count: number): BarGaps {
   return { first, last, barless, returnless: barless.map(withNext) };
 }
 
-/** A session without a bar has no return, and neither has the next session. */
+/** Returns the sessions without a return: those without a bar, and the session after each of them. */
 function withNext(barless: Int32Array): Int32Array {
   const lost: number[] = [];
   for (const session of barless) {
@@ -101,17 +105,18 @@ function withNext(barless: Int32Array): Int32Array {
   return Int32Array.from(lost);
 }
 
-/** Source of the returns of a coverage. */
+/** Data from which the returns of a coverage are computed. */
 interface Reading {
   readonly closes: Closes;
-  /** Days. */
+  /** Day of each session. */
   readonly sessions: Int32Array;
   readonly coverage: Pick<ReturnSource['coverage'], 'columns' | 'sessions'>;
   readonly effects: EffectsByDay;
 }
 
 /**
- * Writes returns row by row: closes over those of the previous session, minus 1, then the effects of corporate actions.
+ * Writes returns row by row: each close over the previous session's close, less 1; then the effects of corporate
+ * actions.
  * @param out [T x n], overwritten
  */
 function readRows({ closes, sessions, coverage, effects }: Reading, out: Float64Array): void {
@@ -124,14 +129,14 @@ function readRows({ closes, sessions, coverage, effects }: Reading, out: Float64
     const session = coverage.sessions[t]!;
     const [from, to] = [rows[session - 1]! * width, rows[session]! * width];
     divide(close, { from, to, columns: at }, out, t * n);
-    // Effects on days between the two sessions apply on the second.
+    // Effects on days between two sessions apply on the later session.
     const first = findFirstAtLeast(effects.days, sessions[session - 1]! + 1);
     placeEffects({ session, first, day: sessions[session]!, from, to }, out, t * n);
   }
 }
 
 interface RowOfCloses {
-  /** Starts of the rows of the previous session and of the session. */
+  /** Offsets of the previous session's row and of the session's row in the field. */
   readonly from: number;
   readonly to: number;
   readonly columns: Int32Array;
@@ -144,7 +149,7 @@ function divideRow(close: Float64Array, { from, to, columns }: RowOfCloses, out:
   }
 }
 
-/** Same for contiguous columns, without reading their positions. */
+/** Divides closes of contiguous columns, without reading column positions. */
 function divideRun(close: Float64Array, { from, to, columns }: RowOfCloses, out: Float64Array, at: number): void {
   const before = from + columns[0]!;
   const after = to + columns[0]!;
@@ -154,7 +159,7 @@ function divideRun(close: Float64Array, { from, to, columns }: RowOfCloses, out:
 interface Placing {
   readonly effects: EffectsByDay;
   readonly close: Float64Array;
-  /** Columns of the market. */
+  /** Number of market columns. */
   readonly width: number;
   /** Column of each security. */
   readonly columns: Int32Array;
@@ -162,17 +167,17 @@ interface Placing {
 
 interface EffectsOfSession extends Omit<RowOfCloses, 'columns'> {
   readonly session: number;
-  /** Position of its first effect. */
+  /** Index of the first effect of the session. */
   readonly first: number;
-  /** Day of its last effect. */
+  /** Last day whose effects apply on the session. */
   readonly day: Day;
 }
 
-/** Writes the returns of the securities with effects on a session. */
+/** Returns a function that writes the returns of the securities with effects on a session. */
 function effectPlacer({ effects, close, width, columns }: Placing) {
   const placeOf = new Int32Array(width).fill(-1);
   columns.forEach((column, place) => (placeOf[column] = place));
-  const sessionOf = new Int32Array(columns.length); // Session 0 has no return.
+  const sessionOf = new Int32Array(columns.length); // session 0 has no return
   return ({ session, first, day, from, to }: EffectsOfSession, out: Float64Array, at: number): void => {
     for (let e = first; e < effects.days.length && effects.days[e]! <= day; e++) {
       const column = effects.columns[e]!;
@@ -185,12 +190,12 @@ function effectPlacer({ effects, close, width, columns }: Placing) {
   };
 }
 
-/** Returns effects of a column from one position to another, both included. */
+/** Returns the combined effect of a column's effects from one index to another, both included. */
 function allTogether(effects: EffectsByDay, column: number, first: number, last: number): SessionEffect {
   let all: SessionEffect | undefined;
   for (let e = first; e <= last; e++) {
     if (effects.columns[e] !== column) continue;
     all = all === undefined ? readEffect(effects, e) : combineEffects(all, readEffect(effects, e));
   }
-  return all!; // The last one belongs to the column.
+  return all!; // the last effect belongs to the column
 }

@@ -32,8 +32,8 @@ import {
 } from './return-panel.js';
 
 /**
- * Minimum share of the weight before the last observation: with less the divisor 1 - sum w^2 of an unbiased covariance
- * loses its digits.
+ * Minimum weight of all observations before the last one. With less, the divisor 1 - sum w^2 of an unbiased covariance
+ * loses precision.
  */
 const EARLIER_WEIGHT_MIN = 1e-4;
 
@@ -53,18 +53,18 @@ export type RiskSettings = Pick<
 
 export interface RiskModelEstimate {
   readonly coverage: Coverage;
-  /** Diagnostics without an intensity if the estimator has no target. */
+  /** Diagnostics; without an intensity if the estimator has no shrinkage target. */
   readonly diagnostics: Omit<CovarianceDiagnostics, 'intensity'> & { readonly intensity: number | null };
-  /** Annualised, [n x n]; in the memory of the engine. */
+  /** Annualised covariance, [n x n], in engine memory. */
   readonly covariance: Float64Array;
-  /** Null for an estimator without factors. */
+  /** Factor model; null for an estimator without factors. */
   readonly factors: EstimatedFactors | null;
 }
 
 /**
- * Estimates a covariance model of the securities that a window covers. Must run inside an engine's scope, which owns
+ * Estimates the covariance model of the securities that a window covers. Must run inside an engine scope, which owns
  * the matrix.
- * @param asked columns of the market, each once, in the order of the matrix.
+ * @param asked market columns without duplicates, in the order of the matrix.
  * @throws Refusal RISK_INSUFFICIENT_DATA, also if the half-life puts all weight on the last session; NUMERIC_FAILURE if
  *   the squares of returns overflow
  * @cost of `estimateCovariance`
@@ -81,8 +81,8 @@ export function estimateRiskModel(
 }
 
 /**
- * Estimates from returns. Factors need the returns of a window.
- * @param report also receives the matrix, which is final from the stage of its eigenvalues unless it is repaired
+ * Estimates a covariance model from returns; factor models need returns with a window.
+ * @param report receives each stage and the matrix, which is final from the eigenvalue stage on unless it is repaired
  * @throws as `estimateRiskModel`
  */
 export function estimateFrom(
@@ -126,29 +126,30 @@ export function estimateFrom(
   return { coverage: usedOf(coverage, estimated), diagnostics, covariance, factors: estimated };
 }
 
-/** Estimators whose covariance is a sum over a panel, so that rows of it can be computed without the others. */
+/** Returns true if an estimator's covariance is a sum over a panel, so that single rows of it can be computed. */
 export const isSumOfPanel = (estimator: Estimator): boolean =>
   estimator === 'shrinkage' || isFactorEstimator(estimator);
 
-/** An estimate whose matrix is not formed. */
+/** Estimate of a covariance whose matrix is not computed. */
 export interface PanelEstimate {
   readonly coverage: Coverage;
-  /** Annualised. */
+  /** Annualised covariance in panel form. */
   readonly covariance: PanelCovariance;
-  /** Square roots of its diagonal, [n]. */
+  /** Square roots of the covariance diagonal, [n]. */
   readonly deviations: Float64Array;
-  /** Null without a target. */
+  /** Shrinkage intensity; null without a target. */
   readonly intensity: number | null;
-  /** Null for an estimator without factors. */
+  /** Factor model; null for an estimator without factors. */
   readonly factors: EstimatedFactors | null;
-  /** Computes the range of its eigenvalues. */
+  /** Computes the range of the covariance's eigenvalues. */
   readonly eigenvalues: (engine: Engine) => EigenvalueRange;
 }
 
 /**
- * Estimates from returns, as `estimateFrom` with the same bits, without the matrix. The result is in its own memory.
- * @param settings with an estimator of `isSumOfPanel`; nothing is repaired, because such a covariance is positive
- *   semi-definite up to rounding
+ * Estimates a covariance in panel form from returns, bit-identical to `estimateFrom` but without the matrix. The result
+ * does not use engine memory.
+ * @param settings settings with an estimator of `isSumOfPanel`; nothing is repaired, because such a covariance is
+ *   positive semi-definite up to rounding
  * @throws as `estimateRiskModel`
  */
 export function estimatePanel(engine: Engine, returns: ReturnSource, settings: RiskSettings): PanelEstimate {
@@ -191,7 +192,7 @@ export function estimatePanel(engine: Engine, returns: ReturnSource, settings: R
   });
 }
 
-/** Sums the squares of the columns of a panel, first row to last. */
+/** Returns the sum of squares of each column of a panel, summed from the first row to the last. */
 function squaresOf({ panel, assets }: PanelCovariance): Float64Array {
   const squares = new Float64Array(assets);
   for (let row = 0; row < panel.length; row += assets)
@@ -206,29 +207,41 @@ const shrinkageOf = ({ target, intensity, intensity_method: method }: RiskSettin
   scale,
 });
 
-/** @throws Refusal RISK_INSUFFICIENT_DATA */
+/**
+ * Returns the observation weights for a half-life.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ */
 const weightsIn = ({ half_life: halfLife }: RiskSettings, { sessions }: Coverage) =>
   halfLife === null ? {} : { weights: weightsOf(halfLife, sessions.length) };
 
-/** Returns the coverage with the sessions that were used. */
+/** Returns the coverage with only the sessions that the estimate used. */
 function usedOf(coverage: Coverage, estimated: EstimatedFactors | null): Coverage {
   return estimated === null ? coverage : { ...coverage, sessions: coverage.sessions.subarray(estimated.from) };
 }
 
-/** Checks the complete product before anything is solved with it. @param covariance [n x n], exactly symmetric */
+/**
+ * Checks that all entries of a covariance are finite before it is used.
+ * @param covariance [n x n], exactly symmetric
+ */
 function assertFinite(covariance: Float64Array, n: number): void {
   for (let i = 0; i < n; i++) assertFiniteNumbers(covariance.subarray(i * (n + 1), (i + 1) * n));
 }
 
-/** Checks entries of a covariance. @throws Refusal NUMERIC_FAILURE */
+/**
+ * Checks that entries of a covariance are finite.
+ * @throws Refusal NUMERIC_FAILURE
+ */
 export function assertFiniteNumbers(covariances: Float64Array): void {
-  // An iterator takes six times as long.
+  // an iterator takes six times as long
   for (let i = 0; i < covariances.length; i++)
     if (!Number.isFinite(covariances[i]))
       throw new Refusal('NUMERIC_FAILURE', `A covariance of the window is ${covariances[i]}, not a finite number.`);
 }
 
-/** @throws Refusal RISK_INSUFFICIENT_DATA */
+/**
+ * Returns exponential observation weights.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ */
 function weightsOf(halfLife: number, observations: number): Float64Array {
   const weights = new Float64Array(observations);
   fillHalfLifeWeights(halfLife, weights);

@@ -1,4 +1,4 @@
-/** Settings that only some estimators of a risk model read, by their names in the API. */
+/** Settings that apply only to some risk-model estimators, by their API names. */
 export const ESTIMATOR_SETTINGS = {
   factors: { readers: ['statistical'], help: 'Number of principal components. Default: 10.' },
   eigenvalue_simulations: {
@@ -28,16 +28,16 @@ export const ESTIMATOR_SETTINGS = {
 } as const satisfies Readonly<Record<string, EstimatorSetting>>;
 
 export interface EstimatorSetting {
-  /** Estimators, by their names in the API. */
+  /** API names of the estimators that use the setting. */
   readonly readers: readonly string[];
   readonly help: string;
-  /** Accepted values; absent for a number. */
+  /** Accepted values; absent for a numeric setting. */
   readonly choices?: readonly [string, ...string[]];
 }
 
 export type EstimatorSettingName = keyof typeof ESTIMATOR_SETTINGS;
 
-/** Describes a setting and the estimators that read it. */
+/** Describes a setting and the estimators that use it. */
 export function describeSetting(name: EstimatorSettingName): string {
   const { help, readers } = ESTIMATOR_SETTINGS[name];
   const last = readers.at(-1)!;

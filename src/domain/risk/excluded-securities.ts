@@ -1,7 +1,7 @@
-/** Maximum number of securities listed in one sentence. */
+/** Maximum number of securities listed in a sentence. */
 const NAMED_MAX = 5;
 
-/** Describes securities without an estimate and the reason of each; empty if there are none. */
+/** Describes the securities without an estimate, each with its reason; empty if there are none. */
 export function describeLeftOut(excluded: ReadonlyMap<string, string>): string {
   if (excluded.size === 0) return '';
   const named = [...excluded].slice(0, NAMED_MAX).map(([name, why]) => `${name} (${why})`);

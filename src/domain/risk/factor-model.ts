@@ -1,4 +1,4 @@
-/** Estimators of factor models, by their names in the API. */
+/** API names of the factor-model estimators. */
 export const FACTOR_ESTIMATORS = ['statistical', 'industries', 'styles'] as const;
 export type FactorEstimator = (typeof FACTOR_ESTIMATORS)[number];
 
@@ -9,24 +9,24 @@ export function isFactorEstimator(estimator: string): estimator is FactorEstimat
   return (FACTOR_ESTIMATORS as readonly string[]).includes(estimator);
 }
 
-/** Factor model of n securities: returns are exposures times factor returns plus a specific part. */
+/** Factor model of n securities: returns equal exposures times factor returns plus a specific return. */
 export interface FactorModel {
   /** Names of the factors, [K]. */
   readonly factors: readonly string[];
   /** B, [n x K]. */
   readonly exposures: Float64Array;
-  /** F, annualised, [K x K]. */
+  /** Factor covariance F, annualised, [K x K]. */
   readonly covariance: Float64Array;
-  /** D, annualised, [n]. */
+  /** Specific variances D, annualised, [n]. */
   readonly specific: Float64Array;
 }
 
-/** Explanatory power of factors for the returns of their regressions, K factors. */
+/** Fit of the return regressions of K factors. */
 export interface FactorFit {
-  /** Mean share, over the sessions, of the cross-sectional variance that they explain. */
+  /** Mean R-squared of the cross-sectional regressions over the sessions. */
   readonly rSquared: number;
-  /** Mean magnitude of the t-statistic of each factor's return, [K]. */
+  /** Mean magnitude of the t-statistic of each factor return, [K]. */
   readonly tStatistics: Float64Array;
-  /** Share of the sessions on which it is above 2, [K]. */
+  /** Fraction of the sessions with a t-statistic above 2 in magnitude, [K]. */
   readonly significant: Float64Array;
 }

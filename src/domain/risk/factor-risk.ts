@@ -17,26 +17,26 @@ import { findSector } from './factors/sectors.js';
 export const FACTOR_MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 export type FactorModelName = (typeof FACTOR_MODELS)[number];
 
-/** Active variance split into a factor part and a specific part. */
+/** Active variance, split into a factor part and a specific part. */
 export interface FactorSplit {
   readonly factors: readonly string[];
   /** Active exposure to each factor, B'a. */
   readonly exposures: Readonly<Record<string, number>>;
-  /** Share of each factor in the factor variance; shares sum to 1, all 0 if it is 0. */
+  /** Share of each factor in the factor variance; shares sum to 1, and are 0 if that variance is 0. */
   readonly contributions: Readonly<Record<string, number>>;
   readonly factorVariance: number;
   readonly specificVariance: number;
   readonly totalVariance: number;
-  /** Factor variance over total variance, 0 if that is 0. */
+  /** Ratio of factor variance to total variance; 0 if the total variance is 0. */
   readonly factorShare: number;
   readonly trackingError: number;
 }
 
 export interface FactorRisk extends FactorSplit {
   readonly model: FactorModelName;
-  /** Covered share of the sum of the magnitudes of the active weights. */
+  /** Covered fraction of the sum of absolute active weights. */
   readonly coveredWeight: number;
-  /** Columns without an estimate, ascending. */
+  /** Market columns without an estimate, ascending. */
   readonly uncovered: readonly number[];
 }
 
@@ -54,10 +54,10 @@ const keepParts = createMeasureCache<PrincipalParts>();
 
 /**
  * Decomposes the active variance of holdings against a benchmark over the covered securities of both. Exposures are
- * those known at the window's last session.
+ * those known on the last session of the window.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost four passes over the returns; the statistical model solves an eigenproblem of min(securities, observations). A
- *   model of the same securities and sessions is cached, so other weights need no new estimate.
+ * @cost four passes over the returns; the statistical model solves an eigenproblem of min(securities, observations).
+ *   The model is cached by securities and sessions, so other weights need no new estimate.
  */
 export function computeFactorRisk(
   engine: Engine,
@@ -67,7 +67,7 @@ export function computeFactorRisk(
   const active = computeActivePositions(weights, benchmark);
   const coverage = findCoverage(window, [...active.keys()]);
   assertEstimable(window, coverage);
-  if (weights.size > 0) assertEstimable(window, findCoverage(window, [...weights.keys()])); // A benchmark alone has no holdings to measure.
+  if (weights.size > 0) assertEstimable(window, findCoverage(window, [...weights.keys()])); // without holdings, only the benchmark is measured
   const { columns, sessions, excluded } = coverage;
   const periods = estimatePeriodsPerYear(window.sm.sessions);
   const terms = { engine: engine.name, to: window.to, columns, sessions };
@@ -112,7 +112,10 @@ export function computeFactorRisk(
   return { model, ...split, coveredWeight: computeCoveredShare(active, columns), uncovered: [...excluded.keys()] };
 }
 
-/** @param active weights in the order of the model, [n] */
+/**
+ * Splits the active variance by factor.
+ * @param active active weights in the order of the model, [n]
+ */
 export function splitByFactors(
   { factors, exposures: b, covariance, specific }: FactorModel,
   active: Float64Array,

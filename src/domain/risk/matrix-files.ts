@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 
-/** A stored artifact. */
+/** Stored artifact with name, size and hash. */
 export const StoredArtifact = defineObject(() => ({ name: z.string(), bytes: z.int().min(0), sha256: z.string() }));
 export type StoredArtifact = z.infer<typeof StoredArtifact>;
 
 /**
- * A stored matrix: one file, or for a model in parts a file for each part, one after the other. Its SHA-256 is that of
- * the file, or that of the hashes of its files in hex, joined: no node reads the files of others.
+ * Files of a stored matrix: one file, or for a model in parts one file per part, in order. The SHA-256 is that of the
+ * file, or that of the joined hex hashes of the parts, because no node reads the parts of other nodes.
  */
 export const MatrixFiles = z.union([
   StoredArtifact,

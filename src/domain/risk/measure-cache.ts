@@ -1,22 +1,22 @@
 import type { EngineName } from '#kernels/engines/engine.js';
 
-/** Inputs of a measurement of a growth panel, in addition to the measurement itself. */
+/** Inputs of a measurement of a growth panel, besides the panel. */
 export interface MeasureTerms {
   readonly engine: EngineName;
-  /** Number of principal components, if they are measured. */
+  /** Number of principal components; only for their measurement. */
   readonly components?: number;
-  /** Last session of the window, on which sectors are read. */
+  /** Last session of the window, whose sectors apply. */
   readonly to: number;
   /** Covered securities and sessions. */
   readonly columns: Int32Array;
   readonly sessions: Int32Array;
 }
 
-/** Returns the cached measurement of a panel under some terms, or measures it. Both have the same bits. */
+/** Returns the cached measurement of a panel under given terms, or measures it. Both results are bit-identical. */
 export type MeasureCache<T> = (growth: Float64Array, terms: MeasureTerms, measure: () => T) => T;
 
 /**
- * Maximum number of measurements cached per panel, for an index between two rebalances, or indices with the same
+ * Maximum number of cached measurements per panel, for one index between two rebalances or indices with equal
  * securities. Each has less than 0.5 MB.
  */
 const ENTRIES_MAX = 8;
@@ -26,9 +26,9 @@ interface Entry<T> {
   readonly value: T;
 }
 
-/** Caches the latest measurements of every panel, as long as the panel lives. */
+/** Creates a cache of the latest measurements of each panel; the entries live as long as the panel. */
 export function createMeasureCache<T>(): MeasureCache<T> {
-  /** Least recently used first. */
+  /** ordered from least to most recently used */
   const entriesOf = new WeakMap<Float64Array, Entry<T>[]>();
   return (growth, terms, measure) => {
     const entries = entriesOf.get(growth) ?? [];

@@ -2,18 +2,18 @@ import { compareText } from '../refusals/findings.js';
 import type { FactorModel } from './factor-model.js';
 import { splitByFactors, type FactorSplit } from './factor-risk.js';
 
-/** Active variance by the factors of a stored model. */
+/** Active variance, decomposed by the factors of a stored model. */
 export interface ModelFactorRisk extends FactorSplit {
-  /** Covered share of the sum of the magnitudes of the active weights. */
+  /** Covered fraction of the sum of absolute active weights. */
   readonly coveredWeight: number;
   /** Securities without an estimate, ascending. */
   readonly uncovered: readonly string[];
 }
 
 /**
- * Decomposes the active variance of weights by a factor model; securities outside it are excluded.
+ * Decomposes the active variance of weights with a factor model; ignores securities outside the model.
  * @param names securities of the model, [n]
- * @param active weights minus benchmark weights
+ * @param active weights less benchmark weights
  */
 export function computeModelFactorRisk(
   model: FactorModel,

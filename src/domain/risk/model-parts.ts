@@ -4,19 +4,25 @@ import { refuseWithFindings } from '../refusals/refusal.js';
 
 const BYTES = Float64Array.BYTES_PER_ELEMENT;
 
-/** Number of securities up to which one thread estimates a model whole. */
+/** Maximum number of securities of a model that a single thread estimates as a whole. */
 export const WHOLE_MODEL_MAX = 5_000;
 
-/** Parts of the matrix of a larger model: rows of its upper triangle with about the same number of entries. */
+/** Number of parts of a larger model's matrix: ranges of upper-triangle rows with about equal numbers of entries. */
 export const MODEL_PARTS = 64;
 
-/** Part after those of the matrix: the range of the eigenvalues. The node of the job computes its last part first. */
+/**
+ * Number of the part after the matrix parts: the range of the eigenvalues. The node that runs the job computes its last
+ * part first.
+ */
 export const EIGENVALUES_PART = MODEL_PARTS;
 
 /** Number of parts of a model. */
 export const PART_COUNT = MODEL_PARTS + 1;
 
-/** @returns first rows of the parts of a model and the number of its rows, [MODEL_PARTS + 1] */
+/**
+ * Divides the rows of a matrix into parts.
+ * @returns first row of each part, and the number of rows at the end, [MODEL_PARTS + 1]
+ */
 export function divideModel(assets: number): Int32Array {
   const cuts = new Int32Array(MODEL_PARTS + 1).fill(assets);
   const entries = countTriangleEntries(assets, 0, assets);
@@ -28,19 +34,23 @@ export function divideModel(assets: number): Int32Array {
 }
 
 /**
- * Returns how many numbers a part has besides its rows: a fingerprint of the estimate, then the sum of correlations of
- * each row, or both ends of the eigenvalues.
+ * Returns the number of values of a part besides its rows: a fingerprint of the estimate, then the sum of correlations
+ * of each row, or both ends of the eigenvalue range.
  */
 export const figuresOfPart = (cuts: Int32Array, part: number): number =>
   1 + (part === EIGENVALUES_PART ? 2 : cuts[part + 1]! - cuts[part]!);
 
-/** Returns how many bytes the files of a matrix in parts have. */
+/** Returns the file size in bytes of each part of a matrix. */
 export function fileBytesOf(assets: number): number[] {
   const cuts = divideModel(assets);
   return Array.from(cuts.subarray(1), (to, part) => BYTES * countTriangleEntries(assets, cuts[part]!, to));
 }
 
-/** @param path member of the request that names the securities @throws Refusal VALIDATION_FAILED */
+/**
+ * Refuses a model with too many securities.
+ * @param path member of the request that lists the securities
+ * @throws Refusal VALIDATION_FAILED
+ */
 export function assertFewSecurities(count: number, path: 'identifiers' | 'index_id'): void {
   if (count <= LIMITS.MAX_RISK_SECURITIES) return;
   const message = `The model has ${count} securities; at most ${LIMITS.MAX_RISK_SECURITIES} are accepted.`;

@@ -2,19 +2,19 @@ import { compareText } from '../refusals/findings.js';
 import { unpackRow } from './packed-matrix.js';
 import type { StoredModel } from './stored-model.js';
 
-/** Volatility by a stored model, with the contribution of each security. */
+/** Volatility under a stored model, with the contribution of each security. */
 export interface ModelShares {
-  /** Annualised, of the securities in the model, at their actual weights. */
+  /** Annualised volatility of the securities in the model, at their actual weights. */
   readonly volatility: number;
-  /** Contribution of each of them; contributions sum to the volatility. All 0 if it is 0. */
+  /** Contribution of each security in the model; contributions sum to the volatility, and are 0 if it is 0. */
   readonly contributions: ReadonlyMap<string, number>;
   /** Securities without an estimate, ascending. */
   readonly uncovered: readonly string[];
 }
 
 /**
- * Computes the volatility of positions and its Euler decomposition: w_i (Sigma w)_i / sigma.
- * @param weights by security; active weights give a tracking error
+ * Computes the volatility of weights and its Euler decomposition: w_i (Sigma w)_i / sigma.
+ * @param weights weights by security; active weights give a tracking error
  * @cost n of the N rows of the model
  */
 export function computeModelShares(
@@ -44,7 +44,7 @@ export function computeModelShares(
   };
 }
 
-/** Returns weight minus benchmark weight over the union of securities, ascending. */
+/** Returns weight less benchmark weight for each security of either portfolio, ascending. */
 export function computeActiveByName(
   own: ReadonlyMap<string, number>,
   benchmark: ReadonlyMap<string, number>,

@@ -5,17 +5,26 @@ import { openPackedFactors } from './packed-factors.js';
 import { openPackedMatrix, type PackedMatrix } from './packed-matrix.js';
 import type { StoredModel } from './stored-model.js';
 
-/** Stored model whose numbers are read when they are first needed. Models with factors may not need the matrix. */
+/** Contents of a stored model, each read on first use. A model with factors may never need its matrix. */
 export interface ModelContent {
   readonly names: readonly string[];
   readonly observedEnd: string;
   /** Dates of an imported model, ascending. */
   readonly dates?: readonly ModelDate[] | undefined;
-  /** The matrix of a model without dates. @throws Refusal DOCUMENT_UNREADABLE */
+  /**
+   * Returns the matrix of a model without dates.
+   * @throws Refusal DOCUMENT_UNREADABLE
+   */
   readonly matrix: () => PackedMatrix;
-  /** Numbers of all dates. @throws Refusal DOCUMENT_UNREADABLE */
+  /**
+   * Returns the matrix numbers of all dates.
+   * @throws Refusal DOCUMENT_UNREADABLE
+   */
   readonly numbers: () => Float64Array;
-  /** @throws Refusal DOCUMENT_UNREADABLE */
+  /**
+   * Factor names, and a function that reads the packed factors; absent without factors.
+   * @throws Refusal DOCUMENT_UNREADABLE
+   */
   readonly factors?: { readonly names: readonly string[]; readonly numbers: () => Float64Array } | undefined;
 }
 
@@ -33,11 +42,11 @@ export function openStoredModel(modelId: string, content: ModelContent): StoredM
 
 type DatedContent = ModelContent & { readonly dates: readonly ModelDate[] };
 
-/** Latest model of an imported one, with the models of earlier dates. */
+/** Opens an imported model: the model of the latest date, with those of earlier dates. */
 function createImportedModel(modelId: string, { names, factors, dates, ...content }: DatedContent): StoredModel {
   const K = factors?.names.length ?? 0;
   const numbers = callOnce(content.numbers);
-  const ofFactors = callOnce(() => factors!.numbers()); // Called only for a model with factors.
+  const ofFactors = callOnce(() => factors!.numbers()); // called only for a model with factors
   const models = groupPartsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
     const n = own.length;
     const factorsEnd = factorsAt + n * K + K * K + n;
@@ -53,5 +62,5 @@ function createImportedModel(modelId: string, { names, factors, dates, ...conten
     };
   });
   const [newest, ...earlier] = models.toReversed();
-  return { ...newest!, earlier }; // An imported model has a date.
+  return { ...newest!, earlier }; // an imported model has at least one date
 }

@@ -9,7 +9,11 @@ export function packFactors({ exposures, covariance, specific }: FactorModel): F
   return packed;
 }
 
-/** @param n number of securities in the model. @throws Error if the length does not match */
+/**
+ * Returns the factor model from its packed form.
+ * @param n number of securities in the model.
+ * @throws Error if the length does not match
+ */
 export function openPackedFactors(packed: Float64Array, factors: readonly string[], n: number): FactorModel {
   const K = factors.length;
   if (packed.length !== n * K + K * K + n)

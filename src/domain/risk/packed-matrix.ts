@@ -1,11 +1,14 @@
-/** Symmetric matrix stored as its upper triangle, row by row, in half the bytes. */
+/** Symmetric matrix stored as its upper triangle, row by row, in half the memory. */
 export interface PackedMatrix {
   readonly order: number;
-  /** [order (order + 1) / 2] */
+  /** Upper triangle, [order (order + 1) / 2]. */
   readonly upper: Float64Array;
 }
 
-/** @param matrix [n x n] row-major, symmetric. */
+/**
+ * Packs the upper triangle of a matrix.
+ * @param matrix [n x n] row-major, symmetric.
+ */
 export function packUpper(matrix: Float64Array, n: number): Float64Array<ArrayBuffer> {
   const upper = new Float64Array((n * (n + 1)) / 2);
   let at = 0;
@@ -16,14 +19,20 @@ export function packUpper(matrix: Float64Array, n: number): Float64Array<ArrayBu
   return upper;
 }
 
-/** @throws Error if the length does not match a triangle of the order */
+/**
+ * Wraps a packed upper triangle.
+ * @throws Error if the length does not match a triangle of the order
+ */
 export function openPackedMatrix(upper: Float64Array, order: number): PackedMatrix {
   if (upper.length !== (order * (order + 1)) / 2)
     throw new Error(`${upper.length} entries for a matrix of order ${order}`);
   return { order, upper };
 }
 
-/** Writes row i of the whole matrix. @param out [order], overwritten */
+/**
+ * Writes row i of the full matrix.
+ * @param out [order], overwritten
+ */
 export function unpackRow({ order, upper }: PackedMatrix, i: number, out: Float64Array): void {
   let at = i;
   for (let j = 0; j < i; j++) {
@@ -33,7 +42,7 @@ export function unpackRow({ order, upper }: PackedMatrix, i: number, out: Float6
   out.set(upper.subarray(at, at + order - i), i);
 }
 
-/** Returns square roots of the diagonal. */
+/** Returns the square roots of the matrix diagonal. */
 export function computeVolatilities({ order, upper }: PackedMatrix): Float64Array {
   const volatilities = new Float64Array(order);
   for (let i = 0, at = 0; i < order; at += order - i, i++) volatilities[i] = Math.sqrt(Math.max(0, upper[at]!));
@@ -41,8 +50,8 @@ export function computeVolatilities({ order, upper }: PackedMatrix): Float64Arra
 }
 
 /**
- * Writes row i of the correlation matrix: exactly 1 on the diagonal, 0 for a security without variance, otherwise from
- * -1 to 1.
+ * Writes row i of the correlation matrix: exactly 1 on the diagonal, 0 for a security without variance, otherwise
+ * between -1 and 1.
  * @param out [order], overwritten
  */
 export function computeCorrelationRow(

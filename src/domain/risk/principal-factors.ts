@@ -4,17 +4,20 @@ import { computePrincipalComponents, type PrincipalComponents } from '#kernels/m
 import { LIMITS } from '../refusals/limits.js';
 import type { FactorModel } from './factor-model.js';
 
-/** Number of components that are always cached: the maximum of a request, so that another choice is free. */
+/**
+ * Number of components that are always computed and cached: the maximum of a request, so that a request for another
+ * number needs no new computation.
+ */
 export const CACHED_COMPONENTS = 20;
 
-/** Inputs of statistical factors of any number. */
+/** Principal components and variances, from which a statistical model with any number of factors is formed. */
 export interface PrincipalParts extends PrincipalComponents {
   /** Sample variances of the securities, [n]. */
   readonly variances: Float64Array;
 }
 
 /**
- * Computes the first principal components of the sample covariance, and its variances.
+ * Computes the first principal components of the sample covariance, and the sample variances.
  * @param panel [T x n] returns; overwritten.
  * @param count number of components; at most the number of securities.
  * @cost an eigenproblem of min(T, n) and a product of the panel with itself
@@ -30,8 +33,8 @@ export function computePrincipalParts(engine: Engine, panel: Float64Array, n: nu
 }
 
 /**
- * Returns the first principal components of the annualised sample covariance as factors: unit eigenvectors are
- * exposures, eigenvalues the factor variances, and the remainder of each variance is specific.
+ * Returns the first principal components of the annualised sample covariance as a factor model: unit eigenvectors are
+ * the exposures, eigenvalues the factor variances, and the remainders of the variances are specific.
  * @param factors number of components; at most the number of securities.
  * @param periods sessions of a year.
  */

@@ -4,7 +4,8 @@ import type { MarketData } from '../market/market-data.js';
 import { Refusal } from '../refusals/refusal.js';
 
 /**
- * Runs an estimate over a requested range: a refusal for too few returns states that range and the range of the store.
+ * Runs an estimate over a requested range. A refusal for too few returns then states this range and the range of the
+ * store.
  * @throws Refusal as `estimate`
  */
 export function estimateOverRange<T>(
@@ -17,7 +18,7 @@ export function estimateOverRange<T>(
   } catch (failure) {
     const isTold = start === null && end === null;
     if (!(failure instanceof Refusal) || failure.code !== 'RISK_INSUFFICIENT_DATA' || isTold) throw failure;
-    const [first, last] = [formatDay(dates[0]!), formatDay(dates.at(-1)!)]; // Every market has dates.
+    const [first, last] = [formatDay(dates[0]!), formatDay(dates.at(-1)!)]; // every market has dates
     const bounds = [start === null ? '' : `start ${start}`, end === null ? '' : `end ${end}`].filter(Boolean);
     const message = `${failure.message} Requested: ${bounds.join(' and ')}; the data covers ${first} to ${last}.`;
     throw new Refusal(failure.code, message, { ...failure.detail, start, end, first, last }, { cause: failure });

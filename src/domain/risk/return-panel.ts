@@ -9,10 +9,10 @@ import { Refusal } from '../refusals/refusal.js';
 import { createBarHistory, type BarHistory } from './bar-history.js';
 import { describeLeftOut } from './excluded-securities.js';
 
-/** Minimum share of a window's sessions on which a security must have a price to be estimated. */
+/** Minimum fraction of a window's sessions on which a security must have a price to be estimated. */
 const COVERAGE_MIN = 0.8;
 
-/** Source of returns: growth factors over the sessions of a window. */
+/** Window of growth factors, from which returns are computed. */
 export interface ReturnWindow {
   readonly sm: SessionMarket;
   /** Growth factors of a unit of value, [S - first x N]: `computeGrowth(sm, createGrowthTerms(..., 'total'))`. */
@@ -21,28 +21,29 @@ export interface ReturnWindow {
   readonly from: number;
   /** Last session of the window. */
   readonly to: number;
-  /** Datapoints of its market, for style factors. */
+  /** Datapoints of the market, for style factors. */
   readonly datapoints?: CrossSections;
 }
 
-/** Securities of a window that can be estimated together, and their common sessions. */
+/** Securities of a window that can be estimated together, with their common sessions. */
 export interface Coverage {
-  /** Covered columns of the market, in the requested order. */
+  /** Market columns of the covered securities, in the requested order. */
   readonly columns: Int32Array;
   /** Sessions on which every covered security has a return, ascending, [T]. */
   readonly sessions: Int32Array;
-  /** Largest number of returns in the window of one requested security. */
+  /** Largest number of returns of a requested security in the window. */
   readonly longest: number;
-  /** Excluded columns, with the reason. */
+  /** Excluded columns with the reason. */
   readonly excluded: ReadonlyMap<number, string>;
 }
 
 /**
- * Applies the coverage rule. A return needs a bar on its session and on the previous one, both inside the window;
- * securities with too few returns or prices are excluded first, then sessions on which a remaining security has no
- * return.
- * @param asked columns of the market, each once.
- * @cost O(sessions + securities log sessions) in addition to the missing sessions, once `createBarHistory` has read the panel
+ * Determines the coverage of a window. A return needs a bar on its session and on the previous session, both inside the
+ * window. Securities with too few returns or prices are excluded first, then sessions on which a remaining security has
+ * no return.
+ * @param asked market columns without duplicates.
+ * @cost O(sessions + securities log sessions) in addition to the missing sessions, once `createBarHistory` has read the
+ *   panel
  */
 export function findCoverage({ sm, growth, from, to }: ReturnWindow, asked: ArrayLike<number>): Coverage {
   assertThere(sm, from);
@@ -50,8 +51,8 @@ export function findCoverage({ sm, growth, from, to }: ReturnWindow, asked: Arra
 }
 
 /**
- * Applies the coverage rule to a history of bars. @cost O(sessions + securities log sessions) in addition to the
- * missing sessions
+ * Determines the coverage from a history of bars.
+ * @cost O(sessions + securities log sessions) in addition to the missing sessions
  */
 export function findHistoryCoverage(
   history: BarHistory,
@@ -78,12 +79,15 @@ export function findHistoryCoverage(
   };
 }
 
-/** Returns true if there are securities to estimate, and enough data for them. */
+/** Returns true if a coverage has securities, and enough data to estimate them. */
 export function isEstimable({ columns, sessions }: Pick<Coverage, 'columns' | 'sessions'>): boolean {
   return columns.length >= 1 && sessions.length >= LIMITS.MIN_MODEL_OBSERVATIONS;
 }
 
-/** @throws Refusal RISK_INSUFFICIENT_DATA if a coverage is too small for any estimate */
+/**
+ * Refuses a coverage that is too small for any estimate.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ */
 export function assertEstimable({ sm }: { readonly sm: Pick<SessionMarket, 'identifiers'> }, coverage: Coverage): void {
   if (isEstimable(coverage)) return;
   const { columns, sessions, excluded } = coverage;
@@ -96,14 +100,14 @@ export function assertEstimable({ sm }: { readonly sm: Pick<SessionMarket, 'iden
   );
 }
 
-/** First and last day with a return, and the number of sessions with one. */
+/** First and last day with a return, and the number of sessions with a return. */
 export interface ReturnSpan {
   readonly first: Day;
   readonly last: Day;
   readonly sessions: number;
 }
 
-/** Returns the returns of an estimable coverage. */
+/** Returns the span of the returns of an estimable coverage. */
 export function findReturnSpan(
   { sessions: days }: Pick<SessionMarket, 'sessions'>,
   { sessions }: Pick<Coverage, 'sessions'>,
@@ -111,30 +115,33 @@ export function findReturnSpan(
   return { first: days[sessions[0]!]!, last: days[sessions.at(-1)!]!, sessions: sessions.length };
 }
 
-/** Returns from any source that can be used for an estimate. */
+/** Source of returns for an estimate. */
 export interface ReturnSource {
-  /** Securities of the columns, days of the sessions. */
+  /** Identifiers of the columns, and days of the sessions. */
   readonly sm: Pick<SessionMarket, 'identifiers' | 'sessions'>;
   readonly coverage: Coverage;
-  /** Writes the returns of the coverage row by row. @param out [T x n], overwritten */
+  /**
+   * Writes the returns of the coverage row by row.
+   * @param out [T x n], overwritten
+   */
   readonly read: (out: Float64Array, engine: SelectingEngine) => void;
-  /** Window of the returns, if there is one. */
+  /** Window of the returns; absent for returns from other sources. */
   readonly window?: ReturnWindow;
 }
 
-/** Returns the returns of a window, for columns of its market. @cost of `findCoverage` */
+/**
+ * Creates the source of the returns of a window, for given market columns.
+ * @cost of `findCoverage`
+ */
 export function createReturnSource(window: ReturnWindow, asked: ArrayLike<number>): ReturnSource {
   const coverage = findCoverage(window, asked);
   return { sm: window.sm, coverage, read: (out, engine) => readReturns(window, coverage, out, engine), window };
 }
 
-/**
- * Number of sessions whose returns are selected at a time: the returns of 1,000 securities fit into a second-level
- * cache.
- */
+/** Number of sessions that are read at a time: the returns of 1,000 securities then fit into a second-level cache. */
 const BAND = 64;
 
-/** Part of an engine that reads returns. Default: plain loops. */
+/** Engine functions for reading returns. Default: plain loops. */
 type SelectingEngine = Pick<Engine, 'selectColumns'>;
 
 const PLAIN: SelectingEngine = { selectColumns };
@@ -166,7 +173,7 @@ export function readReturns(
 }
 
 /**
- * Sums the returns of a coverage over its sessions, first to last, [n].
+ * Sums the returns of a coverage over its sessions, from the first to the last, [n].
  * @cost one pass over the growth of the sessions
  */
 export function sumReturns({ sm, growth }: ReturnWindow, { columns, sessions }: Coverage): Float64Array {

@@ -10,27 +10,27 @@ import {
 import { createMeasureCache } from './measure-cache.js';
 import { assertEstimable, findCoverage, readReturns, type ReturnWindow } from './return-panel.js';
 
-/** Weights by column of the market. */
+/** Weights by market column. */
 export type Positions = ReadonlyMap<number, number>;
 
 /** Volatility with the contribution of each security. */
 export interface RiskShares {
-  /** Annualised, of the covered securities at their actual weights. */
+  /** Annualised volatility of the covered securities at their actual weights. */
   readonly volatility: number;
-  /** Weight of the covered holdings; for active positions, the covered share of the sum of their magnitudes. */
+  /** Weight of the covered holdings; for active positions, the covered fraction of the sum of their magnitudes. */
   readonly coveredWeight: number;
-  /** Contribution of each covered security by column; contributions sum to the volatility. All 0 if it is 0. */
+  /** Contribution of each covered security by column; contributions sum to the volatility, and are 0 if it is 0. */
   readonly contributions: ReadonlyMap<number, number>;
-  /** Columns without an estimate, ascending. */
+  /** Market columns without an estimate, ascending. */
   readonly uncovered: readonly number[];
 }
 
 /**
- * Computes the volatility of holdings and its decomposition: RC_i = w_i (Sigma w)_i / sigma with the default covariance
+ * Computes the volatility of holdings and its decomposition RC_i = w_i (Sigma w)_i / sigma, with the default covariance
  * of the window (constant correlation, intensity by shape, total returns). Allocates no n x n matrix. Cash has no risk.
- * @param weights of the holdings; securities of weight 0 are excluded.
+ * @param weights weights of the holdings; securities of weight 0 are excluded.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost four passes over the returns, [T x n]; three for securities whose returns on the same sessions were measured
+ * @cost four passes over the returns, [T x n]; three for securities whose returns on these sessions were measured
  *   before
  */
 export function computeRisk(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
@@ -39,10 +39,10 @@ export function computeRisk(engine: Engine, window: ReturnWindow, weights: Posit
 }
 
 /**
- * Computes the same figures, and the tracking error of the holdings against a benchmark and its decomposition over the
- * union of both, by active weights. A benchmark without other holdings costs nothing more.
+ * Computes the volatility as `computeRisk`, and the tracking error against a benchmark with its decomposition by active
+ * weights over the securities of both portfolios. A benchmark without further securities adds no cost.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost four passes over the returns, [T x n], and four more if the union is larger
+ * @cost four passes over the returns, [T x n], and four more if the benchmark has further securities
  */
 export function computeRisks(
   engine: Engine,
@@ -62,7 +62,7 @@ export function computeRisks(
   };
 }
 
-/** Returns the covered share of the total absolute active weight; 1 if no weight is active. */
+/** Returns the covered fraction of the total absolute active weight; 1 if no weight is active. */
 export function computeCoveredShare(active: Positions, covered: Iterable<number>): number {
   const gross = new Map([...active].map(([column, weight]) => [column, Math.abs(weight)]));
   const total = sumOver(gross.keys(), gross);
@@ -73,7 +73,7 @@ function addCoverage(shares: Shares, positions: Positions): RiskShares {
   return { ...shares, coveredWeight: sumOver(shares.contributions.keys(), positions) };
 }
 
-/** Returns weight minus benchmark weight over the union of securities, by column ascending. */
+/** Returns weight less benchmark weight for each security of either portfolio, by ascending column. */
 export function computeActivePositions(weights: Positions, benchmark: Positions): Map<number, number> {
   const union = [...new Set([...listHoldings(weights).keys(), ...listHoldings(benchmark).keys()])].toSorted(
     (a, b) => a - b,
@@ -81,7 +81,10 @@ export function computeActivePositions(weights: Positions, benchmark: Positions)
   return new Map(union.map((column) => [column, (weights.get(column) ?? 0) - (benchmark.get(column) ?? 0)]));
 }
 
-/** Returns securities with a weight, by column ascending: sums do not depend on the order of the weights. */
+/**
+ * Returns the securities with a nonzero weight by ascending column, so that sums do not depend on the order of the
+ * input.
+ */
 function listHoldings(weights: Positions): Map<number, number> {
   return new Map([...weights].filter(([, weight]) => weight !== 0).toSorted(([a], [b]) => a - b));
 }
@@ -96,7 +99,7 @@ type Shares = Omit<RiskShares, 'coveredWeight'>;
 
 const keepMoments = createMeasureCache<SampleMoments>();
 
-/** Decomposes several positions in the same columns by one covariance. */
+/** Decomposes several positions in the same columns with a single covariance. */
 function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
   if (several[0].size === 0) return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [] }));
   const coverage = findCoverage(window, [...several[0].keys()]);
@@ -153,7 +156,7 @@ function contributionsOf(
     shares[i]! *= weights[i]!;
     variance += shares[i]!;
   }
-  // Rounding may make a variance of 0 slightly negative. There is then no risk to decompose.
+  // Rounding may make a variance of 0 slightly negative; there is no risk to decompose then.
   const volatility = Math.sqrt(Math.max(variance, 0));
   if (volatility === 0) return { volatility: 0, shares: shares.fill(0) };
   for (let i = 0; i < weights.length; i++) shares[i]! /= volatility;

@@ -6,7 +6,7 @@ import { estimatorFields, RiskModelRequest } from './risk-model-document.js';
 
 const { target, intensity, intensity_method } = RiskModelRequest.shape;
 
-/** Estimator of the covariance of an optimisation, if not the default. */
+/** Settings of the covariance estimator of an optimisation. Default: the standard estimator. */
 export const RiskEstimator = defineObject(() => ({
   ...estimatorFields,
   target,
@@ -31,6 +31,6 @@ export const RiskEstimator = defineObject(() => ({
 })).meta({ id: 'RiskEstimator', description: 'Settings of a risk model, as in an estimate request.' });
 export type RiskEstimator = z.infer<typeof RiskEstimator>;
 
-/** Stored risk model by its id, or the settings of an estimate. */
+/** Choice of a risk model: the id of a stored model, or the settings of an estimate. */
 export const RiskModelChoice = z.union([Id.meta({ description: 'Id of a stored risk model.' }), RiskEstimator]);
 export type RiskModelChoice = z.infer<typeof RiskModelChoice>;

@@ -10,7 +10,7 @@ import { MatrixFiles, StoredArtifact } from './matrix-files.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 import { AssetIdentifier, Id, IsoDate } from '../schema/shape.js';
 
-/** Estimators by their names in the API. */
+/** API names of the estimators. */
 export const ESTIMATORS = ['shrinkage', ...STRUCTURED_ESTIMATORS, ...FACTOR_ESTIMATORS] as const;
 export type Estimator = (typeof ESTIMATORS)[number];
 
@@ -18,16 +18,16 @@ export type Estimator = (typeof ESTIMATORS)[number];
 export const MODEL_SOURCES = [...ESTIMATORS, 'imported'] as const;
 export type ModelSource = (typeof MODEL_SOURCES)[number];
 
-/** Maximum number of autocovariances of an estimate. */
+/** Maximum number of autocovariance lags of an estimate. */
 const LAGS_MAX = 20;
 
 /** Maximum number of principal components of an estimate. */
 const FACTORS_MAX = 100;
 
-/** Maximum number of samples for an adjustment of eigenvalues. */
+/** Maximum number of samples for an eigenvalue adjustment. */
 const SIMULATIONS_MAX = 1_000;
 
-/** Estimator, and settings that only some of them read. */
+/** Estimator, and settings that apply only to some estimators. */
 export const estimatorFields = {
   estimator: z.enum(ESTIMATORS).default('shrinkage').meta({
     description:
@@ -59,7 +59,7 @@ export const estimatorFields = {
     .meta({ description: describeSetting('lags') }),
 };
 
-/** Request of an estimate; stored with the model, so that it can be repeated. */
+/** Request of an estimate, stored with the model so that the estimate can be repeated. */
 export const RiskModelRequest = defineObject(() => ({
   identifiers: z.array(AssetIdentifier).default([]).meta({
     description:
@@ -171,30 +171,35 @@ export const ImportedModelPayload = defineObject(() => ({
 })).meta({ id: 'ImportedModelPayload' });
 export type ImportedModelPayload = z.infer<typeof ImportedModelPayload>;
 
-/** Stored risk model without its matrix, which is stored separately as the float64 upper triangle, row by row. */
+/** Stored risk model without its matrix, which is stored separately as a float64 upper triangle, row by row. */
 export const RiskModelDocument = defineObject(() => ({
   model_id: z.string(),
   /** Estimated securities, ascending, [N]. */
   asset_ids: z.array(z.string()),
   diagnostics: RiskDiagnosticsPayload,
-  /** Absent for an estimator without factors. */
+  /** Factor model of the estimate; absent for an estimator without factors. */
   factor_model: FactorModelPayload.optional(),
-  /** Absent for an imported model. */
+  /** Request of the estimate; absent for an imported model. */
   request: RiskModelRequest.optional(),
-  /** Absent for an estimated model; its matrices and factors are concatenated by date. */
+  /**
+   * Terms and dates of the import; absent for an estimated model. Matrices and factor models are concatenated by date.
+   */
   imported: ImportedModelPayload.optional(),
   /** Warnings of the import. */
   findings: z.array(z.custom<Finding>()).optional(),
-  /** Excluded securities, with the reason. */
+  /** Excluded securities with the reason. */
   excluded: z.record(z.string(), z.string()),
-  /** First and last date of the returns used. */
+  /** First and last date of the returns that the estimate used. */
   observed_start: z.string(),
   observed_end: z.string(),
   content_hash: z.string(),
   precision: z.enum(['float64', 'float32']),
   store_content_hash: z.string(),
   covariance: MatrixFiles,
-  /** Exposures, factor covariance and specific variances as float64; absent without factors, and in older models. */
+  /**
+   * Exposures, factor covariance and specific variances as float64; absent for models without factors and for older
+   * models.
+   */
   factors: StoredArtifact.optional(),
 }));
 export type RiskModelDocument = z.infer<typeof RiskModelDocument>;

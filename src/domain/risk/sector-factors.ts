@@ -4,14 +4,14 @@ import { compareText } from '../refusals/findings.js';
 import type { FactorModel } from './factor-model.js';
 import { computeAnnualCovariance, computeAnnualVariances } from './annual-moments.js';
 
-/** Part of an engine that regresses on groups. */
+/** Engine functions for regressions on groups. */
 type GroupEngine = Pick<Engine, 'centreGroups' | 'columnDeviations'>;
 
 /** Factor to which every security has exposure 1. */
 const MARKET = 'MARKET';
 
 /**
- * Computes market and sectors as factors. Each session's returns are regressed on a constant and sector dummies, with
+ * Estimates market and sector factors. The returns of each session are regressed on a constant and sector dummies, with
  * equal weights and sector returns that average zero: a sector's fitted return is the mean over its securities, and the
  * market return is the mean over sectors.
  * @param panel [T x n] returns; overwritten by the residuals.
@@ -43,8 +43,8 @@ export function computeSectorFactors(
 }
 
 /**
- * Returns returns of the market and of each sector relative to it, [T x K], from the mean returns of the sectors, [T x
- * K - 1].
+ * Computes the returns of the market, and of each sector relative to the market, [T x K], from the mean returns of the
+ * sectors, [T x K - 1].
  */
 function factorReturnsOf(means: Float64Array, sectors: number): Float64Array {
   const observations = means.length / sectors;

@@ -4,45 +4,51 @@ import { createLoadings } from './factors/estimate-factors.js';
 import type { FactorModel } from './factor-model.js';
 import { unpackRow, type PackedMatrix } from './packed-matrix.js';
 
-/** Stored risk model in the form that optimisations use. */
+/** Stored risk model as optimisations use it. */
 export interface StoredModel {
   readonly modelId: string;
   /** Securities with an estimate, in the order of the matrix. */
   readonly names: readonly string[];
-  /** Last day of the returns of the estimate; the date of an imported one. */
+  /** Last day of the estimate's returns; the date of an imported model. */
   readonly observedEnd: Day;
-  /** Annualised. @throws Refusal DOCUMENT_UNREADABLE */
+  /**
+   * Returns the annualised covariance.
+   * @throws Refusal DOCUMENT_UNREADABLE
+   */
   readonly covariance: () => PackedMatrix;
-  /** Returns the factors of the covariance; absent without factors. @throws Refusal DOCUMENT_UNREADABLE */
+  /**
+   * Returns the factor model of the covariance; absent without factors.
+   * @throws Refusal DOCUMENT_UNREADABLE
+   */
   readonly factors?: () => FactorModel;
   readonly isImported?: boolean;
-  /** Models of earlier dates of an imported one, newest first; absent for an estimated one. */
+  /** Models of earlier dates of an imported model, newest first; absent for an estimated model. */
   readonly earlier?: readonly StoredModel[];
 }
 
 /**
- * Returns the model of a day. For an imported model, this is the latest one dated on or before the day; if there is
- * none, the oldest one, which decisions of that day refuse.
+ * Returns the model in force on a day. For an imported model this is the model with the latest date on or before the
+ * day, otherwise the oldest one, which decisions of that day refuse.
  */
 export function findModelInForce(model: StoredModel, day: Day): StoredModel {
   const { earlier = [] } = model;
   return [model, ...earlier].find(({ observedEnd }) => observedEnd <= day) ?? earlier.at(-1) ?? model;
 }
 
-/** Returns a stored model by its id. */
+/** Function that returns a stored model by its id. */
 export type StoredModels = (modelId: string) => StoredModel;
 
-/** Maximum number of securities listed in the message of a refusal; the detail has all. */
+/** Maximum number of securities listed in the message of a refusal; its detail contains all of them. */
 const NAMED_MAX = 5;
 
-/** Securities whose covariance a decision needs, and the day of the decision. */
+/** Securities whose covariance a decision needs, with the decision day. */
 export interface SecuritiesOfDecision {
   readonly identifiers: readonly string[];
   readonly day: Day;
 }
 
 /**
- * Returns the covariance of securities in a stored model.
+ * Returns the covariance of securities under a stored model.
  * @returns annualised, [N x N] in the order of the securities
  * @throws Refusal LOOK_AHEAD if the model contains returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
  * @cost N of the rows of the model
@@ -61,16 +67,16 @@ export function readModelCovariance(stored: StoredModel, { identifiers, day }: S
   return matrix;
 }
 
-/** Covariance of securities as loadings loadings' + diag(specific), annualised. */
+/** Covariance of securities in factor form: loadings loadings' + diag(specific), annualised. */
 export interface FactoredSecurities {
-  /** [N x K] in the order of the securities. */
+  /** Loadings, [N x K] in the order of the securities. */
   readonly loadings: Float64Array;
   /** [N] */
   readonly specific: Float64Array;
 }
 
 /**
- * Same by the factors of the covariance; undefined for a model without factors.
+ * Returns the covariance of securities under a stored model in factor form; undefined for a model without factors.
  * @throws Refusal LOOK_AHEAD if the model contains returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
  * @cost N K^2 / 2 multiply-adds; the matrix is not read
  */
@@ -92,7 +98,10 @@ export function readModelFactors(
   };
 }
 
-/** Returns positions of securities in a model. @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES */
+/**
+ * Returns the positions of securities in a model.
+ * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES
+ */
 function placesIn(
   { modelId, names, observedEnd, isImported }: StoredModel,
   { identifiers, day }: SecuritiesOfDecision,

@@ -3,8 +3,8 @@ import type { Amendment } from '../documents/amendment.js';
 import type { IndexDocument } from '../documents/index-document.js';
 
 /**
- * Describes when each version applies: the sentences that each amendment adds and removes.
- * @param sentencesOf methodology of one version
+ * Describes when each version applies, with the sentences that each amendment adds and removes.
+ * @param sentencesOf returns the methodology of one version
  */
 export function describeAmendments(
   document: IndexDocument,
@@ -17,7 +17,7 @@ export function describeAmendments(
     const added = now.filter((sentence) => !before.includes(sentence));
     const removed = before.filter((sentence) => !now.includes(sentence));
     return [
-      `${openingOf(amendment!)}:`, // Every version except the first has one.
+      `${openingOf(amendment!)}:`, // every version except the first has an amendment
       ...removed.map((sentence) => `No longer applies: ${sentence}`),
       ...added.map((sentence) => `New: ${sentence}`),
     ];

@@ -10,14 +10,14 @@ import type { RuleSpec } from '../documents/pipeline-rows.js';
 import type { WeightingSpec } from '../documents/weighting-spec.js';
 import { readsConstituents, type Definitions } from '../datapoints/expressions/reads.js';
 
-/** Pipeline whose rows are rules that are ready to decide, in order. */
+/** Pipeline with its rows as executable rules, in order. */
 export interface BoundPipeline {
   readonly rules: readonly BoundRule[];
   readonly weighting: Weighting;
   readonly groupCaps: readonly BoundGroupCap[];
-  /** Cap of each constituent; null if the weighting states a number or none. */
+  /** Cap of each constituent as an expression; null if the weighting states a number or no cap. */
   readonly cap: FieldUse | null;
-  /** Groups that `cap` and `ladder_caps` limit; null for constituents. */
+  /** Field of the groups that `cap` and `ladder_caps` limit; null if they limit constituents. */
   readonly capBy: FieldUse | null;
   readonly phaseIn: BoundPhaseIn | null;
   /** Datapoints by which constituents are ranked between reviews. */
@@ -45,7 +45,7 @@ export interface BoundPhaseIn {
   readonly steps: number;
 }
 
-/** Binds the pipeline of a valid document. A row that its class does not accept is a bug of the caller. */
+/** Binds the pipeline of a valid document. A row that its class does not accept is a defect of the caller. */
 export function bindPipeline(
   document: Pick<RuleDocument, 'pipeline' | 'datapoints' | 'plugins'> & Partial<Pick<RuleDocument, 'events'>>,
 ): BoundPipeline {
@@ -92,7 +92,7 @@ function requireKnown<T>(entry: T | undefined, type: string): T {
   return entry;
 }
 
-/** Returns every datapoint that a pipeline reads, with its path in the document. */
+/** Returns the datapoints that a pipeline reads, with their paths in the document. */
 export function listReads({ rules, weighting, groupCaps, cap, capBy, phaseIn, ranked }: BoundPipeline): PlacedUse[] {
   return [
     ...rules.flatMap(({ id, rule }, i) =>
@@ -111,7 +111,10 @@ function ofWeighting(member: string, use: FieldUse | null): PlacedUse[] {
   return use === null ? [] : [{ use, path: `pipeline.weighting.${member}`, rowId: null }];
 }
 
-/** Returns a class that reads a fixed datapoint is referred to by its type. */
+/**
+ * Returns the path of a parameter below its row; a class that reads a fixed datapoint has no parameter, so the path is
+ * that of its type.
+ */
 function join(row: string, parameter: string): string {
   return parameter === '' ? `${row}.type` : `${row}.params.${parameter}`;
 }

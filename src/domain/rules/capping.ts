@@ -10,34 +10,37 @@ import {
   type WeightLimits,
 } from './solve-grouping.js';
 
-/** Number of rounds over the group caps after which they count as infeasible. */
+/** Number of rounds over the group caps after which the caps count as infeasible. */
 const ROUNDS_MAX = 1000;
 
 export interface CapInput {
-  /** Raw weights, positive, summing to 1, [n]. */
+  /** Raw weights, positive, with sum 1, [n]. */
   readonly raw: Float64Array;
-  /** Maximum single weight; null: no maximum. Raised to 1/n if it is less. */
+  /** Maximum weight of a constituent, at least 1/n; null: no maximum. */
   readonly cap: number | null;
-  /** Minimum single weight; null: no minimum. Lowered to 1/n if it is more. */
+  /** Minimum weight of a constituent, at most 1/n; null: no minimum. */
   readonly floor: number | null;
   readonly groups: readonly GroupCaps[];
 }
 
 export interface Capped {
   readonly kind: 'capped';
-  /** [n], summing to 1. */
+  /** Weights with sum 1, [n]. */
   readonly weights: Float64Array;
-  /** Returns the factor on each raw weight before clipping at the floor and the cap: w = clip(scale u, floor, cap). */
+  /** Returns the factor on each raw weight before clipping: w = clip(scale u, floor, cap). */
   readonly scaleOf: (position: number) => number;
-  /** Effective floor; 0 if there is none. */
+  /** Effective floor; 0 without a floor. */
   readonly floor: number;
-  /** Effective cap; null if there is none. */
+  /** Effective cap; null without a cap. */
   readonly cap: number | null;
   /** Positions reduced to the cap, ascending. */
   readonly capped: Int32Array;
-  /** Weight moved, the sum of the reductions; 0 if weights moved only by rounding. */
+  /** Total weight by which constituents were reduced; 0 if weights changed only by rounding. */
   readonly redistributed: number;
-  /** Rounds that led to the single cap. Replaying them gives the weights. Empty if a floor or group caps apply. */
+  /**
+   * Rounds of redistribution under the single cap, from which the weights can be recomputed. Empty if a floor or group
+   * caps apply.
+   */
   readonly rounds: readonly CapRound[];
 }
 
@@ -50,9 +53,9 @@ export interface CapRound {
 }
 
 /**
- * Applies the single cap, the floor and the group caps together: w = clip(lambda m u, floor, cap), with one multiplier
- * m <= 1 for each group at its cap and the one lambda that gives the sum 1.
- * @cost O(n log n) for each cap; up to 1000 rounds if groups of several fields overlap
+ * Applies the single cap, the floor and the group caps together: w = clip(lambda m u, floor, cap), with a multiplier m
+ * <= 1 for each group at its cap and one lambda for which the sum is 1.
+ * @cost O(n log n) per cap; up to 1000 rounds if groups of several fields overlap
  */
 export function applyCaps(input: CapInput): Capped | CapInfeasible {
   const n = input.raw.length;
@@ -83,7 +86,7 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
   });
 }
 
-/** Returns the fixed point of iterative proportional redistribution, in the order of its rounds. */
+/** Returns the fixed point of iterative proportional redistribution, computed round by round. */
 function waterFill(raw: Float64Array, cap: number): Capped {
   const isCapped = new Uint8Array(raw.length);
   const rounds: CapRound[] = [];
@@ -104,14 +107,14 @@ function waterFill(raw: Float64Array, cap: number): Capped {
   }
 }
 
-/** Sums the uncapped weights. */
+/** Sums the weights that are not capped. */
 function sumFree(raw: Float64Array, isCapped: Uint8Array): number {
   let sum = 0;
   for (let i = 0; i < raw.length; i++) if (isCapped[i] === 0) sum += raw[i]!;
   return sum;
 }
 
-/** Returns positions that exceed `most` after scaling. */
+/** Returns the positions that are not capped and exceed `most` after scaling. */
 function freeAbove(
   raw: Float64Array,
   isCapped: Uint8Array,
@@ -136,9 +139,9 @@ interface Grouped {
 }
 
 /**
- * Solves one grouping after the other, each with the multipliers of the others, until every cap holds: coordinate
- * ascent on the dual of the closest weights in relative entropy, so the result does not depend on the order of
- * securities or groupings.
+ * Solves one grouping after the other, with the multipliers of the other groupings, until every cap holds. This is
+ * coordinate ascent on the dual of the closest weights in relative entropy, so the result does not depend on the order
+ * of securities or groupings.
  */
 function addGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasible {
   const limits: WeightLimits = { floor, cap: cap ?? 1 };
@@ -175,7 +178,7 @@ function addGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasible
 
 const ascending = (a: number, b: number): number => a - b;
 
-/** Returns positions whose weights are reduced by constituent or group caps. */
+/** Returns the positions of weights reduced by constituent or group caps. */
 function listHeldToCaps(
   { raw, scaled, weights }: Readonly<Record<'raw' | 'scaled' | 'weights', Float64Array>>,
   groups: readonly GroupCaps[],
@@ -197,7 +200,7 @@ function holds(weights: Float64Array, groups: readonly GroupCaps[]): boolean {
   return groups.every((group) => groupSums(weights, group).every((sum, k) => sum <= group.caps[k]! + TOLERANCE));
 }
 
-/** Returns the weight of each group, [groups]. */
+/** Returns the sum of the weights in each group, [groups]. */
 function groupSums(weights: Float64Array, { groupOf, caps }: GroupCaps): Float64Array {
   const sums = new Float64Array(caps.length);
   for (let i = 0; i < weights.length; i++) if (groupOf[i]! >= 0) sums[groupOf[i]!]! += weights[i]!;

@@ -41,7 +41,7 @@ import { priceWeight } from './weighting/price-weight.js';
 import { rankWeight } from './weighting/rank-weight.js';
 import { tiltWeight } from './weighting/tilt-weight.js';
 
-/** All selection classes, in the order of responses. A new class needs its file and its entry in this list. */
+/** All selection classes, in the order of responses. A new class needs a file and an entry in this list. */
 export const SELECTION_CLASSES: readonly SelectionClass[] = [
   expressionFilter,
   fieldFilter,
@@ -93,7 +93,7 @@ const weightingByType = new Map(WEIGHTING_CLASSES.map((entry) => [entry.type, en
 export const findSelectionClass = (type: string): SelectionClass | undefined => selectionByType.get(type);
 export const findWeightingClass = (type: string): WeightingClass | undefined => weightingByType.get(type);
 
-/** Returns the catalogue for clients. */
+/** Returns the catalogue as served by the API. */
 export function listRuleTypes(): {
   readonly selection: readonly TypeSpec[];
   readonly weighting: readonly TypeSpec[];

@@ -9,7 +9,7 @@ export const compareSentences = (before: readonly string[], after: readonly stri
   added: subtractSentences(after, before),
 });
 
-/** Returns the sentences that one list contains more often than another, with their multiplicity. */
+/** Returns the sentences that one list contains more often than another, as often as the difference. */
 function subtractSentences(sentences: readonly string[], others: readonly string[]): string[] {
   const left = [...others];
   return sentences.filter((sentence) => {

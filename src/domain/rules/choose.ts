@@ -8,9 +8,9 @@ import { findLatestReviews, blendReviewValues, type ReviewTerms } from './phase-
 import { createWeights, type RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 
-/** Step of the selection: first the universe, then one step for each rule. */
+/** Step of the selection: first the universe, then one step per rule. */
 export interface WaterfallStep {
-  /** 0 for the universe. */
+  /** Number of the step; 0 for the universe. */
   readonly position: number;
   readonly ruleId: string | null;
   readonly ruleType: string | null;
@@ -19,27 +19,27 @@ export interface WaterfallStep {
   readonly excluded: Int32Array;
 }
 
-/** Inputs of a choice in addition to its rules and the market. */
+/** Inputs of a choice in addition to the rules and the market. */
 export interface AskedDecision {
   readonly session: number;
   readonly universe: Int32Array;
-  /** Null as well if no rule reads the incumbents. */
+  /** Columns of the constituents before the decision; null if there are none, or if no rule reads them. */
   readonly incumbents: ArrayLike<number> | null;
 }
 
-/** Decision before its caps: selected securities, and their weights before any limit. */
+/** Decision before caps: selected securities, and their weights before any limit. */
 export interface Choice {
   readonly cross: CrossSection;
   readonly waterfall: readonly WaterfallStep[];
-  /** Scope and verdict of each rule that was applied; rules after an empty selection are not. */
+  /** Securities and verdicts of each applied rule; rules after an empty selection are not applied. */
   readonly verdicts: readonly { readonly scope: SelectionScope; readonly verdict: Verdict }[];
   readonly survivors: Int32Array;
-  /** Absent if no security remains. */
+  /** Raw weights; absent if no security remains. */
   readonly raw: RawWeights | undefined;
-  /** Securities with a weight; empty without a weighting. */
+  /** Securities with a weight; empty if there is no weighting. */
   readonly columns: Int32Array;
   readonly unweighted: Int32Array;
-  /** Weights of these securities, with sum 1. */
+  /** Weights of `columns`, with sum 1. */
   readonly uncapped: Float64Array;
 }
 
@@ -50,11 +50,11 @@ export interface ChooseInput extends AskedDecision {
   readonly engine: Engine;
   readonly riskModel: StoredModels;
   readonly document: ReviewTerms;
-  /** Returns another index as last decided on or before a session. */
+  /** Returns the weights of another index at its last decision on or before a session. */
   readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
 }
 
-/** Selects and weights without limits. */
+/** Selects and weights constituents, before any limits. */
 export function chooseOn(input: ChooseInput): Choice {
   const { pipeline, sections, market, engine, riskModel, session, indexWeights } = input;
   const incumbents = input.incumbents === null ? null : flagMembers(input.incumbents, market.securityCount);
@@ -86,7 +86,7 @@ interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {
   readonly incumbents: Uint8Array | null;
 }
 
-/** Multiplies raw weights by the datapoint that a pipeline phases in. */
+/** Multiplies raw weights by the datapoint of the phase-in of a pipeline. */
 function withPhaseIn(
   raw: RawWeights,
   { pipeline, document, market, session, sections, incumbents, indexWeights }: PhasedInput,
@@ -133,7 +133,7 @@ function selectOn({ pipeline, market }: ChooseInput, cross: CrossSection, incumb
 const NOTHING = new Int32Array(0);
 const NO_WEIGHTS = new Float64Array(0);
 
-/** Returns the columns whose flag equals `flag`. */
+/** Returns the columns with a given flag. */
 function those(columns: Int32Array, flags: Uint8Array, flag: 0 | 1): Int32Array {
   let count = 0;
   for (let i = 0; i < columns.length; i++) if (flags[i] === flag) count++;
@@ -147,14 +147,14 @@ function areAllPositive(values: Float64Array): boolean {
   return true;
 }
 
-/** Returns 1 for columns of a list, by column. */
+/** Returns a flag for each column, 1 for the columns in a list. */
 export function flagMembers(columns: ArrayLike<number>, names: number): Uint8Array {
   const flags = new Uint8Array(names);
   for (let i = 0; i < columns.length; i++) flags[columns[i]!] = 1;
   return flags;
 }
 
-/** Divides values by their sum; scaled by the largest first if the sum exceeds the range of a double. */
+/** Divides values by their sum; first scales them by the largest value if the sum exceeds the range of a double. */
 function normalise(values: Float64Array): Float64Array {
   let total = 0;
   for (let i = 0; i < values.length; i++) total += values[i]!;

@@ -4,7 +4,7 @@ import { describeComparison } from '../datapoints/expressions/sentences.js';
 import { listComparisons, type ExpressionNode } from '../datapoints/expressions/tree.js';
 import { TRUE, UNKNOWN } from '../datapoints/expressions/truth-values.js';
 
-/** Returns each comparison of a condition with the value of one security. */
+/** Returns each comparison in a condition with the value of one security. */
 export function listComparisonReasons(
   root: ExpressionNode,
   cross: CrossSection,

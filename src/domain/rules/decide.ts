@@ -45,9 +45,9 @@ export interface RuleUndecided extends Undecided {
   readonly waterfall: readonly WaterfallStep[];
 }
 
-/** Decider that uses the rules of a document. */
+/** Decider for the rules of a document. */
 export interface RuleDecider extends Decider {
-  /** True if the previous composition affects a decision. Otherwise incumbents need not be known. */
+  /** True if the previous composition affects decisions; otherwise incumbents need not be known. */
   readonly remembers: boolean;
   decide(
     session: number,
@@ -55,7 +55,7 @@ export interface RuleDecider extends Decider {
     outgoing?: Outgoing | null,
     among?: Int32Array | null,
   ): RuleDecided | RuleUndecided;
-  /** Returns the same decision with its full derivation, for an explanation. */
+  /** Repeats a decision and returns its full derivation, for an explanation. */
   trace(session: number, incumbents: ArrayLike<number> | null, among?: Int32Array | null): Trace;
 }
 
@@ -77,26 +77,29 @@ export interface Trace {
 export interface CreateDeciderInput {
   readonly document: RuleDocument;
   readonly market: SessionMarket;
-  /** Returns the columns of the universe that have a price on a session, ascending. */
+  /** Returns the columns of the universe with a price on a session, ascending. */
   readonly universe: (session: number) => Int32Array;
   /**
-   * Returns 1 for the members of the universe on a session, by column, with or without a price. If absent, no suspended
-   * constituent is kept.
+   * Returns 1 for each member of the universe on a session, by column, with or without a price. If absent, suspended
+   * constituents are not kept.
    */
   readonly members?: (session: number) => Uint8Array;
-  /** Returns another index as last decided on or before a session; null before its first composition. */
+  /**
+   * Returns the weights of another index at its last decision on or before a session; null before its first
+   * composition.
+   */
   readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
-  /** Stored risk models. */
+  /** Returns stored risk models. */
   readonly riskModel?: StoredModels;
-  /** Engine of matrix products. Default: plain loops. */
+  /** Engine for matrix products. Default: plain loops. */
   readonly engine?: Engine;
   /** Results shared with other deciders. Default: none. */
   readonly sharing?: DecisionSharing | undefined;
 }
 
-/** Results shared between deciders whose definitions have terms in common. */
+/** Results shared between deciders whose definitions have common terms. */
 export interface DecisionSharing {
-  /** Returns cross-sections of a market. @param reads datapoints to be read */
+  /** Returns the cross-sections of a market. @param reads datapoints to be read */
   sectionsOf(terms: CrossSectionTerms, reads: readonly PlacedUse[]): CrossSections;
   /** Returns the universe of a document by session. */
   universeOf(
@@ -112,7 +115,7 @@ export interface DecisionSharing {
  * Creates the decider of a valid document on one market. Only data dated on or before the decision session is read.
  * @throws Refusal VALIDATION_FAILED if the market lacks a datapoint, FX_MISSING from a decision that needs a missing
  *   rate
- * @cost per decision: securities * (sum of the rules' windows) cells read
+ * @cost per decision: securities * (sum of the windows of all rules) cells
  */
 export function createDecider({
   document,
@@ -136,7 +139,7 @@ export function createDecider({
   const sections = sharing.sectionsOf(terms, reads);
   const universeOf = sharing.universeOf(document, market, universe);
   const asksIndices = reads.some(({ use }) => listIndices(use.field, pipeline.definitions).length > 0);
-  // Shared choices could see other definitions of other indices.
+  // Choices are not shared, because other definitions may refer to other indices.
   const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const trace = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
     const universe = among ?? universeOf(session);
@@ -192,15 +195,15 @@ export interface CrossSectionTerms {
   /** Currency of the index. */
   readonly currency: string;
   /**
-   * Securities that are read on consecutive sessions, ascending: their one-year windows are rolling sums, which differ
-   * by rounding.
+   * Securities read on consecutive sessions, ascending. Their one-year windows are computed as rolling sums, which
+   * differ by rounding.
    */
   readonly followed?: Int32Array;
   /** Expressions that the definition contains. Default: none. */
   readonly datapoints?: Definitions;
 }
 
-/** Creates datapoints of a market on the terms of an index. */
+/** Creates the cross-sections of a market with the terms of an index. */
 export function createIndexCrossSections({
   market,
   treatment,
@@ -281,9 +284,7 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
   return { ...traced, capping, decision };
 }
 
-/**
- * Returns the money that divides a market value, or a price, to give the weight of a security that no limit changes.
- */
+/** Returns the market value, or price, per unit of weight of a security that no limit changes. */
 function worthOf(
   { pipeline: { weighting } }: RuleDocument,
   values: Float64Array,

@@ -9,7 +9,7 @@ import type { ExpressionNode } from '../datapoints/expressions/tree.js';
 import { TRUE, UNKNOWN } from '../datapoints/expressions/truth-values.js';
 
 export interface EvaluateInput {
-  /** Document with the terms on which datapoints are read. */
+  /** Document whose terms apply to the datapoints. */
   readonly document: RuleDocument;
   readonly market: SessionMarket;
   readonly session: number;
@@ -17,7 +17,7 @@ export interface EvaluateInput {
   readonly universe: Int32Array;
   readonly expression: ExpressionNode;
   readonly expects: Expected;
-  /** Requested securities; empty for the first securities that have a value. */
+  /** Requested securities; if empty, the first securities with a value. */
   readonly identifiers: readonly string[];
   /** Maximum number of values returned. */
   readonly most: number;
@@ -25,11 +25,11 @@ export interface EvaluateInput {
 
 export interface SecurityValue {
   readonly identifier: string;
-  /** Null if the value is missing. */
+  /** Value; null if missing. */
   readonly value: ReferenceValue;
 }
 
-/** Returns values of an expression for a few securities, computed across a whole universe. */
+/** Returns the values of an expression for a few securities, computed across the whole universe. */
 export function evaluateDatapoint(input: EvaluateInput): SecurityValue[] {
   const { document, market, session, universe, identifiers, most } = input;
   const sections = createIndexCrossSections({

@@ -13,7 +13,7 @@ const REPLACEMENTS: Readonly<Record<EventsSpec['replacement'], (events: EventsSp
     `A constituent that leaves between two rebalances is replaced at that close by the first of ${reserve.join(', ')} that has a price and is not a constituent.`,
 };
 
-/** Describes changes of an index between its reviews. */
+/** Describes the changes of an index between its reviews. */
 export function describeEvents({ events, pipeline }: RuleDocument): string[] {
   if (events === undefined) return [REPLACEMENTS.none(NOTHING)];
   const { share_changes: changes, threshold, replacement, fast_entry: entry, fast_exit: exit, acquirer } = events;

@@ -31,7 +31,7 @@ import type { Reason } from './selection-class.js';
 import { describeExpression } from '../datapoints/expressions/sentences.js';
 import { isField, type DatapointExpression } from '../datapoints/expressions/tree.js';
 
-/** Weight of a security on a day: in the composition in force, and in the index. */
+/** Weight of a security in the composition in force and in the index on a day. */
 export interface Holding extends Presence {
   /** Session of the explanation. */
   readonly asOf: Day;
@@ -39,29 +39,32 @@ export interface Holding extends Presence {
   readonly rebalance: Day;
   /** Session whose data the decision used. */
   readonly decision: Day;
-  /** Reviews that decided it, in order. */
+  /** Ids of the reviews that decided the composition, in order. */
   readonly reviews: readonly string[];
   /**
-   * Share of the decided weights that remained on the effective date. With an effective lag, securities may leave
-   * before it; the applied weight is the decided weight divided by this.
+   * Fraction of the decided weights that remained on the effective date. With an effective lag, securities may leave
+   * before that date; the applied weight is the decided weight divided by this fraction.
    */
   readonly stayed: number;
-  /** Decided weight, if it became index shares before the effective close; the applied weight is their value. */
+  /**
+   * Decided weight, if it was converted into index shares before the effective close; the applied weight is the value
+   * of these shares.
+   */
   readonly decidedWeight: number | null;
   /** Applied weight; null if the composition excludes the security. */
   readonly weight: number | null;
   readonly drift: ExplainedDrift | null;
-  /** Changes between reviews, up to the session, by which it entered or left. */
+  /** Changes between reviews, up to the session, by which the security entered or left. */
   readonly swaps: readonly NamedSwap[];
 }
 
-/** Derivation of one weight, from the data to the weight held today. */
+/** Derivation of a weight, from the data to the weight held on the day. */
 export interface Explanation extends Holding {
   readonly inUniverse: boolean;
   readonly datapoints: readonly ExplainedDatapoint[];
-  /** Rules up to and including the one that removed the security. */
+  /** Rules up to and including the rule that removed the security. */
   readonly rules: readonly ExplainedRule[];
-  /** Rule that removed the security; null if none did. */
+  /** Id of the rule that removed the security; null if none did. */
   readonly excludedBy: string | null;
   readonly weighting: ExplainedWeighting | null;
   readonly capping: ExplainedCapping | null;
@@ -92,10 +95,10 @@ export interface SecurityQuestion {
 }
 
 /**
- * Explains the weight of one security in the composition of a rule-based index in force on a day; for an index without
+ * Explains the weight of one security in the composition of a rule-based index in force on a day. For an index without
  * a composition, explains the result of its first rebalance.
- * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and refusals of running the definition
- * @cost of running the definition up to the day
+ * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and the refusals of running the definition
+ * @cost cost of running the definition up to the day
  */
 export function explainName(composer: Composer, indexId: string, question: SecurityQuestion): Explanation {
   const inForce = compositionOrEmpty(composer, indexId, question.asOf);
@@ -116,7 +119,7 @@ export function explainName(composer: Composer, indexId: string, question: Secur
   };
 }
 
-/** Returns the decision of the latest review that reweighted the constituents; undefined if there is none. */
+/** Returns the derivation of the latest review that reweighted the constituents; undefined if there is none. */
 function weighingTrace(composer: Composer, indexId: string, composition: Composition): Trace | undefined {
   const { document, position: amendment } = textOf(composer, indexId, composition);
   const review = findReview(document, composition.reviews?.at(-1));
@@ -135,7 +138,7 @@ function textOf(composer: Composer, indexId: string, { session }: Composition): 
   return findTextInForce(composer.document(indexId), calendar, sessions[session]! + 1);
 }
 
-/** Returns weighting and capping by a review of current constituents, with its datapoints. */
+/** Returns weighting and capping by a review of current constituents, with the datapoints read. */
 function weighedBy(trace: Trace, sm: SessionMarket, column: number): Partial<Chain> {
   const { datapoints, weighting, capping } = chainOf(trace, sm, column);
   return { datapoints, weighting, capping };
@@ -180,11 +183,14 @@ export interface InForce {
   readonly compositions: Compositions;
   readonly session: number;
   readonly composition: Composition;
-  /** Earlier compositions. */
+  /** Compositions up to the session. */
   readonly before: readonly Composition[];
 }
 
-/** @throws Refusal NO_DATA_AT_DATE before the first rebalance, and refusals of running the definition */
+/**
+ * Returns the composition in force on a day. @throws Refusal NO_DATA_AT_DATE before the first rebalance, and the
+ * refusals of running the definition
+ */
 export function findComposition(composer: Composer, indexId: string, asOf: Day): InForce {
   const compositions = composeKnown(composer, indexId);
   const session = compositions === undefined ? -1 : findSessionWithData(compositions.sm, asOf);
@@ -197,8 +203,8 @@ export function findComposition(composer: Composer, indexId: string, asOf: Day):
 }
 
 /**
- * Returns the weight of a security in the composition in force, and since then.
- * @param decided Decided weights, before any security left.
+ * Returns the weight of a security in the composition in force, and its drift since then.
+ * @param decided weights as decided, before any security left
  */
 export function findHolding(
   { compositions, session, composition }: InForce,
@@ -231,7 +237,7 @@ export function findHolding(
   };
 }
 
-/** Securities take over the weight of securities of the same side that leave. */
+/** The weight of securities that leave is distributed over securities of the same side. */
 function shareStayed(
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
   composition: Composition,
@@ -311,13 +317,13 @@ function chainOf(
   };
 }
 
-/** Returns true if the row of a path was evaluated for the security, that is, if no earlier rule removed it. */
+/** Returns true if the row of a path was evaluated for the security: no earlier rule removed it. */
 function isReached(path: string, rules: number, excludedBy: string | null): boolean {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? excludedBy === null : Number(row[1]) < rules;
 }
 
-/** Returns the securities among which the rule of a path decided; undefined for the weighting. */
+/** Returns the securities to which the rule of a path was applied; undefined for the weighting. */
 function scopeOf(path: string, verdicts: Trace['verdicts']): Int32Array | undefined {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? undefined : verdicts[Number(row[1])]?.scope.columns;
@@ -325,11 +331,11 @@ function scopeOf(path: string, verdicts: Trace['verdicts']): Int32Array | undefi
 
 interface AskedValue {
   readonly column: number;
-  /** Securities across which an expression was evaluated. */
+  /** Securities across which the expression was evaluated. */
   readonly among: Int32Array;
 }
 
-/** Returns the value of one security for a datapoint without its transform. The rule reports the transform itself. */
+/** Returns the value of a datapoint for one security, without its transform, which the rule reports itself. */
 function valueFor(cross: Trace['cross'], field: DatapointExpression, { column, among }: AskedValue): ReferenceValue {
   if (isField(field)) return cross.values({ ...field, transform: 'none' }, Int32Array.of(column))[0]!;
   return cross.values(field, among)[among.indexOf(column)] ?? null;

@@ -5,23 +5,23 @@ export interface ExplainedWeighting {
   readonly raw: number;
   /** Sum of the raw weights of all securities. */
   readonly rawTotal: number;
-  /** raw / rawTotal. */
+  /** Weight before limits: raw / rawTotal. */
   readonly uncapped: number;
 }
 
 export interface ExplainedCapping {
   readonly cap: number | null;
   readonly floor: number;
-  /** weight = min(cap, max(floor, scale * uncapped)). */
+  /** Factor before clipping: weight = min(cap, max(floor, scale * uncapped)). */
   readonly scale: number;
   readonly capped: boolean;
-  /** Redistribution under a single cap, round by round. */
+  /** Rounds of redistribution under a single cap. */
   readonly rounds: readonly { readonly scale: number; readonly joined: readonly string[] }[];
 }
 
 export interface ExplainedDrift {
-  /** Weight held at the close of the session; null if it is no longer held. */
+  /** Weight held at the close of the session; null if the security is no longer held. */
   readonly held: number | null;
-  /** held - applied. */
+  /** Held weight less applied weight. */
   readonly change: number;
 }

@@ -18,7 +18,7 @@ import type { FieldRequest } from '../datapoints/field-request.js';
 
 export interface PlacedUse {
   readonly use: FieldUse;
-  /** Path of the field in the document. */
+  /** Path of the datapoint in the document. */
   readonly path: string;
   readonly rowId: string | null;
 }
@@ -26,9 +26,9 @@ export interface PlacedUse {
 const NO_DEFINITIONS: Definitions = new Map();
 
 /**
- * Finds datapoints of a document that the market lacks: a warning when it is saved, because another store may have
- * them, an error when it is computed.
- * @param definitions Expressions that the document defines.
+ * Reports datapoints of a document that the market lacks: warnings when it is saved, because another store may have
+ * them; errors when it is computed.
+ * @param definitions expressions that the document defines
  */
 export function checkFields(
   uses: readonly PlacedUse[],
@@ -50,8 +50,8 @@ export function checkFields(
 }
 
 /**
- * Returns columns that a market lacks for the datapoints of a document, sorted, including columns behind derived
- * datapoints.
+ * Returns the columns that a market lacks for the datapoints of a document, sorted, including columns required by
+ * derived datapoints.
  */
 export function listMissingColumns(
   uses: readonly PlacedUse[],
@@ -67,7 +67,7 @@ export function listMissingColumns(
   return [...new Set(missing)].sort();
 }
 
-/** No store can provide the data of such an expression. */
+/** No store can provide data for such an expression. */
 function overTimeFinding({ name, called }: OverTimeFault, { path, rowId }: Omit<PlacedUse, 'use'>): Finding {
   const message = `${name} is read with a lag or over a window, but ${called} in it is known only at decisions.`;
   return { severity: 'error', code: 'NOT_IN_CHOICES', path, row_id: rowId, message, value: name };
@@ -80,7 +80,7 @@ interface Need {
   readonly field: FieldRequest;
   readonly needsNumber: boolean;
   readonly comparison: ComparisonNode | null;
-  /** The input of a plug-in that reads it. */
+  /** Plug-in input that reads the datapoint. */
   readonly input: PluginInput | null;
 }
 

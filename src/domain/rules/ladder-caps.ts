@@ -3,9 +3,9 @@ import { applyCaps, applyCap, type Capped } from './capping.js';
 import { TOLERANCE, type CapInfeasible } from './solve-grouping.js';
 
 export interface LadderInput {
-  /** Raw weights, positive, summing to 1, [n]. */
+  /** Raw weights, positive, with sum 1, [n]. */
   readonly raw: Float64Array;
-  /** Group of each security whose weights are limited in total, [n]; null if each security is limited separately. */
+  /** Group of each security, [n]: the caps limit the total weights of groups; null: they limit securities. */
   readonly groupOf: Int32Array | null;
   readonly ladder: LadderCaps;
 }
@@ -13,7 +13,7 @@ export interface LadderInput {
 /**
  * Computes weights after caps in stages. First, if any weight is above `single.above`, weights are limited to
  * `single.to`. Then, if the weights above `group.each_above` exceed `group.together_above` in total, they are scaled to
- * a total of `group.to`, and the remaining weight is distributed over the others in proportion, each at most
+ * a total of `group.to`, and the remaining weight is distributed over the other securities in proportion, each at most
  * `group.each_above`.
  * @cost O(n log n)
  */
@@ -33,7 +33,7 @@ export function applyLadder({ raw, groupOf, ladder }: LadderInput): Capped | Cap
   return applyCap({ raw, weights, scaleOf, floor: 0, cap: largestAfter(ladder), reduced, rounds: [] });
 }
 
-/** Returns the largest possible weight after the stages. */
+/** Returns the maximum weight after all stages; null without a maximum. */
 function largestAfter({ single }: LadderCaps): number | null {
   return single === undefined ? null : single.above;
 }
@@ -78,7 +78,7 @@ interface Share {
   readonly what: string;
 }
 
-/** Scales weights to a sum, none above a cap. */
+/** Scales weights to a sum, with none above a cap. */
 function upTo(weights: Float64Array, { cap, total, what }: Share): Stage {
   const reach = weights.length * cap;
   if (reach < total - TOLERANCE)

@@ -10,15 +10,15 @@ export interface LimitInput {
   readonly weighting: WeightingSpec;
   readonly pipeline: Pick<BoundPipeline, 'groupCaps' | 'capBy'>;
   readonly cross: CrossSection;
-  /** Constituents, ascending, [n]. */
+  /** Columns of the constituents, ascending, [n]. */
   readonly columns: Int32Array;
   /** Raw weights, with sum 1, [n]. */
   readonly raw: Float64Array;
-  /** Cap of each constituent by expression, [n]; null if the weighting states a number or none. */
+  /** Cap of each constituent by expression, [n]; null if the weighting states a number or no cap. */
   readonly capOf: Float64Array | null;
 }
 
-/** Applies the caps, the floor and the caps in stages of a weighting. */
+/** Applies the caps, the floor and the laddered caps of a weighting. */
 export function limitWeights({ weighting, pipeline, cross, columns, raw, capOf }: LimitInput): Capped | CapInfeasible {
   const { cap, floor, ladder_caps: ladder } = weighting;
   const groupOf = pipeline.capBy === null ? null : computeOwnGroups(cross, pipeline.capBy.field, columns);
@@ -35,14 +35,15 @@ export function limitWeights({ weighting, pipeline, cross, columns, raw, capOf }
   return addLargest(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
 }
 
-/** Returns an outcome with the largest of the caps as its effective one. */
+/** Returns an outcome with the largest of the individual caps as its effective cap. */
 function addLargest(outcome: Capped | CapInfeasible, caps: Float64Array): Capped | CapInfeasible {
   if (outcome.kind === 'infeasible') return outcome;
   return { ...outcome, cap: caps.reduce((most, cap) => Math.max(most, cap), 0) };
 }
 
 /**
- * Returns the cap of each group: the number, at least one over the number of groups; or the least cap of its members.
+ * Returns the cap of each group: the stated number, but at least one over the number of groups; or the lowest cap of
+ * its members.
  */
 function capsByGroup(groupOf: Int32Array, capOf: Float64Array | null, single: number | null): Float64Array {
   const count = groupOf.reduce((most, group) => Math.max(most, group + 1), 0);
@@ -54,7 +55,10 @@ function capsByGroup(groupOf: Int32Array, capOf: Float64Array | null, single: nu
 
 type Field = NonNullable<BoundPipeline['capBy']>['field'];
 
-/** Returns the group of each security, in order of occurrence; one without a value forms a separate group, [n]. */
+/**
+ * Returns the group of each security, numbered in order of occurrence, [n]; a security without a value forms a separate
+ * group.
+ */
 function computeOwnGroups(cross: CrossSection, field: Field, columns: Int32Array): Int32Array {
   const { of, names } = cross.groups(field, columns);
   const positions = new Map<number, number>();
@@ -67,7 +71,7 @@ function computeOwnGroups(cross: CrossSection, field: Field, columns: Int32Array
   });
 }
 
-/** Returns the caps of each grouping over the constituents. Constituents without a group form one group. */
+/** Returns the caps of each grouping of the constituents. Constituents without a value form one group. */
 function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, columns: Int32Array): GroupCaps[] {
   return groupCaps.map(({ use, cap, groups }) => {
     const wanted = groups === null ? null : new Set<string | null>(groups);
@@ -90,7 +94,10 @@ interface CapsToApply extends Pick<Choice, 'columns' | 'unweighted' | 'uncapped'
   readonly uncappedNames: Int32Array;
 }
 
-/** Keeps constituents of a choice with their caps by expression. Those with a cap of 0 or less are not held. */
+/**
+ * Returns the constituents of a choice with their caps by expression. Constituents with a cap of 0 or less are
+ * excluded.
+ */
 export function dropZeroCaps(
   { cross, columns, unweighted, uncapped }: Choice,
   { cap }: Pick<BoundPipeline, 'cap'>,

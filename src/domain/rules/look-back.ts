@@ -10,22 +10,22 @@ import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** Earliest market data that a decision needs. */
 export interface LookBack {
-  /** Session from which bars and growth are read; negative if before the first. */
+  /** First session whose bars and growth are read; negative if it is before the first session. */
   readonly session: number;
-  /** Day after which paid cash is needed. */
+  /** Day after which paid cash must be present. */
   readonly paidAfter: Day;
 }
 
 export interface LookBackInput {
   readonly document: RuleDocument;
-  /** Sessions of the calendar of the index, [S]. */
+  /** Sessions of the index calendar, [S]. */
   readonly sessions: Int32Array;
   readonly decision: number;
 }
 
 /**
- * Returns the look-back of a decision by rules, from the reads that the rules declare. Columns of the store are read in
- * place and do not count. If a rule reads further back, the restricted market refuses (`BeforeMarket`).
+ * Returns the look-back of a decision by rules, from the datapoints that the rules declare. Columns of the store are
+ * read in place and do not count. If a rule reads further back, the restricted market throws `BeforeMarket`.
  */
 export function lookBackOf({ document, sessions, decision }: LookBackInput): LookBack {
   const { pipeline } = document;
@@ -44,7 +44,7 @@ export function lookBackOf({ document, sessions, decision }: LookBackInput): Loo
   });
 }
 
-/** Maximum number of sessions between reviews, if the frequency determines it. */
+/** Maximum number of sessions between reviews, for frequencies that determine it. */
 const REVIEW_SESSIONS: Readonly<Partial<Record<RuleDocument['rebalance']['frequency'], number>>> = {
   daily: 1,
   weekly: 7,
@@ -54,13 +54,18 @@ const REVIEW_SESSIONS: Readonly<Partial<Record<RuleDocument['rebalance']['freque
   annual: 366,
 };
 
-/** Returns sessions before a decision at which a phased-in datapoint is read; on any calendar, at most one per day. */
+/**
+ * Returns the number of sessions before a decision over which a phased-in datapoint is read; on any calendar, at most
+ * one session per day.
+ */
 function phaseSessions({ pipeline, rebalance }: RuleDocument): number {
   const { phase_in: phaseIn } = pipeline.weighting;
   return phaseIn === undefined ? 0 : (phaseIn.steps - 1) * (REVIEW_SESSIONS[rebalance.frequency] ?? 0);
 }
 
-/** Returns the market datapoints that some expressions read, and the calendar years whose dividends they read. */
+/**
+ * Returns the market datapoints read by some expressions, and the number of calendar years whose dividends they read.
+ */
 export function listReadsBehind(
   expressions: readonly DatapointExpression[],
   definitions: Definitions,
@@ -95,7 +100,7 @@ export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions
 }
 
 /**
- * Maximum number of sessions for which the exchange of a security is closed while that of the index is open, such as a
+ * Maximum number of consecutive sessions of the index on which the exchange of a security is closed, such as during a
  * golden week.
  */
 const CLOSED_SESSIONS = 8;
@@ -105,7 +110,7 @@ function reachOf(field: FieldRequest, stale: number): number {
   return GROWTH_BASED.has(field.name) ? spanOf(field, stale) : stale;
 }
 
-/** Returns the sessions over which a datapoint is read, or back to which its latest value is searched. */
+/** Returns the number of sessions over which a datapoint is read, or over which its latest value is searched. */
 function spanOf({ name, window, aggregate }: FieldRequest, stale: number): number {
   const isStatistic = aggregate !== 'last' || (GROWTH_BASED.has(name) && !isSessionReturn(name));
   return Math.max(stale, window ?? (isStatistic ? DEFAULT_WINDOW : 0));

@@ -26,7 +26,7 @@ import { printExpression } from '../datapoints/expressions/print.js';
 import { describeRebalance, describeReviews } from './rebalance-sentences.js';
 import { describeInherited, describeTreatment } from './treatment-sentences.js';
 
-/** Sections of a methodology, in their order. */
+/** Sections of a methodology, in order. */
 export const METHODOLOGY_SECTIONS = [
   'index',
   'universe',
@@ -46,13 +46,13 @@ export interface MethodologySentence {
   readonly text: string;
 }
 
-/** Returns the sentences of a definition without their sections. @see listMethodologySentences */
+/** Returns the sentences of a definition without sections. @see listMethodologySentences */
 export const createMethodology = (document: IndexDocument, adjustment: Adjustment | null = null): string[] =>
   listMethodologySentences(document, adjustment).map(({ text }) => text);
 
 /**
  * Describes the definition of an index in English sentences, with every parameter, in the order of application.
- * @param adjustment price basis of the store on which it is computed; null if there is none
+ * @param adjustment price basis of the store on which the index is computed; null without a store
  */
 export function listMethodologySentences(
   document: IndexDocument,
@@ -105,7 +105,7 @@ function marketValueSentences(document: IndexDocument): string[] {
   ];
 }
 
-/** Describes the decimals of an index. */
+/** Describes the numbers of decimals of an index. */
 function roundingSentences({ rounding = {} }: Pick<IndexDocument, 'rounding'>): string[] {
   const { level, weights, shares, divisor } = rounding;
   const published = describeRounding([level, 'levels'], [weights, 'weights']);
@@ -122,7 +122,7 @@ const describeRounding = (...members: readonly (readonly [decimals: number | und
     .map(([decimals, name]) => `${name} to ${decimals} ${decimals === 1 ? 'decimal' : 'decimals'}`)
     .join(' and ');
 
-/** Describes each datapoint that a document defines. */
+/** Describes the datapoints that a document defines. */
 function datapointSentences(document: Pick<IndexDocument, 'datapoints' | 'plugins'>): string[] {
   const { datapoints, plugins = {} } = document;
   return [
@@ -255,7 +255,7 @@ function riskSentence(model: RiskModelChoice): string {
   return `Risk is a covariance of ${returns}${decay}, shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} with ${weight}.`;
 }
 
-/** Describes an estimator without a target, as the end of a sentence. */
+/** Describes an estimator without a shrinkage target, as the end of a sentence. */
 function estimatorWords({ estimator, threshold, lags, half_life }: RiskEstimator): string {
   switch (estimator) {
     case 'nonlinear':

@@ -3,7 +3,7 @@ import { AssetIdentifier } from '../schema/shape.js';
 import { Datapoint, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
 
-/** Common parameters of several classes. */
+/** Parameters shared by several classes. */
 
 export const missing = z.enum(['exclude', 'include']).default('exclude').meta({
   label: 'Missing values',
@@ -17,16 +17,19 @@ export const groupBy = z.string().min(1).max(64).nullable().default(null).meta({
   help: 'Column whose values define groups that are decided separately; securities without a value form one group.',
 });
 
-/** Name of a datapoint: its latest value. */
+/** Parameter with the name of a datapoint, whose latest value is used. */
 export const fieldName = z.string().min(1).max(64).meta({ label: 'Field', help: 'Column or derived datapoint.' });
 
-/** Name of a plug-in in the document. */
+/** Parameter with the name of a plug-in in the document. */
 export const pluginName = z.string().min(1).max(64).meta({
   label: 'Plug-in',
   help: 'Name of the plug-in among the `plugins` of the document.',
 });
 
-/** Datapoint as a name, as an object with window, lag, aggregate and transform, or as an expression of datapoints. */
+/**
+ * Parameter with a datapoint: a name, an object with window, lag, aggregate and transform, or an expression of
+ * datapoints.
+ */
 export const field = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]).meta({
   label: 'Field',
   help: 'Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.',
@@ -57,7 +60,7 @@ export const window = (fallback: number) =>
 const MONEY_MAX = 1e18;
 const money = z.number().min(0).max(MONEY_MAX);
 
-/** Amount of index currency. */
+/** Returns the schema of an optional amount in index currency. */
 export const moneyBound = (label: string, help: string) =>
   money.nullable().default(null).meta({ label, help, unit: 'money in index currency' });
 export const moneyRequired = (label: string, help: string, unit: string) => money.meta({ label, help, unit });
@@ -74,7 +77,7 @@ export const bound = (label: string, help: string, unit?: string) =>
     .default(null)
     .meta({ label, help, ...(unit === undefined ? {} : { unit }) });
 
-/** Refinement: the lower bound must not exceed the upper one. */
+/** Returns a refinement that requires the lower bound not to exceed the upper bound. */
 export function sortBy<K extends string>(low: K, high: K) {
   return {
     check: (params: Readonly<Record<K, number | null>>) =>

@@ -3,12 +3,12 @@ import type { RuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { listRebalanceDates } from '../schedule/schedule.js';
 
-/** Terms of a document that determine its review dates. */
+/** Members of a document that determine its review dates. */
 export type ReviewTerms = Pick<RuleDocument, 'rebalance' | 'base_date'>;
 
 /**
- * Returns sessions on which the latest scheduled reviews of an index are decided, up to a session: latest first, at
- * most `count`. None is before the first session of the market.
+ * Returns the sessions on which the latest scheduled reviews of an index are decided, up to a session: latest first, at
+ * most `count`, none before the first session of the market.
  */
 export function findLatestReviews(
   { rebalance, base_date }: ReviewTerms,
@@ -27,11 +27,11 @@ export function findLatestReviews(
 }
 
 /**
- * Returns values whose changes are phased in: the mean over the latest reviews. A review without a value uses the value
- * of the next review, so that a security enters with its full value.
- * @param atReviews Values at the latest reviews, latest first, [n] each.
- * @param today Values at the decision, [n].
- * @param steps Number of reviews in a phase. Reviews before the first one use its value.
+ * Returns phased-in values: the mean over the latest reviews. A review without a value uses the value of the next
+ * review, so that a security enters with its full value.
+ * @param atReviews values at the latest reviews, latest first, [n] each
+ * @param today values at the decision, [n]
+ * @param steps number of reviews in a phase; reviews before the first one use the value at the first one
  */
 export function blendReviewValues(
   atReviews: readonly Float64Array[],

@@ -13,9 +13,9 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { isRuleDecider, type RuleDecided, type RuleDecider, type RuleUndecided } from './decide.js';
 
-/** Composition of a rule-based index, decided on one session. */
+/** Composition of a rule-based index decided on one session. */
 export interface RulePreview {
-  /** Null before the store's first market date. */
+  /** Decision; null before the first market date of the store. */
   readonly resolved: ResolvedPreview | null;
 }
 
@@ -28,11 +28,11 @@ export interface ResolvedPreview {
 }
 
 /**
- * Decides an index on the latest session with data on or before a day. Incumbents are those of the latest rebalance
+ * Decides an index on the latest session with data on or before a day. The incumbents are those of the latest rebalance
  * effective before it, computed from the definition, so that the preview of a decision date equals the decision of the
  * run.
  * @throws Refusal VALIDATION_FAILED if the market lacks a datapoint or the weights cannot be computed, EMPTY_INDEX if
- *   no selected security has a weight, FX_MISSING
+ * no selected security has a weight, FX_MISSING
  */
 export function previewRules(composer: Composer, indexId: string, asOf: Day): RulePreview {
   const sm = composer.market(indexId);
@@ -52,8 +52,8 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
 }
 
 /**
- * Returns the position of the version that a review decided on a session follows; otherwise of the version in force on
- * a day.
+ * Returns the index of the version that a review decided on a session follows; without a review, of the version in
+ * force on a day.
  */
 function textDecidedOn(composer: Composer, indexId: string, { asOf, session }: { asOf: Day; session: number }): number {
   const document = composer.document(indexId);
@@ -61,7 +61,10 @@ function textDecidedOn(composer: Composer, indexId: string, { asOf, session }: {
   return due?.amendment ?? findTextOn(document, asOf).position;
 }
 
-/** Returns the decision of the first further review whose reference date is the session; undefined if there is none. */
+/**
+ * Returns the decision of the first further review whose reference date is the session; undefined if there is no such
+ * review.
+ */
 function decideOther(composer: Composer, indexId: string, session: number): RuleDecided | RuleUndecided | undefined {
   const [due] = listReviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
@@ -73,23 +76,25 @@ function decideOther(composer: Composer, indexId: string, session: number): Rule
     rebalance: { decision: session, session, amendment },
     known,
   });
-  return decision as RuleDecided | RuleUndecided; // Only indices with rules have reviews.
+  return decision as RuleDecided | RuleUndecided; // Only indices with rules have further reviews.
 }
 
-/** @throws Refusal CALENDAR_NOT_COVERED if the calendar covers none of the store's dates */
+/** Asserts that the calendar covers dates of the store. @throws Refusal CALENDAR_NOT_COVERED if it covers none */
 function assertCovered({ market, calendar }: SessionMarket): void {
   const { dates } = market;
   if (dates.length > 0) requireCoveredRange(calendar, dates[0]!, dates.at(-1)!);
 }
 
-/** Returns the decider of a rule-based document, with explanations. @throws Refusal NOT_SUPPORTED for a derived one */
+/**
+ * Returns the decider of a rule-based document, with explanations. @throws Refusal NOT_SUPPORTED for a derived index
+ */
 export function findRuleDecider(composer: Composer, indexId: string, by: DueText): RuleDecider {
   const decider = composer.decider(indexId, by);
   if (isRuleDecider(decider)) return decider;
   throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation; its parent has the rules.`);
 }
 
-/** Returns columns of the composition before a decision; null if there is none, or if the rules do not read it. */
+/** Returns the columns of the composition before a decision; null if there is none, or if the rules do not read it. */
 export function listIncumbents(
   composer: Composer,
   decider: RuleDecider,

@@ -28,8 +28,8 @@ const MONTHS_BY_FREQUENCY: Readonly<Record<string, readonly number[]>> = {
 };
 
 /**
- * Describes when an index is rebalanced, and how its weights take effect.
- * @param cause Cause of these rebalances, which the first sentence names
+ * Describes when an index is rebalanced and how its weights take effect.
+ * @param cause cause of these rebalances, which the first sentence states
  */
 export function describeRebalance(rebalance: RebalanceSpec, cause?: string): string[] {
   const subject = cause === undefined ? 'It is' : `For ${cause} it is`;
@@ -82,7 +82,7 @@ function phaseSentence(phase: PhaseSpec): string {
   return `The index shares move to the new ones ${steps}, one at each close from the effective date on.`;
 }
 
-/** Describes the date of a rule. */
+/** Describes the date given by a rule. */
 function ruleText(rule: DateRule): string {
   const { months_before: months = rule.rule === 'last_session' ? 1 : 0 } = rule;
   const before =
@@ -104,7 +104,7 @@ function ruleText(rule: DateRule): string {
 
 const sessionsText = (count: number): string => `${count} ${count === 1 ? 'session' : 'sessions'}`;
 
-/** Describes the further reviews of an index, and the effect of each. */
+/** Describes the further reviews of an index and the effect of each review. */
 export function describeReviews({ reviews = [] }: Pick<IndexDocument, 'reviews'>): string[] {
   if (reviews.length === 0) return [];
   return [

@@ -21,7 +21,7 @@ interface PoolInput {
   readonly verdictsOn: (session: number, incumbents: Int32Array | null) => Choice['verdicts'];
 }
 
-/** Returns the securities that may replace constituents of an index between its reviews. */
+/** Creates the pool of securities that may replace constituents between reviews. */
 export function createPool({
   pipeline,
   sections,

@@ -7,7 +7,7 @@ export function roundUpTolerantly(x: number): number {
   return Math.abs(x - nearest) <= 1e-12 * Math.max(1, nearest) ? nearest : Math.ceil(x);
 }
 
-/** Returns the largest integer at most `x`, with the same tolerance for rounding. */
+/** Returns the largest integer at most `x`, with the tolerance of `roundUpTolerantly`. */
 export function roundDownTolerantly(x: number): number {
   return -roundUpTolerantly(-x);
 }

@@ -5,32 +5,32 @@ import type { CrossSection } from '../datapoints/cross-section.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { Threshold } from './thresholds.js';
 
-/** Input of a rule: the securities that earlier rules kept, and the market as known at the decision. */
+/** Input of a rule: the securities kept by earlier rules, and the market as known at the decision. */
 export interface SelectionScope {
   readonly cross: CrossSection;
   /** Remaining securities, columns ascending, [n]. */
   readonly columns: Int32Array;
   readonly identifiers: readonly string[];
-  /** 1 for a security of the previous composition, by column; null at the first rebalance. */
+  /** 1 for a security in the previous composition, by column; null at the first rebalance. */
   readonly incumbents: Uint8Array | null;
 }
 
-/** Decision of a rule, with its reasons. */
+/** Decision of a rule about all securities, with reasons. */
 export interface Verdict {
-  /** 1 for each security that is kept, in the order of the scope's columns, [n]. */
+  /** 1 for each security that is kept, in the order of the columns in the scope, [n]. */
   readonly kept: Uint8Array;
-  /** Returns the reason for the security at a position of the scope's columns. Computed on demand. */
+  /** Returns the reason for the security at a position in the columns of the scope; computed on demand. */
   because(position: number): Reason;
 }
 
-/** Reason of the decision about one security: its value and the threshold. */
+/** Reason for the decision about one security: its value and the thresholds. */
 export interface Reason {
-  /** The condition in words. */
+  /** Condition in words. */
   readonly test: string;
-  /** Tested value; null if it is missing or there is none. */
+  /** Tested value; null if it is missing, or if the rule tests no value. */
   readonly value: ReferenceValue;
   /**
-   * All thresholds of the security, the decisive one first. `threshold`, `cutoff` and `distance` belong to the decisive
+   * All thresholds of the security, the decisive one first. `threshold`, `cutoff` and `distance` refer to the decisive
    * one.
    */
   readonly thresholds: readonly Threshold[];
@@ -38,15 +38,16 @@ export interface Reason {
   readonly threshold: number | null;
   /** Position in the ranking of the rule, 1 for the best; null without a ranking or a value. */
   readonly rank: number | null;
-  /** Last rank that meets the threshold. */
+  /** Last rank that satisfies the threshold. */
   readonly cutoff: number | null;
-  /** True if the security was kept because it was already a constituent. */
+  /** True if the security was kept because it is already a constituent. */
   readonly incumbent: boolean;
   /**
-   * Change of the value of an excluded security that would meet the threshold; 0 if kept, null for non-numeric values.
+   * Change of the value of an excluded security that would satisfy the threshold; 0 for a kept security, null for
+   * non-numeric values.
    */
   readonly distance: number | null;
-  /** For expressions: each comparison with its value. */
+  /** Comparisons of an expression, each with its value. */
   readonly comparisons?: readonly ComparisonReason[];
 }
 
@@ -57,15 +58,15 @@ export interface ComparisonReason {
   readonly outcome: boolean | null;
 }
 
-/** Rule with its parameters, ready to decide. */
+/** Rule with its parameters, which can decide. */
 export interface Selection {
-  /** Datapoints it reads, with the paths of their parameters. */
+  /** Datapoints that the rule reads, with the paths of their parameters. */
   readonly reads: readonly FieldUse[];
   /** True if the previous composition affects the decision. */
   readonly remembers: boolean;
-  /** True if it keeps the best of a ranking. The others may then replace a constituent. */
+  /** True if the rule keeps the best securities of a ranking. Others may then replace a constituent. */
   readonly ranks?: true;
-  /** Number of full calendar years before the decision whose dividends it reads. Default: none. */
+  /** Number of full calendar years before the decision whose dividends the rule reads. Default: none. */
   readonly dividendYears?: number;
   /** Effect of the rule as one English sentence, with every parameter. */
   readonly sentence: string;
@@ -75,7 +76,7 @@ export interface Selection {
 /** Selection class, with all its operations. */
 export interface SelectionClass extends CatalogueEntry {
   readonly category: 'selection';
-  /** Binds parameters that its schema has parsed. */
+  /** Binds parameters that the schema of the class has parsed. */
   bind(params: unknown): Selection;
 }
 
@@ -84,7 +85,7 @@ interface SelectionEntry<S extends z.ZodObject> extends Omit<CatalogueEntry, 'ca
   behaviour(params: z.output<S>): Selection;
 }
 
-/** Declares a selection class; its schema determines the parameter types of its behaviour. */
+/** Declares a selection class; its schema determines the parameter types of `behaviour`. */
 export function defineSelectionClass<S extends z.ZodObject>({
   behaviour,
   ...entry

@@ -7,19 +7,19 @@ import type { CrossSection, CrossSections } from '../datapoints/cross-section.js
 import { describeExpression } from '../datapoints/expressions/sentences.js';
 
 /**
- * Maximum number of securities over all cached sections, and over all choices: some 50 MB each if rules read three
+ * Maximum number of securities in all cached sections, and in all cached choices: about 50 MB each if rules read three
  * datapoints.
  */
 const NAMES_MAX = 1 << 20;
-/** Maximum number of securities in sections and choices that are kept between tasks. */
+/** Maximum number of securities in the sections and choices that are kept between tasks. */
 const KEPT_NAMES_MAX = 1 << 18;
-/** Maximum number of datapoints read in sections that are kept for the next task, up to 64 MB. */
+/** Maximum number of datapoints read by sections that are kept for the next task, up to 64 MB. */
 const KEPT_FIELDS_MAX = 32;
 
 /** Kinds of universes that are cached by session. */
 const SHARED_UNIVERSES: ReadonlySet<string> = new Set(['all', 'named']);
 
-/** Remaining number of securities to cache. */
+/** Number of securities that may still be cached. */
 interface Room {
   left: number;
 }
@@ -27,17 +27,17 @@ interface Room {
 /** Results shared by successive tasks. */
 export interface KeptDecisions extends DecisionSharing {
   /**
-   * Between two tasks, drops sections or choices with more than a quarter of a million securities, and all of them
-   * after 32 datapoints have been read. Objects already returned remain valid.
+   * Drops cached results between two tasks: sections or choices with more than a quarter of a million securities, and
+   * all of them after 32 datapoints have been read. Objects already returned remain valid.
    */
   makeRoom(): void;
 }
 
 /**
  * Shares results between decisions of several definitions: the universe of a session and its ranked cross-section. For
- * definitions that differ only by caps and floors, it shares everything before these. The first sessions are kept,
- * because every definition starts with them.
- * @param chosenMax maximum number of securities in all cached choices; 0 to cache none
+ * definitions that differ only in caps and floors, it also shares the choices before limits. The first sessions are
+ * kept, because every definition starts with them.
+ * @param chosenMax maximum number of securities in all cached choices; 0 disables their cache
  */
 export function createSharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): KeptDecisions {
   const fields = new Set<string>();
@@ -58,7 +58,8 @@ export function createSharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax
       return ofTerms(terms.market, termsKey(terms), () => keepingSections(createIndexCrossSections(terms), room));
     },
     universeOf(document, market, ask) {
-      // The key of a list is long, and the key of an index depends on the composition of its parent.
+      // Other universes are not cached: the key of a list is long, and the key of an index depends on the composition
+      // of its parent.
       if (!SHARED_UNIVERSES.has(document.universe?.kind ?? 'all')) return ask;
       const key = JSON.stringify([document.universe, document.currency, document.pipeline.treatment]);
       const { room, universes } = sections;
@@ -95,13 +96,13 @@ const choiceStore = (chosenMax: number) => ({
 const termsKey = ({ treatment, currency, datapoints }: CrossSectionTerms): string =>
   JSON.stringify([treatment, currency, [...(datapoints ?? [])]]);
 
-/** Returns the terms of a choice that its cross-section does not contain. */
+/** Returns the members of a document that determine a choice in addition to its cross-section. */
 function choiceTerms({ pipeline: { selection, weighting }, rebalance, base_date, calendar }: RuleDocument): unknown {
   const { type, params, phase_in: phaseIn } = weighting;
   return [selection, type, params, ...(phaseIn === undefined ? [] : [phaseIn, rebalance, base_date, calendar])];
 }
 
-/** Creates objects of a market by key, on demand. */
+/** Returns a function that creates objects by market and key on demand. */
 function byMarket<T>(): (market: SessionMarket, key: string, make: () => T) => T {
   const all = new WeakMap<SessionMarket, Map<string, T>>();
   return (market, key, make) => {
@@ -145,8 +146,8 @@ function keepingChoices(room: Room): (asked: AskedDecision, make: () => Choice) 
 }
 
 /**
- * Removes the parts of raw weights, which keep a covariance in memory. Only explanations need them, and explanations
- * share nothing.
+ * Removes the parts of raw weights, which keep a covariance in memory. Only explanations need the parts, and
+ * explanations share no results.
  */
 function removeParts(choice: Choice): Choice {
   if (choice.raw?.kind !== 'weighed') return choice;

@@ -1,4 +1,4 @@
-/** Tolerance of a cap. A weight that exceeds it by less counts as capped. */
+/** Tolerance of a cap: a weight that exceeds the cap by less counts as capped. */
 export const TOLERANCE = 1e-12;
 
 /** Caps on one grouping of the securities. */
@@ -7,7 +7,7 @@ export interface GroupCaps {
   readonly groupOf: Int32Array;
   /** Maximum weight of each group. */
   readonly caps: Float64Array;
-  /** Member of the weighting that states them. Default: group_caps. */
+  /** Member of the weighting that states the caps. Default: group_caps. */
   readonly stated?: CapMember;
 }
 
@@ -27,8 +27,8 @@ export interface WeightLimits {
 }
 
 /**
- * Returns the unique scale at which clipped weights have a given sum, found exactly between two breakpoints. The caller
- * has checked that n floor <= total <= n cap.
+ * Returns the unique scale at which clipped weights have a given sum, computed exactly between two breakpoints. The
+ * caller must ensure that n floor <= total <= n cap.
  */
 export function scaleFor(raw: Float64Array, { floor, cap, total }: WeightLimits & { readonly total: number }): number {
   const breakpoints = new Float64Array(raw.length * 2);
@@ -67,7 +67,7 @@ export function clipWeights(raw: Float64Array, scale: number, { floor, cap }: We
   return raw.map((weight) => Math.min(cap, Math.max(floor, weight * scale)));
 }
 
-/** Returns raw weights times the multipliers of every grouping except one. */
+/** Returns the raw weights times the multipliers of all groupings except one. */
 export function applyOtherMultipliers(
   raw: Float64Array,
   groups: readonly GroupCaps[],
@@ -89,8 +89,8 @@ export interface SolvedGrouping {
 }
 
 /**
- * Returns the lambda at which groups, each limited to its cap, sum to 1; a group at its cap has a separate scale below
- * lambda.
+ * Returns the lambda at which the groups, each limited to its cap, sum to 1. A group at its cap has a separate scale
+ * below lambda.
  */
 export function solveGrouping(
   raw: Float64Array,
@@ -115,7 +115,7 @@ export function solveGrouping(
       message: `${parts[starved]!.length} securities of at least ${limits.floor} exceed their group's cap of ${caps[starved]!}.`,
       stated,
     };
-  // Groups at their cap are found one at a time: fixing one raises lambda, so none is ever released.
+  // Groups at their cap are found one at a time: fixing a group raises lambda, so no fixed group is ever released.
   const fixed = new Uint8Array(caps.length);
   for (;;) {
     const open = raw.filter((_, i) => groupOf[i]! < 0 || fixed[groupOf[i]!] === 0);

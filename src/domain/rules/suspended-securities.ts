@@ -12,8 +12,8 @@ interface SuspendedInput {
 }
 
 /**
- * Adds suspended constituents to a universe: they are selected and weighted at their last prices, while others without
- * a price are not newly selected.
+ * Adds suspended constituents to a universe: they are selected and weighted at their last prices, whereas other
+ * securities without a price cannot be selected.
  * @returns the universe itself if no constituent is suspended
  */
 export function addSuspended(

@@ -1,6 +1,6 @@
 interface ThresholdWords {
   readonly help: string;
-  /** Suffix of the text of a rank test. */
+  /** Suffix of the sentence of a rank test. */
   readonly words: string;
 }
 
@@ -37,12 +37,12 @@ export type ThresholdType = keyof typeof THRESHOLDS;
 /** Threshold of a security under a rule. */
 export interface Threshold {
   readonly type: ThresholdType;
-  /** Last rank that meets it; null without a ranking. */
+  /** Last rank that satisfies the threshold; null without a ranking. */
   readonly rank: number | null;
-  /** The bound; for a ranking the value of the security at that rank, null if it has none. */
+  /** Bound; for a ranking, the value of the security at the threshold rank, null if it has no value. */
   readonly value: number | null;
   readonly met: boolean;
-  /** Change of the security's value that meets it: 0 if met, null for non-numeric values. */
+  /** Change of the value that would satisfy the threshold; 0 if it is satisfied, null for non-numeric values. */
   readonly distance: number | null;
 }
 
@@ -50,11 +50,11 @@ export interface Threshold {
 export interface RankThreshold {
   readonly type: ThresholdType;
   readonly rank: number;
-  /** Bound on the value, if there is one. */
+  /** Additional bound on the value; absent if there is none. */
   readonly bound?: number;
 }
 
-/** Returns the thresholds with the decisive one first: the first that is not met, or else the first. */
+/** Returns the thresholds with the decisive one first: the first one that is not satisfied, or otherwise the first. */
 export function sortByDecisiveness(thresholds: readonly Threshold[]): Threshold[] {
   return [...thresholds.filter(({ met }) => !met), ...thresholds.filter(({ met }) => met)];
 }

@@ -12,11 +12,11 @@ function isSplitFree(adjustment: Adjustment | null): boolean {
   return adjustment === 'splits' || adjustment === 'total';
 }
 
-/** Effect of prices that include dividends, regardless of the treatment. */
+/** Sentence for prices that include dividends, whatever the treatment. */
 const TOTAL_BASIS =
   'Prices include dividends of every kind, so it is a total return index regardless of its treatment of dividends.';
 
-/** Describes an index that treats events like its source. */
+/** Describes an index that treats events like its source index. */
 export function describeInherited(adjustment: Adjustment | null, source: string): string[] {
   return [
     `Corporate actions, dividends and missing prices are treated as in the ${source}.`,

@@ -28,7 +28,10 @@ export function refuseNothingWeighs({ cross, pipeline, survivors }: Selected): U
   return undecided('refused', 'pipeline.weighting', whyNothing(where, lacking));
 }
 
-/** @param said the event, with details if there is no earlier composition */
+/**
+ * Creates the result of a session without a composition. @param said sentence about the reason, with details for the
+ * case without an earlier composition
+ */
 function undecided(
   kind: Undecided['kind'],
   path: string,
@@ -51,7 +54,7 @@ interface Lacking {
   readonly reads: readonly FieldUse[];
 }
 
-/** Describes the datapoint that no security has, and the date from which one can have it. */
+/** Describes the datapoint that no security has, and the first date on which a security can have it. */
 function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly [string, (() => string)?] {
   const lacks = ({ field, as, money }: FieldUse) =>
     as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
@@ -78,7 +81,7 @@ export function refuseCap({ message, stated }: Pick<CapInfeasible, 'message' | '
 export const refuseZeroCaps = (count: number): Undecided =>
   refuseCap({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
 
-/** Maximum number of securities listed in the message about missing weights. */
+/** Maximum number of securities that the message about missing weights lists. */
 const NAMES_LISTED_MAX = 10;
 
 export function reportNotHeld(columns: Int32Array, identifiers: readonly string[]): Finding {

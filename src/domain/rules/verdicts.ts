@@ -11,7 +11,7 @@ import {
 } from './thresholds.js';
 import { describeExpression } from '../datapoints/expressions/sentences.js';
 
-/** Treatment of securities without the datapoint. */
+/** Treatment of securities without a value of the datapoint. */
 export type MissingPolicy = 'exclude' | 'include';
 
 const REASON: Reason = {
@@ -40,7 +40,7 @@ export function createReason(
 export interface Bounds {
   readonly minimum: number | null;
   readonly maximum: number | null;
-  /** Minimum for securities that are already constituents, if it differs. */
+  /** Minimum for current constituents, if it differs from the minimum. */
   readonly incumbentMinimum?: number | null;
   /** True if a value equal to a bound passes. Default: true. */
   readonly inclusive?: boolean;
@@ -71,7 +71,7 @@ export function keepWithin(
     const value = values[i]!;
     kept[i] = (Number.isNaN(value) ? missing === 'include' : isWithinBounds(value, lowerOf(i))) ? 1 : 0;
   }
-  /** Returns a bound with the distance of the value; undefined if there is no bound. */
+  /** Returns a bound with the distance of the value to it; empty without a bound. */
   const boundOf = (type: ThresholdType, bound: number | null, spare: number): Threshold[] => {
     if (bound === null) return [];
     const met = inclusive ? spare >= 0 : spare > 0;
@@ -112,13 +112,14 @@ function rangeText(minimum: number | null, maximum: number | null, inclusive: bo
   return lower ?? upper ?? 'of any size';
 }
 
-/** Returns values of a numeric use for the remaining securities. */
+/** Returns the values of a numeric use for the remaining securities. */
 export function readValues(scope: Pick<SelectionScope, 'cross' | 'columns'>, use: FieldUse): Float64Array {
   return use.money ? scope.cross.money(use.field, scope.columns) : scope.cross.numbers(use.field, scope.columns);
 }
 
 /**
- * Returns the remaining securities by group, as ascending positions of the scope's columns; one group without a field.
+ * Returns the remaining securities by group, as ascending positions in the columns of the scope; a single group without
+ * a field.
  */
 export function readGroups(
   { cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>,
@@ -139,34 +140,37 @@ export interface Ranking {
   readonly groups: ReadonlyMap<string | null, Int32Array>;
   readonly ascending: boolean;
   readonly missing: MissingPolicy;
-  /** Ranked quantity, in words. */
+  /** Ranked quantity in words. */
   readonly what: string;
-  /** Returns the kept members of one group in the ranking, best first. */
+  /** Chooses the kept members of a group, given its ranking, best first. */
   choose(members: Int32Array): Chosen;
 }
 
 export interface Chosen {
   /** Kept positions. */
   readonly kept: Int32Array;
-  /** Last rank kept by ranking only, for a rule that keeps constituents beyond it. */
+  /** Last rank that is kept only because of its rank, for a rule that keeps constituents beyond it. */
   readonly alone?: number;
-  /** Returns all thresholds of a security. The first that is missed decides; if all are met, the first. */
+  /**
+   * Returns all thresholds of a security. The first one that is not satisfied is decisive; if all are satisfied, the
+   * first.
+   */
   faced(name: RankedSecurity): readonly RankThreshold[];
 }
 
 export interface RankedSecurity {
-  /** Position among the columns of the scope. */
+  /** Position in the columns of the scope. */
   readonly position: number;
-  /** Rank from 1 for the best; 0 for a security outside the ranking. */
+  /** Rank, 1 for the best; 0 for a security outside the ranking. */
   readonly rank: number;
 }
 
-/** Keeps a number of the best securities. */
+/** Chooses a number of the best securities. */
 export function keepBest(order: Int32Array, count: number, type: ThresholdType = 'count'): Chosen {
   return { kept: order.slice(0, count), faced: () => [{ type, rank: count }] };
 }
 
-/** Keeps the best of each group by a ranking. @cost O(n log n) */
+/** Keeps the best securities of each group by a ranking. @cost O(n log n) */
 export function keepRanked(
   scope: SelectionScope,
   { values, groups, ascending, missing, what, choose }: Ranking,
@@ -196,7 +200,7 @@ export function keepRanked(
       const thresholds = sortByDecisiveness(
         chosen.faced({ position, rank }).map((faced) => rankThreshold(faced, { value, rank, values, order })),
       );
-      const { type, rank: cutoff } = thresholds[0]!; // Every ranking has one.
+      const { type, rank: cutoff } = thresholds[0]!; // every ranking has a `choose`
       return createReason(
         `${what}, ${ascending ? 'smallest' : 'largest'} first, rank at most ${cutoff}${THRESHOLDS[type].words}`,
         {
@@ -212,10 +216,10 @@ export function keepRanked(
 
 interface RankedValue {
   readonly value: number;
-  /** 0 for a security outside the ranking. */
+  /** Rank; 0 for a security outside the ranking. */
   readonly rank: number;
   readonly values: Float64Array;
-  /** Positions, best first. */
+  /** Positions in the order of the ranking, best first. */
   readonly order: Int32Array;
 }
 
@@ -236,12 +240,12 @@ function rankThreshold(
   };
 }
 
-/** Returns the name of a field in sentences. */
+/** Returns the name of a used datapoint for sentences. */
 export function nameUsedField(use: FieldUse): string {
   return describeExpression(use.field);
 }
 
-/** Returns the end of a sentence on missing values. */
+/** Returns the end of a sentence about missing values. */
 export function describeMissingPolicy(policy: MissingPolicy): string {
   return policy === 'exclude' ? 'securities without a value are excluded' : 'securities without a value are kept';
 }

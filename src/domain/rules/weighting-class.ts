@@ -13,7 +13,7 @@ export interface WeightingScope {
   /** Selected securities, columns ascending, [n]. */
   readonly columns: Int32Array;
   readonly identifiers: readonly string[];
-  /** Engine of matrix products. */
+  /** Engine for matrix products. */
   readonly engine: Engine;
   /** Stored risk models by id. */
   readonly riskModel: StoredModels;
@@ -24,9 +24,12 @@ export type RawWeights = Weighed | Unweighed;
 
 export interface Weighed {
   readonly kind: 'weighed';
-  /** Not negative, on any scale; 0 for a security that is not held, [n]. */
+  /** Raw weights, not negative, on any scale; 0 for a security that is not held, [n]. */
   readonly values: Float64Array;
-  /** Returns the parts of the raw weight of one security for a hand calculation, in the order of the formula. */
+  /**
+   * Returns the parts of the raw weight of a security, in the order of the formula, so that it can be recomputed by
+   * hand.
+   */
   parts?(position: number): Readonly<Record<string, number | string | null>>;
 }
 
@@ -36,12 +39,12 @@ export interface Unweighed {
   readonly finding: Pick<Finding, 'code' | 'message'> & { readonly path?: string };
 }
 
-/** Weighting with its parameters, ready to decide. */
+/** Weighting with its parameters, which can weight securities. */
 export interface Weighting {
   readonly reads: readonly FieldUse[];
   /** Effect of the rule as one English sentence, with every parameter. */
   readonly sentence: string;
-  /** Formula of a raw weight from the datapoints. */
+  /** Formula of a raw weight in terms of datapoints. */
   readonly formula: string;
   weigh(scope: WeightingScope): RawWeights;
 }
@@ -49,7 +52,7 @@ export interface Weighting {
 /** Weighting class, with all its operations. */
 export interface WeightingClass extends CatalogueEntry {
   readonly category: 'weighting';
-  /** Binds parameters that its schema has parsed. */
+  /** Binds parameters that the schema of the class has parsed. */
   bind(params: unknown): Weighting;
 }
 
@@ -58,7 +61,7 @@ interface WeightingEntry<S extends z.ZodObject> extends Omit<CatalogueEntry, 'ca
   behaviour(params: z.output<S>): Weighting;
 }
 
-/** Declares a weighting class; its schema determines the parameter types of its behaviour. */
+/** Declares a weighting class; its schema determines the parameter types of `behaviour`. */
 export function defineWeightingClass<S extends z.ZodObject>({
   behaviour,
   ...entry

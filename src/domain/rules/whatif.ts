@@ -1,12 +1,12 @@
 import type { ResolvedPreview } from './preview.js';
 
-/** Differences between two compositions of one day. */
+/** Differences between two compositions of a day. */
 export interface Difference {
   readonly added: readonly WeightDifference[];
   readonly removed: readonly WeightDifference[];
-  /** Securities in both compositions whose weights differ by more than rounding. */
+  /** Securities in both compositions whose weights differ by more than rounding errors. */
   readonly changed: readonly WeightDifference[];
-  /** Half the sum of the absolute changes: one-way. */
+  /** One-way turnover: half the sum of the absolute changes. */
   readonly turnover: number;
 }
 
@@ -18,12 +18,12 @@ export interface WeightDifference {
 
 const NO_WEIGHTS: ReadonlyMap<string, number> = new Map();
 
-/** Difference below which weights count as equal. */
+/** Maximum difference of weights that count as equal. */
 const SAME_WEIGHT = 1e-15;
 
 /**
- * Compares two previews of one market by identifier. Each list is ordered by identifier. A day before the store has no
- * securities.
+ * Compares two previews of one market by identifier; each list is ordered by identifier. A preview before the first
+ * date of the store has no securities.
  */
 export function compareCompositions(before: ResolvedPreview | null, after: ResolvedPreview | null): Difference {
   const from = before === null ? NO_WEIGHTS : weightsOf(before);

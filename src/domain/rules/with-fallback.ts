@@ -3,7 +3,7 @@ import type { FieldUse } from '../datapoints/field-use.js';
 import type { RuleSpec } from '../documents/pipeline-rows.js';
 import type { Selection, SelectionClass, Verdict } from './selection-class.js';
 
-/** Returns a rule that uses other parameters, in order, while it keeps too few securities. */
+/** Returns a rule that tries its fallback parameters in order while it keeps too few securities. */
 export function addFallback(entry: SelectionClass, { params, fallback = [] }: RuleSpec): Selection {
   const first = entry.bind(params);
   if (fallback.length === 0) return first;

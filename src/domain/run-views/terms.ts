@@ -1,4 +1,4 @@
-/** Data that a service prepares for a view of a stored run before a thread computes it, by name. */
+/** Data that a service prepares before a thread computes a view of a stored run, by name. */
 export const RUN_VIEW_NEEDS = {
   window: 'The requested range of dates begins before it ends.',
   market: 'The market of the run, if it is active.',
@@ -20,15 +20,17 @@ export const RUN_VIEW_NEEDS = {
 
 export type RunViewNeed = keyof typeof RUN_VIEW_NEEDS;
 
-/** View of one stored run, as its route declares it: handler, service and task derive from these terms. */
+/** View of a stored run, as its route declares it. Handler, service and task are derived from these terms. */
 export interface RunViewTerms {
   /** Name of the view in `workers/views/catalogue.ts`. */
   readonly name: string;
-  /** Inputs in the order of preparation. The first one that fails determines the error of the request. */
+  /**
+   * Required data in the order of preparation. The first preparation that fails determines the error of the request.
+   */
   readonly needs: readonly RunViewNeed[];
   /**
-   * True if the view reads the stored files in their current state: it is never served from a cache, and damaged files
-   * are no reason to refuse it.
+   * True if the view reads the stored files in their current state: it is never served from a cache, and not refused
+   * because of damaged files.
    */
   readonly isMadeAnew?: true;
 }

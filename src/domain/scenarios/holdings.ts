@@ -1,19 +1,19 @@
 import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Security held on the date of a scenario. */
+/** Holding on the date of a scenario. */
 export interface HeldSecurity {
   readonly identifier: string;
   readonly weight: number;
-  /** Column of the market, -1 if it does not contain the security. */
+  /** Market column; -1 if the market does not contain the security. */
   readonly column: number;
   readonly group: string;
 }
 
-/** Inputs of scenarios. */
+/** Composition and market data for scenarios. */
 export interface ScenarioMarket {
   readonly sm: SessionMarket;
-  /** Total growth factors in the currency of the index, [S - first x N]. */
+  /** Total-return growth factors in the index currency, [S - first x N]. */
   readonly growth: Float64Array;
   /** Session of the composition. */
   readonly session: number;
@@ -25,22 +25,22 @@ export interface ScenarioMarket {
 /** Effect of one scenario on the composition. */
 export interface ScenarioResult {
   readonly name: string;
-  /** Sum of the contributions; null for a window that the data does not cover. */
+  /** Sum of the contributions; null for a window outside the data. */
   readonly return: number | null;
   readonly by_name: readonly SecurityResult[];
   readonly by_group: readonly { readonly group: string; readonly weight: number; readonly contribution: number }[];
-  /** Absolute weight of securities that have returns, over the total absolute weight. */
+  /** Covered fraction of the total absolute weight: securities with returns. */
   readonly covered_weight: number;
-  /** Securities that use the return of others. */
+  /** Securities that use the return of a proxy. */
   readonly proxied: readonly { readonly identifier: string; readonly proxy: string }[];
   readonly window: { readonly start: string; readonly end: string } | null;
   readonly worst_session: SessionReturn | null;
   /** Worst sessions of a window, worst first; empty for shocks. */
   readonly worst_sessions: readonly SessionReturn[];
-  /** R-squared of the regression of the portfolio itself; null without factors or complete sessions. */
+  /** R-squared of the portfolio's regression; null without factors or without complete sessions. */
   readonly r_squared: number | null;
   readonly observations: number | null;
-  /** Standard error of the return from the estimate of the responses; null without factors or complete sessions. */
+  /** Standard error of the return from the estimated responses; null without factors or without complete sessions. */
   readonly standard_error: number | null;
 }
 
@@ -54,27 +54,27 @@ export interface SecurityResult {
   readonly weight: number;
   readonly return: number;
   readonly contribution: number;
-  /** Standard error of a response by regression. */
+  /** Standard error of a response from a regression. */
   readonly standard_error: number | null;
 }
 
-/** Result, with the remarks on its scenario. */
+/** Scenario result, with findings on the scenario. */
 export interface FoundScenario {
   readonly result: ScenarioResult;
   readonly findings: readonly Finding[];
 }
 
-/** Return of a security, and the proxy that it comes from: null for its own return. */
+/** Return of a security, and the proxy that provides it; null for the security's own return. */
 export interface AssignedReturn {
   readonly value: number;
   readonly proxy: string | null;
   readonly standardError?: number;
 }
 
-/** Proxy of a security whose group has no return. */
+/** Name of the proxy for a security whose group has no return. */
 export const ALL = 'all names';
 
-/** Computes a result from the return of every holding: contributions are weight times return. */
+/** Computes a result from the returns of all holdings: each contribution is weight times return. */
 export function createResult(
   name: string,
   held: readonly HeldSecurity[],

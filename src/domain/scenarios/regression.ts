@@ -1,15 +1,16 @@
-/** Linear response to factors, by ordinary least squares with an intercept. */
+/** Linear response to factors, estimated by ordinary least squares with an intercept. */
 export interface Response {
-  /** One per factor, [K]. */
+  /** Slope of each factor, [K]. */
   readonly slopes: Float64Array;
   readonly observations: number;
-  /** Share of the variance explained; 0 for a constant response. */
+  /** R-squared; 0 for a constant response. */
   readonly rSquared: number;
-  /** Returns the standard error of slopes'x from the estimate of the slopes. */
+  /** Returns the standard error of slopes'x that results from the estimation of the slopes. */
   errorOf(x: Float64Array): number;
 }
 
 /**
+ * Estimates a response by regression.
  * @param responses [T], NaN if missing
  * @param factors K columns of [T]; rows with a missing value are excluded
  * @returns undefined with fewer than `least` rows, or if the factors are collinear
@@ -67,10 +68,10 @@ function completeRows(responses: Float64Array, factors: readonly Float64Array[])
   return rows;
 }
 
-/** Share of its diagonal below which a pivot marks a collinear factor. */
+/** Fraction of a pivot's diagonal element below which the factor is collinear. */
 const DEPENDENT = 1e-10;
 
-/** Returns the lower Cholesky factor of a symmetric matrix, [K x K]; undefined if a row depends on earlier ones. */
+/** Returns the lower Cholesky factor of a symmetric matrix, [K x K]; undefined if a row depends on earlier rows. */
 function cholesky(matrix: Float64Array, K: number): Float64Array | undefined {
   const lower = new Float64Array(K * K);
   for (let i = 0; i < K; i++)

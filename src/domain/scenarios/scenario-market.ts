@@ -14,12 +14,15 @@ import { computeWindowScenario } from './window-scenario.js';
 /** Holdings of a run on a date. */
 export interface HeldOnDate {
   readonly day: Day;
-  /** Securities of the run and their weights, 0 if not held. */
+  /** Securities of the run with their weights, 0 if not held. */
   readonly names: readonly string[];
   readonly held: Float64Array;
 }
 
-/** Returns the inputs of scenarios of a composition. @param by reference column of the groups */
+/**
+ * Returns the composition and market data for scenarios.
+ * @param by reference column that defines the groups
+ */
 export function createScenarioMarket(
   sm: SessionMarket,
   { header, weights, by }: { readonly header: RunHeader; readonly weights: HeldOnDate; readonly by: string },
@@ -54,14 +57,17 @@ interface Place {
   readonly path: string;
 }
 
-/** Computes one scenario by its kind. @throws Refusal VALIDATION_FAILED at its path */
+/**
+ * Computes a scenario of either kind.
+ * @throws Refusal VALIDATION_FAILED at its path
+ */
 export function computeScenario(market: ScenarioMarket, scenario: Scenario, place: Place): FoundScenario {
   if ('window' in scenario) return computeWindowScenario(market, { ...scenario, path: place.path });
   const terms = { ...scenario, ...place };
   return { result: computeShockScenario(market, terms), findings: unreadSettings(market, terms) };
 }
 
-/** Reports settings of shocks without effect. */
+/** Reports settings that have no effect on a shock scenario. */
 function unreadSettings(market: ScenarioMarket, terms: ShockTerms): Finding[] {
   if (terms.regression_sessions === REGRESSION_SESSIONS || !isShockedDirectly(market, terms)) return [];
   const path = `${terms.path}.regression_sessions`;

@@ -3,11 +3,11 @@ import { defineObject } from '../schema/define-object.js';
 import { isReversed } from '../schema/assert-order.js';
 import { IsoDate } from '../schema/shape.js';
 
-/** Maximum number of scenarios of a request, and of shocks of one scenario. */
+/** Maximum number of scenarios in a request, and of shocks in a scenario. */
 const SCENARIOS_MAX = 50;
 const SHOCKS_MAX = 100;
 
-/** Default number of sessions of a regression. */
+/** Default number of sessions in a regression. */
 export const REGRESSION_SESSIONS = 504;
 
 const name = z.string().min(1).max(100);
@@ -44,7 +44,7 @@ const ShockScenario = defineObject(() => ({
   regression_sessions: z.int().min(60).max(5040).default(REGRESSION_SESSIONS),
 })).meta({ id: 'ShockScenario' });
 
-/** Scenarios of a request, or of a table in a report. */
+/** Scenarios in a request, or in a table of a report. */
 export const ScenarioList = z
   .array(z.union([WindowScenario, ShockScenario]))
   .min(1)

@@ -17,25 +17,25 @@ export interface ShockTerms {
   readonly name: string;
   readonly shocks: Readonly<Record<string, number>>;
   readonly regression_sessions: number;
-  /** Path in the request, and the column of its groups. */
+  /** Path in the request, and the reference column of the groups. */
   readonly path: string;
   readonly by: string;
 }
 
-/** Shocks by their subject. */
+/** Shocks by kind of subject: holdings, groups, and factors. */
 interface SortedShocks {
   readonly names: ReadonlyMap<string, number>;
   readonly groups: ReadonlyMap<string, number>;
   readonly factors: readonly string[];
-  /** Moves by factor, [K]. */
+  /** Shock of each factor, [K]. */
   readonly moves: Float64Array;
 }
 
 /**
  * Computes the effect of shocks on the composition. Shocks of holdings and groups apply directly; the shock of a
- * security takes precedence over that of its group. The other securities respond to series and to identifiers that are
- * not held, by a regression of simple session returns with an intercept. A security with too few returns uses the
- * equally weighted response of its group, or of all securities.
+ * security takes precedence over that of its group. All other securities respond to shocks of series and of identifiers
+ * that are not held, by a regression of simple session returns with an intercept. A security with too few returns uses
+ * the equally weighted response of its group, or of all securities.
  * @throws Refusal VALIDATION_FAILED for a shock of an unknown subject, or collinear factors
  * @cost O(sessions x (securities + K^2 securities))
  */
@@ -89,8 +89,8 @@ const NO_WINDOW = { window: null, worst_session: null, worst_sessions: [] } as c
 const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
 
 /**
- * Returns the weight of each response in the return: the security's own weight if it has no shock, plus its share of
- * the securities that use the mean of their group.
+ * Returns the weight of each response in the portfolio return: the security's weight if it has no shock, plus its share
+ * of the securities that use the mean of their group.
  */
 function respondingWeights(
   held: readonly HeldSecurity[],
@@ -131,7 +131,10 @@ function unknownShock(key: string, path: string, by: string): Finding {
   return { severity: 'error', code: 'UNKNOWN_IDENTIFIER', message, path: `${path}.shocks.${key}`, value: key };
 }
 
-/** @throws Refusal VALIDATION_FAILED if the factors have too few common returns, or are collinear */
+/**
+ * Requires enough common returns of the factors, and no collinearity.
+ * @throws Refusal VALIDATION_FAILED
+ */
 function assertApart(
   columns: readonly Float64Array[],
   { path, regression_sessions }: ShockTerms,
@@ -140,7 +143,7 @@ function assertApart(
   const complete = columns[0]!.filter((_, t) => columns.every((column) => !Number.isNaN(column[t]!))).length;
   const least = Math.max(LIMITS.MIN_NAME_OBSERVATIONS, factors.length + 2);
   const isEnough = complete >= least;
-  // If a response has no missing values, only the factors decide whether they are collinear.
+  // With a response that has no missing values, collinearity depends only on the factors.
   if (isEnough && regress(new Float64Array(columns[0]!.length), columns, 1) !== undefined) return;
   const message = isEnough
     ? `The returns of ${factors.join(', ')} are collinear over ${complete} sessions.`
@@ -149,7 +152,7 @@ function assertApart(
 }
 
 /**
- * Returns simple returns of a series or identifier from a session to the session of the composition, NaN if one is
+ * Returns the simple returns of a series or identifier from session `from` to the session of the composition, NaN if
  * missing.
  */
 function returnsOf(market: ScenarioMarket, identifier: string, from: number): Float64Array {
@@ -162,7 +165,7 @@ function returnsOf(market: ScenarioMarket, identifier: string, from: number): Fl
   return returns;
 }
 
-/** A return needs a price bar on its session and on the previous one. */
+/** a return needs a price bar on its session and on the previous one */
 function columnReturns({ sm, growth, session }: ScenarioMarket, column: number, from: number): Float64Array {
   const returns = new Float64Array(Math.max(0, session - from + 1));
   for (let s = from; s <= session; s++) {
@@ -172,7 +175,7 @@ function columnReturns({ sm, growth, session }: ScenarioMarket, column: number, 
   return returns;
 }
 
-/** Returns returns of the securities with a response and a weight, NaN if one of them has no return. */
+/** Returns the portfolio returns of the securities with a response and a weight; NaN if any of them has no return. */
 function portfolioReturns(weights: readonly number[], own: readonly (Float64Array | undefined)[]): Float64Array {
   const length = own.find((returns) => returns !== undefined)?.length ?? 0;
   const total = new Float64Array(length);
@@ -183,7 +186,7 @@ function portfolioReturns(weights: readonly number[], own: readonly (Float64Arra
   return total;
 }
 
-/** Returns equally weighted means by group and over all securities. */
+/** Returns the equally weighted mean of each group, and of all securities. */
 function meansByGroup(
   held: readonly HeldSecurity[],
   valueOf: (name: HeldSecurity, position: number) => number | undefined,

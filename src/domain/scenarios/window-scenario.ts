@@ -12,7 +12,7 @@ import {
   type SessionReturn,
 } from './holdings.js';
 
-/** Number of sessions listed as the worst. */
+/** Number of worst sessions that a result lists. */
 const WORST_SESSIONS = 5;
 
 export interface WindowTerms {
@@ -23,9 +23,9 @@ export interface WindowTerms {
 }
 
 /**
- * Computes the return of the composition bought at the close before a window and held to its end. A security without
- * prices uses the equally weighted value of its group, or else of all securities with prices. There is no return
- * without a session before the window, a session in it, and prices: NO_DATA_IN_RANGE then states the range of the data.
+ * Computes the return of the composition, bought at the close before a window and held to its end. A security without
+ * prices uses the equally weighted value of its group, or of all securities with prices. The return is null without a
+ * session before the window, a session in it, and prices: NO_DATA_IN_RANGE then states the range of the data.
  * WINDOW_CUT reports an end after the data.
  * @cost O(sessions of the window x N)
  */
@@ -54,7 +54,7 @@ export function computeWindowScenario(market: ScenarioMarket, terms: WindowTerms
   const result = {
     ...createResult(name, held, returns),
     window: { start: formatDay(sm.sessions[base]!), end: formatDay(sm.sessions[last]!) },
-    worst_session: worst[0]!, // A window has a session.
+    worst_session: worst[0]!, // the window has at least one session
     worst_sessions: worst,
     ...NO_REGRESSION,
   };
@@ -63,7 +63,7 @@ export function computeWindowScenario(market: ScenarioMarket, terms: WindowTerms
 
 const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
 
-/** Returns a result for a window outside the data: without a return. */
+/** Returns the result for a window outside the data, with a return of null. */
 function notCovered({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): FoundScenario {
   const [first, last] = [sm.sessions[sm.first], sm.sessions.at(-1)].map((day) =>
     day === undefined ? '-' : formatDay(day),
@@ -85,10 +85,10 @@ function notCovered({ sm }: ScenarioMarket, { name, window, path }: WindowTerms)
   return { result, findings: [{ severity: 'warning', code: 'NO_DATA_IN_RANGE', message, ...place }] };
 }
 
-/** Warns if the window has sessions after the last of the data. */
+/** Warns if the window ends after the last session of the data. */
 function cutEnd({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): Finding[] {
   const { sessions, coverage } = sm.calendar;
-  const last = sm.sessions.at(-1)!; // A covered window has sessions.
+  const last = sm.sessions.at(-1)!; // a covered window has at least one session
   const end = parseValidDay(window.end);
   if (end <= coverage.to && findFirstAtLeast(sessions, last + 1) === findFirstAtLeast(sessions, end + 1)) return [];
   if (end <= last) return [];
@@ -97,7 +97,7 @@ function cutEnd({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): Fi
 }
 
 interface Paths {
-  /** Returns the value of a unit on each session of the window, [length]; undefined without prices. */
+  /** Returns the value of one unit on each session of the window, [length]; undefined without prices. */
   ofColumn(column: number): Float64Array | undefined;
   ofGroup(group: string): Float64Array | undefined;
   ofAll(): Float64Array | undefined;

@@ -1,20 +1,20 @@
 import type { Day } from '../time/days.js';
 
-/** Rebalance by its date, and the session at whose close it took effect. */
+/** Rebalance with its date, and the session at whose close it took effect. */
 export interface DatedRebalance {
   readonly date: Day;
   readonly session: Day;
 }
 
 /**
- * Returns the date, on or before a day, of the rebalance in force on that day. This is its own date, or its session if
- * its own date is later, as with an unadjusted schedule on a closed day.
+ * Returns the date, on or before a day, of the rebalance in force on that day: the date of the rebalance, or its
+ * session if the date is later, as with an unadjusted schedule on a closed day.
  */
 export function findDateInForce({ date, session }: DatedRebalance, asOf: Day): Day {
   return date > asOf ? session : date;
 }
 
-/** Returns the same date for a composition, whose session is a position. */
+/** Returns the date in force of a composition, whose session is given as an index of `sessions`. */
 export function findCompositionDate({ date, session }: DatedRebalance, sessions: Int32Array, asOf: Day): Day {
   return findDateInForce({ date, session: sessions[session]! }, asOf);
 }

@@ -18,10 +18,11 @@ export interface PlacedCadence {
 /** Required order of the dates of every rebalance. */
 interface Order {
   readonly member: 'reference' | 'announcement' | 'pricing_date';
-  /** Returns the position that violates it, and the one with which it is compared; undefined if the order holds. */
+  /** Returns the violation of the order by the dates of a review; undefined if the order holds. */
   readonly broken: (dates: ReviewPositions, effective: number) => Broken | undefined;
 }
 
+/** Violation of an order: position of the date, and position with which it is compared. */
 interface Broken {
   readonly at: number;
   readonly than: number;
@@ -53,7 +54,7 @@ const ORDERS: readonly Order[] = [
   },
 ];
 
-/** Checks that the first of two positions is after the second. @param named position from the member */
+/** Returns a violation if the first position is after the second. @param named position that the member determines */
 function requireAfter(
   first: number | undefined,
   second: number | undefined,
@@ -66,7 +67,7 @@ function requireAfter(
 }
 
 /**
- * Reports dates by rule that are out of order on the calendar, each with the first affected rebalance. The base
+ * Reports date rules whose dates are out of order on the calendar, each with the first affected rebalance. The base
  * rebalance is excluded, because its dates are never after its session.
  */
 export function checkDateOrder(cadence: PlacedCadence): Finding[] {
@@ -89,7 +90,7 @@ export function checkDateOrder(cadence: PlacedCadence): Finding[] {
   });
 }
 
-/** Reports a rebalance that takes effect before the phase of the previous one is complete. */
+/** Reports a rebalance that takes effect before the phase of the previous rebalance is complete. */
 export function checkPhase(cadence: PlacedCadence): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const closes = countPhaseCloses(rebalance.phase);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 
-/** Rules for a date of a rebalance, counted from its effective date. */
+/** Rules for a date of a rebalance relative to its effective date. */
 export const DATE_RULES = ['sessions_before', 'last_session', 'nth_weekday', 'day_of_month', 'weekday_before'] as const;
 
 /** Maximum notice in sessions: a year. */
@@ -9,7 +9,7 @@ const SESSIONS_BEFORE_MAX = 260;
 
 const MONTHLY = ['last_session', 'nth_weekday', 'day_of_month'];
 
-/** Date of a rebalance by a rule. A day that is not a session moves to the previous session. */
+/** Date of a rebalance by a rule. A day that is not a session is replaced by the previous session. */
 export const DateRule = defineObject(() => ({
   rule: z.enum(DATE_RULES).meta({
     label: 'Rule',
@@ -85,10 +85,10 @@ export const RULE_PARAMETERS: Readonly<
   weekday_before: ['weekday', 'weeks'],
 };
 
-/** Maximum number of closes of one rebalance: a month of sessions, which exceeds published practice. */
+/** Maximum number of closes over which a rebalance is spread: a month of sessions, which exceeds published practice. */
 const PHASE_CLOSES_MAX = 60;
 
-/** Closes over which a rebalance is spread, from the effective date on. */
+/** Closes over which a rebalance is spread, beginning with the effective date. */
 export const PhaseSpec = defineObject(() => ({
   sessions: z
     .int()

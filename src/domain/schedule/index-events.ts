@@ -5,7 +5,7 @@ import { toCivilDate, toDay, toWeekday, type Day } from '../time/days.js';
 import { findLastAtMost } from '../numbers/search.js';
 import { listIndexDates, type IndexSchedule } from './index-schedule.js';
 
-/** Kinds of events on a day, in the order of a day. */
+/** Kinds of events, in the order in which the events of a day are listed. */
 export const EVENT_KINDS = {
   holiday: 'a weekday on which the exchange is closed',
   closure: 'a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session',
@@ -27,16 +27,16 @@ export interface RebalanceEvent {
   /** Effective date of the rebalance. */
   readonly effective: Day;
   readonly cause: RebalanceCause;
-  /** Rule of the breach; null for others. */
+  /** Rule that was breached; null for other rebalances. */
   readonly rule: LimitRuleName | null;
-  /** MIC of its calendar. */
+  /** Market identifier code (MIC) of the calendar. */
   readonly calendar: string;
 }
 
-/** Returns announcements and effective dates of an index in a window, ascending. */
+/** Returns the announcements and effective dates of an index in a window, ascending. */
 export function listRebalanceEvents({ from, to }: EventWindow, schedule: IndexSchedule): RebalanceEvent[] {
   const events = listIndexDates(schedule).flatMap(({ date, announcement, isAnnounced, ...why }): RebalanceEvent[] => [
-    // Announcements in the window may take effect after it.
+    // Rebalances announced in the window may take effect after it.
     ...(isAnnounced ? [{ day: announcement, kind: 'announcement' as const, effective: date, ...why }] : []),
     { day: date, kind: 'effective', effective: date, ...why },
   ]);
@@ -47,10 +47,10 @@ export function listRebalanceEvents({ from, to }: EventWindow, schedule: IndexSc
   );
 }
 
-/** Number of days of a calendar that show on which weekdays its exchange trades. */
+/** Number of days of a calendar from which the usual trading weekdays of its exchange are determined. */
 const WEEKDAYS_FROM_DAYS = 366;
 
-/** Returns days without a session on weekdays on which the exchange usually trades, ascending. */
+/** Returns the weekdays without a session on which the exchange usually trades, ascending. */
 export function listHolidays({ from, to }: EventWindow, calendar: Calendar): Day[] {
   const { coverage, isSession } = calendar;
   const [first, last] = [Math.max(from, coverage.from), Math.min(to, coverage.to)];
@@ -71,7 +71,7 @@ export function listHolidays({ from, to }: EventWindow, calendar: Calendar): Day
 const EXPIRY_MONTHS = [3, 6, 9, 12];
 const FRIDAY = 4;
 
-/** Returns expiries of index futures on the sessions of a calendar, ascending. */
+/** Returns the expiries of index futures on the sessions of a calendar, ascending. */
 export function listExpiries({ from, to }: EventWindow, { sessions, coverage }: Calendar): Day[] {
   const found: Day[] = [];
   for (let { year } = toCivilDate(from); year <= toCivilDate(to).year; year++) {

@@ -11,13 +11,15 @@ import { listRebalanceDates } from './schedule.js';
 export interface CalledRebalance {
   /** Session of the breach: the composition is decided at its close. */
   readonly decision: Day;
-  /** Session at whose close it takes effect; after the data of the run, the session of the calendar. */
+  /** Session at whose close it takes effect; beyond the data of the run, a session of the calendar. */
   readonly effective: Day;
-  /** Broken rule, if known. */
+  /** Rule that was breached, if known. */
   readonly rule?: LimitRuleName;
 }
 
-/** Returns the first one announced on a day: decided on or before it, effective on or after it. */
+/**
+ * Returns the first triggered rebalance that is pending on a day: decided on or before it, effective on or after it.
+ */
 export function findAnnouncedOn(called: readonly CalledRebalance[], day: Day): CalledRebalance | undefined {
   return called.find(({ decision, effective }) => decision <= day && effective >= day);
 }
@@ -28,18 +30,18 @@ export interface Cadence {
   readonly calendar: Calendar;
   /** True for a further review of a document, which does not include the base rebalance. */
   readonly isFurther?: boolean;
-  /** Dates on or after a day, and before another. Default: all. */
+  /** First day, and day after the last day, of the dates to list. Default: all. */
   readonly from?: Day;
   readonly until?: Day;
 }
 
 /** Schedule of an index. */
 export interface IndexSchedule {
-  /** No rebalance is before its first session. */
+  /** Base day: no rebalance is before its first session. */
   readonly baseDay: Day;
-  /** Its own cadences; for an overlay also those of its underlying indices. */
+  /** Cadences of the index; for an overlay also those of its underlying indices. */
   readonly cadences: readonly Cadence[];
-  /** Rebalances triggered by breaches, as far as known. */
+  /** Known rebalances triggered by breaches. */
   readonly called: readonly CalledRebalance[];
 }
 
@@ -47,17 +49,21 @@ export interface IndexSchedule {
 export interface IndexDate {
   readonly date: Day;
   readonly announcement: Day;
-  /** True if it is announced. False on its own session, if it joins an earlier date, or if it continues a phase. */
+  /**
+   * True if the date is announced before its session. False if it is announced on the session itself, joins an earlier
+   * date, or continues a phase.
+   */
   readonly isAnnounced: boolean;
   readonly cause: RebalanceCause;
-  /** Rule of the breach; null for others. */
+  /** Rule that was breached; null for other rebalances. */
   readonly rule: LimitRuleName | null;
-  /** MIC of the calendar. */
+  /** Market identifier code (MIC) of the calendar. */
   readonly calendar: string;
 }
 
 /**
- * Returns the effective dates of an index up to the end of its calendars, ascending; each announcement of a date once.
+ * Returns the effective dates of an index up to the end of its calendars, ascending, without duplicate announcements of
+ * a date.
  */
 export function listIndexDates({ baseDay, cadences, called }: IndexSchedule): IndexDate[] {
   const dates = cadences.flatMap(({ rebalance, calendar, isFurther = false, from = -Infinity, until = Infinity }) => {
@@ -97,7 +103,10 @@ export function listIndexDates({ baseDay, cadences, called }: IndexSchedule): In
   return [...once.values()].toSorted((a, b) => a.date - b.date || a.announcement - b.announcement);
 }
 
-/** Returns the closes after the first one of a rebalance that is spread over several; none for the base rebalance. */
+/**
+ * Returns the closes of a rebalance after its first close, if it is spread over several closes; none for the base
+ * rebalance.
+ */
 function phaseCloses({ phase }: RebalanceSpec, session: Day, { sessions }: Calendar): readonly Day[] {
   const at = findLastAtMost(sessions, session);
   return [...sessions.subarray(at + 1, at + countPhaseCloses(phase))];

@@ -1,9 +1,9 @@
 import type { PhaseSpec } from './date-rule-spec.js';
 
-/** Tolerance of the sum of increments. */
+/** Tolerance of the sum of fractions. */
 export const FRACTIONS_TOLERANCE = 1e-9;
 
-/** Returns the completed fraction of a rebalance after each close of its phase: ascending, ending with 1. */
+/** Returns the completed fraction of a rebalance after each close of its phase: ascending, with 1 as the last value. */
 export function computePhaseFractions({ sessions, fractions }: PhaseSpec): readonly number[] {
   if (fractions === undefined) {
     const closes = sessions ?? 1;
@@ -13,7 +13,7 @@ export function computePhaseFractions({ sessions, fractions }: PhaseSpec): reado
   return fractions.map((fraction, k) => (k === fractions.length - 1 ? 1 : (done += fraction)));
 }
 
-/** Returns the number of closes of a rebalance; 1 if it takes effect at one close. */
+/** Returns the number of closes over which a rebalance is spread; 1 without a phase. */
 export function countPhaseCloses(phase: PhaseSpec | undefined): number {
   return phase === undefined ? 1 : (phase.fractions?.length ?? phase.sessions ?? 1);
 }

@@ -3,10 +3,10 @@ import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 import { DateRule, PhaseSpec } from './date-rule-spec.js';
 
-/** Frequencies with periods of months and an anchor. */
+/** Frequencies in months, which have an anchor. */
 export const ANCHORED = ['monthly', 'quarterly', 'semi_annual', 'annual'] as const;
 
-/** Dates of the rebalances of an index. */
+/** Schedule of the rebalances of an index. */
 export const RebalanceSpec = defineObject(() => ({
   frequency: z
     .enum(['none', 'daily', 'weekly', ...ANCHORED, 'custom'])

@@ -7,16 +7,16 @@ import type { RebalanceSpec } from './rebalance-spec.js';
 
 const DAYS_PER_WEEK = 7;
 
-/** Effective date, and the position of its session. */
+/** Effective date, and the index of its session in the calendar. */
 export interface Effective {
   readonly date: Day;
   readonly position: number;
 }
 
-/** Members of a cadence with rules for its dates. */
+/** Members of a cadence that determine its dates by rules. */
 export type DateRules = Pick<RebalanceSpec, 'effective_lag' | 'reference' | 'announcement' | 'pricing_date'>;
 
-/** Positions of the sessions of a review; undefined before the start of the calendar. */
+/** Indices of the sessions of a review in the calendar; undefined before the start of the calendar. */
 export interface ReviewPositions {
   /** Last session whose data selection and weighting use. */
   readonly reference: number | undefined;
@@ -25,7 +25,7 @@ export interface ReviewPositions {
   readonly pricing: number | undefined;
 }
 
-/** Returns the sessions that the rules of a cadence give for an effective date, in any order. */
+/** Returns the sessions that the rules of a cadence give for an effective date, which may be out of order. */
 export function findReviewPositions(rules: DateRules, effective: Effective, calendar: Calendar): ReviewPositions {
   const of = (rule: DateRule): number | undefined => rulePosition(rule, effective, calendar);
   const reference = of(rules.reference ?? { rule: 'sessions_before', sessions: rules.effective_lag });
@@ -36,7 +36,7 @@ export function findReviewPositions(rules: DateRules, effective: Effective, cale
   };
 }
 
-/** Returns the position of the session of a rule: its day, or the previous session. */
+/** Returns the index of the session of a rule: its day, or the previous session. */
 function rulePosition(rule: DateRule, { date, position }: Effective, calendar: Calendar): number | undefined {
   const result =
     rule.rule === 'sessions_before'
@@ -62,7 +62,7 @@ function ruleDay(rule: DateRule, date: Day): Day {
 
 const LAST_OF_MONTH = 5;
 
-/** Maximum number of sessions of a month and of a week. */
+/** Maximum number of sessions in a month and in a week. */
 const MONTH_SESSIONS = 23;
 const WEEK_SESSIONS = 7;
 
@@ -77,7 +77,7 @@ export function countNoticeSessions({ effective_lag: lag, reference }: DateRules
   return rule === 'weekday_before' ? (weeks + 2) * WEEK_SESSIONS : (months + 2) * MONTH_SESSIONS;
 }
 
-/** Validated documents have the parameters of their rules. */
+/** Validated documents have the required parameters of their rules. */
 function needed(rule: DateRule, name: 'sessions' | 'weeks' | 'weekday' | 'day' | 'nth'): number {
   const { [name]: value } = rule;
   if (value === undefined) throw new Error(`the rule ${rule.rule} needs ${name}`);

@@ -2,11 +2,11 @@ import type { Day } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
 import { listIndexDates, type IndexDate, type IndexSchedule } from './index-schedule.js';
 
-/** Rebalances around a date. */
+/** Rebalances before and after a date. */
 export interface ScheduleAround {
-  /** Effective on or before the date, newest first. */
+  /** Rebalances effective on or before the date, latest first. */
   readonly recent: readonly ScheduleDate[];
-  /** Effective after the date, soonest first. */
+  /** Rebalances effective after the date, soonest first. */
   readonly upcoming: readonly ScheduleDate[];
   /** Last day for which upcoming rebalances are reported. */
   readonly lookaheadEnd: Day;
@@ -18,11 +18,14 @@ export type ScheduleDate = Pick<IndexDate, 'date' | 'announcement'>;
 export interface ScheduleAroundQuery {
   readonly schedule: IndexSchedule;
   readonly asOf: Day;
-  /** Maximum number of dates on each side. */
+  /** Maximum number of dates before and after the date. */
   readonly limit: number;
 }
 
-/** A rebalance triggered by a breach is known from its session on. */
+/**
+ * Returns the rebalances before and after a date. A rebalance triggered by a breach is known from the session of the
+ * breach on.
+ */
 export function selectScheduleAround({ schedule, asOf, limit }: ScheduleAroundQuery): ScheduleAround {
   const { cadences } = schedule;
   const covered = Math.max(...cadences.map(({ calendar }) => calendar.sessions.at(-1) ?? calendar.coverage.to));

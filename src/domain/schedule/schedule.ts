@@ -5,24 +5,22 @@ import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { findReviewPositions, type DateRules, type Effective } from './review-dates.js';
 import { listScheduledDays } from './scheduled-days.js';
 
-/** Rebalance of an index, with its three relevant days. */
+/** Rebalance of an index with its relevant days. */
 export interface RebalanceDate {
-  /** Effective date according to the schedule. A session, except with `unadjusted`. */
+  /** Effective date according to the schedule; always a session, except with `unadjusted`. */
   readonly date: Day;
   /**
-   * Session whose prices the trades use and at whose close the weights take effect: `date`, or the latest session
+   * Session at whose prices trades are executed and at whose close weights take effect: `date`, or the latest session
    * before it.
    */
   readonly session: Day;
-  /** Reference date: the session whose data the decision uses, not after `session`. */
+  /** Reference date: the session whose data the decision uses, on or before `session`. */
   readonly decision: Day;
   /** Session of the announcement; absent if it is the decision session. */
   readonly announcement?: Day;
   /** Session whose closes convert weights into index shares; absent if it is the decision session. */
   readonly pricing?: Day;
-  /**
-   * Later dates of an unadjusted schedule that map to the same session: the rebalance is executed once for all of them.
-   */
+  /** Later dates of an unadjusted schedule with the same session: the rebalance is executed once for all of them. */
   readonly also?: readonly Day[];
 }
 
@@ -30,16 +28,16 @@ export interface ScheduleQuery {
   readonly rebalance: RebalanceSpec;
   readonly calendar: Calendar;
   readonly baseDay: Day;
-  /** First and last requested session, both included. */
+  /** First and last requested session, inclusive. */
   readonly from: Day;
   readonly to: Day;
 }
 
 /**
  * Returns the rebalances of an index whose sessions are in the window, ascending and at most one per session. The first
- * is the base rebalance, on the first session on or after the base day; none is before it, and no other date maps to
- * its session. A date is omitted if the calendar covers its anchor period only partly.
- * @cost O(periods of the coverage x log sessions), once for a schedule on a calendar
+ * one is the base rebalance, on the first session on or after the base day; there is none before it, and no other date
+ * has its session. A date is omitted if the calendar covers its anchor period only partly.
+ * @cost O(periods of the coverage x log sessions), once per schedule and calendar
  */
 export function listRebalanceDates({
   rebalance,
@@ -65,7 +63,10 @@ export function listRebalanceDates({
   });
 }
 
-/** Returns decision, announcement and pricing of a rebalance on a session, in order and none after it. */
+/**
+ * Returns the decision, announcement and pricing sessions of a rebalance in chronological order, none after its
+ * session.
+ */
 export function listReviewDays(
   rules: DateRules,
   effective: Effective,
@@ -83,7 +84,10 @@ export function listReviewDays(
   };
 }
 
-/** Returns effective dates of a cadence over the whole calendar with their positions, the base rebalance first. */
+/**
+ * Returns the effective dates of a cadence over the whole calendar with the indices of their sessions, the base
+ * rebalance first.
+ */
 export function listEffectiveDates({
   rebalance,
   calendar,
@@ -93,15 +97,20 @@ export function listEffectiveDates({
   return base === calendar.sessions.length ? [] : landingsOf(rebalance, calendar, base);
 }
 
-/** Maximum number of cached schedules per calendar. A weekly schedule takes half a megabyte. */
+/** Maximum number of cached schedules per calendar. A weekly schedule needs half a megabyte. */
 const KEPT_MAX = 16;
 
-/** Frequencies whose schedules are not cached, because computing them is as fast as a look-up or they are large. */
+/**
+ * Frequencies whose schedules are not cached, because computing them is as fast as a look-up or because they are large.
+ */
 const NOT_KEPT: ReadonlySet<RebalanceSpec['frequency']> = new Set(['none', 'daily', 'custom']);
 
 const kept = new WeakMap<Calendar, Map<string, readonly Landing[]>>();
 
-/** Returns the final positions of all rebalances, the base rebalance first. @param base position of its session */
+/**
+ * Returns the dates and session indices of all rebalances after rolling, the base rebalance first. @param base index of
+ * the session of the base rebalance
+ */
 function landingsOf(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly Landing[] {
   if (NOT_KEPT.has(rebalance.frequency)) return landAll(rebalance, calendar, base);
   const known = kept.get(calendar) ?? new Map<string, readonly Landing[]>();
@@ -130,14 +139,15 @@ function landAll(rebalance: RebalanceSpec, calendar: Calendar, base: number): re
 
 interface Landing {
   readonly date: Day;
-  /** Position of its session. */
+  /** Index of the session. */
   readonly position: number;
-  /** Later dates that map to the same session. */
+  /** Later dates with the same session. */
   readonly also: readonly Day[];
 }
 
 /**
- * Returns the final date of a scheduled day and the position of its session; undefined outside the covered sessions.
+ * Returns the date of a scheduled day after rolling, and the index of its session; undefined outside the covered
+ * sessions.
  */
 function land(
   day: Day,

@@ -16,8 +16,8 @@ const FRIDAY = 4;
 const DAYS_PER_WEEK = 7;
 
 /**
- * Returns the days of a cadence after its base session, ascending and before any roll, each from an anchor period that
- * the calendar covers completely.
+ * Returns the days of a cadence after its base session, ascending, before rolling. Each day is from an anchor period
+ * that the calendar covers completely.
  */
 export function listScheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base: Day): readonly Day[] {
   switch (rebalance.frequency) {
@@ -34,7 +34,7 @@ export function listScheduledDays(rebalance: RebalanceSpec, calendar: Calendar, 
   }
 }
 
-/** Calendar with the days that were sessions until a closure was recorded. */
+/** Calendar, and the days that were sessions until a closure was recorded. */
 interface ScheduledCalendar extends Pick<Calendar, 'sessions' | 'coverage'> {
   readonly closed: readonly Day[];
 }
@@ -86,7 +86,7 @@ function monthlyDays(
   }
 }
 
-/** Returns the anchor in one month; undefined in a month without a session if the anchor needs one. */
+/** Returns the anchor day in a month; undefined if the anchor needs a session and the month has none. */
 function anchorDay(
   { anchor, nth, weekday, day }: RebalanceSpec,
   calendar: ScheduledCalendar,
@@ -114,7 +114,7 @@ function anchorDay(
   }
 }
 
-/** Returns the nth weekday, counted from 1; 5 is the last of the month. */
+/** Returns the nth weekday of a month, counted from 1; 5 is the last one. */
 function nthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth: number; weekday: number }): Day {
   if (nth === 5) return findWeekdayOnOrBefore(last, weekday);
   return findWeekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
@@ -126,8 +126,8 @@ function findFirstSession({ sessions }: ScheduledCalendar, first: Day, last: Day
 }
 
 /**
- * Returns the last session of a period. If a closure was recorded for it, the day remains the anchor and rolls: the
- * session before may have passed already.
+ * Returns the last session of a period. If a closure was recorded for that day, it remains the anchor and is rolled,
+ * because the previous session may already have passed.
  */
 function findLastSession({ sessions, closed }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
   const session = sessions[findLastAtMost(sessions, last)] ?? -Infinity;

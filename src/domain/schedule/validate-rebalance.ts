@@ -17,7 +17,7 @@ const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 
 };
 
 /**
- * Reports missing parameters, and parameters without effect, of a cadence of valid shape.
+ * Reports missing parameters, and parameters without effect, in a cadence that matches the schema.
  * @param path path of the cadence in the document
  */
 export function validateRebalance(rebalance: RebalanceSpec, path: string): Finding[] {
@@ -31,7 +31,7 @@ export function validateRebalance(rebalance: RebalanceSpec, path: string): Findi
   ];
 }
 
-/** Members of a cadence that give a date by a rule. */
+/** Members of a cadence that determine a date by a rule. */
 const DATED = ['reference', 'announcement', 'pricing_date'] as const;
 
 function dateRules(rebalance: RebalanceSpec): [(typeof DATED)[number], DateRule][] {
@@ -49,7 +49,7 @@ function ruleFindings(rule: DateRule, path: string): Finding[] {
   ];
 }
 
-/** Reports a notice in sessions in addition to a reference date. */
+/** Reports a notice in sessions that has no effect because of a reference date. */
 function unreadNotice({ effective_lag: lag, reference }: RebalanceSpec, path: string): Finding[] {
   if (reference === undefined || lag === 0) return [];
   const field = formatPath(path, ['effective_lag']);

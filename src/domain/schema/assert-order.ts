@@ -9,13 +9,13 @@ interface DateRange {
 type Names = readonly [start: string, end: string];
 const NAMES: Names = ['start', 'end'];
 
-/** @throws Refusal INVALID_RANGE */
+/** Asserts that a range does not begin after its end. @throws Refusal INVALID_RANGE */
 export function assertOrder({ start, end }: DateRange, names = NAMES): void {
   if (start != null && end != null && start > end) throw refuseReversedRange(start, end, names);
 }
 
 interface Held {
-  /** First and last date, YYYY-MM-DD. */
+  /** First and last date with data, YYYY-MM-DD. */
   readonly first: string;
   readonly last: string;
   /** Description of the data. */
@@ -23,7 +23,8 @@ interface Held {
 }
 
 /**
- * @throws Refusal NO_DATA_IN_RANGE for a range that ends before the first date of the data, or begins after the last
+ * Asserts that a range overlaps with the data. @throws Refusal NO_DATA_IN_RANGE for a range that ends before the first
+ * date or begins after the last date of the data
  */
 export function assertMeets({ start, end }: DateRange, { first, last, of }: Held, [from, to] = NAMES): void {
   const request = { start: start ?? null, end: end ?? null, first, last };
@@ -45,7 +46,7 @@ interface DatedStore {
   readonly dates: Int32Array;
 }
 
-/** Refuses a range without any date of a market. @throws Refusal NO_DATA_IN_RANGE */
+/** Asserts that a range contains a date of a market. @throws Refusal NO_DATA_IN_RANGE */
 export function assertHeld({ datasetId, dates }: DatedStore, range: DateRange): void {
   const [first, last] = [dates[0], dates.at(-1)];
   if (first === undefined || last === undefined) return;
@@ -53,8 +54,8 @@ export function assertHeld({ datasetId, dates }: DatedStore, range: DateRange): 
 }
 
 /**
- * Returns true if two values of a request are valid days and the first is after the second. Other checks report invalid
- * days.
+ * Returns true if both values of a request are valid days and the first is after the second. Other checks report
+ * invalid days.
  */
 export function isReversed({ start, end }: { readonly start?: unknown; readonly end?: unknown }): boolean {
   return isDay(start) && isDay(end) && start > end;

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { callOnce } from '#base/once.js';
 
 /**
- * Returns the strict schema of an object whose fields are built at the first use of the schema, not at the import of its
- * module: the contract has thousands of fields, and a process uses few of them. Otherwise equal to `z.strictObject`.
+ * Returns the strict schema of an object. Its fields are built at the first use of the schema, not at the import of its
+ * module: the contract has thousands of fields, of which a process uses few. Otherwise it equals `z.strictObject`.
  */
 export function defineObject<Shape extends z.core.$ZodLooseShape>(
   fields: () => Shape,

@@ -2,8 +2,8 @@ import type { Finding } from '../refusals/findings.js';
 import { formatPath } from './shape.js';
 
 /**
- * Returns one finding for each number of a JSON value that is not finite, such as `1e999`, which parses to infinity.
- * @cost a walk over the whole value
+ * Returns one finding for each number in a JSON value that is not finite, such as `1e999`, which parses as infinite.
+ * @cost one pass over the whole value
  */
 export function checkFinite(value: unknown, path: readonly PropertyKey[] = []): Finding[] {
   if (typeof value === 'number') return Number.isFinite(value) ? [] : [tooLarge(formatPath('', path))];

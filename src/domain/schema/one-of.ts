@@ -2,7 +2,7 @@ import type { z } from 'zod';
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** Refines an object: exactly one of each pair of members is given, the other is null. */
+/** Returns a refinement of an object: in each pair of members exactly one is given, and the other is null. */
 export const requireOneOfEach =
   <Member extends string>(pairs: readonly (readonly [Member, Member])[]) =>
   (value: Readonly<Record<Member, unknown>>, context: z.RefinementCtx): void => {
@@ -20,13 +20,13 @@ export const requireOneOfEach =
   };
 
 interface Choice {
-  /** Subject that requires one of them, such as `a decrement`. */
+  /** Subject that requires one of the members, such as `a decrement`. */
   readonly by: string;
   /** Members, or paths of members, of which exactly one is required. */
   readonly of: readonly [string, string];
 }
 
-/** Refines an object: exactly one of two members is given, the other is absent or null. */
+/** Returns a refinement of an object: exactly one of two members is given, and the other is absent or null. */
 export const requireExactlyOne =
   ({ by, of: [one, other] }: Choice) =>
   (value: Given, context: z.RefinementCtx): void => {

@@ -4,7 +4,7 @@ import { keepSmallValue, type Finding, type FindingCode } from '../refusals/find
 import { didYouMean } from '#base/text/nearest-name.js';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
 
-/** Pattern of every id of the service: letters, digits, dash and underscore, at most 64. */
+/** Pattern of all ids of the service: letters, digits, dash and underscore, at most 64. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 
 // oxlint-disable-next-line no-control-regex -- control characters are what is refused here
@@ -33,7 +33,7 @@ export const AssetIdentifier = z
   })
   .meta({ minLength: 1, maxLength: 64, example: 'AAPL' });
 
-/** Real calendar day, `YYYY-MM-DD`. */
+/** Valid calendar day, `YYYY-MM-DD`. */
 export const IsoDate = z
   .string()
   .refine((text) => parseDay(text) !== undefined, {
@@ -48,17 +48,17 @@ export const CurrencyCode = z
   .regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code, such as EUR' });
 
 export interface Shaped<T> {
-  /** Value with its defaults, without unknown fields; undefined if a finding is an error. */
+  /** Value with defaults, without unknown fields; undefined if a finding is an error. */
   readonly value: T | undefined;
   readonly findings: Finding[];
 }
 
 export interface ShapeOptions {
-  /** Path of the value in the request; findings have paths below it. */
+  /** Path of the value in the request; the paths of findings begin with it. */
   readonly path?: string;
-  /** Severity of an unknown field: documents drop it with a warning, requests refuse it. */
+  /** Severity of unknown fields: documents drop them with a warning, requests refuse them. */
   readonly unknownFields?: 'error' | 'warning';
-  /** Code of an unknown field; parameters of catalogue rows have a separate one. */
+  /** Code of findings about unknown fields; parameters of catalogue rows have a separate code. */
   /** Members of the value in which unknown fields are always errors. */
   readonly strictMembers?: readonly string[];
   readonly unknownCode?: FindingCode;
@@ -66,8 +66,8 @@ export interface ShapeOptions {
 }
 
 /**
- * Parses a value by its schema and reports all problems of its shape in one pass. Objects in the schema are strict;
- * `options.unknownFields` determines the treatment of an unknown field.
+ * Parses a value by its schema and reports all problems of its shape. Objects in the schema are strict;
+ * `options.unknownFields` determines the treatment of unknown fields.
  */
 export function checkShape<S extends z.ZodType>(
   schema: S,
@@ -89,15 +89,15 @@ export function checkShape<S extends z.ZodType>(
 type Issue = z.core.$ZodIssue;
 
 /**
- * Returns the message of unknown keys with the keys that the object accepts, because the issue does not contain its
- * schema.
+ * Returns the keys that an object accepts, as the message of an issue about unknown keys, because the issue does not
+ * contain the schema.
  */
 const findAcceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
   if (code !== 'unrecognized_keys') return undefined;
   return inst instanceof z.ZodObject ? Object.keys(inst.shape).join(' ') : '';
 };
 
-/** Drops issues about relations between values that have an issue themselves. */
+/** Removes issues about relations between values of which one has an issue itself. */
 function removeConsequences(issues: readonly Issue[]): Issue[] {
   const own = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
   const isWithin = (outer: Issue) => (inner: Issue) => outer.path.every((key, k) => inner.path[k] === key);
@@ -129,7 +129,10 @@ function flatten(issues: readonly Issue[]): Issue[] {
   });
 }
 
-/** Returns the issues of the first of equally close branches; if each lacks one member, any of these would do. */
+/**
+ * Returns the issues of the first of equally close branches. If each branch lacks a single member, states that any of
+ * these members is sufficient.
+ */
 function listAnyOfMissing(branches: readonly Issue[][]): Issue[] {
   const missing = branches.map((branch) => branch.filter(isMissing).map(({ path }) => path[0]!));
   const own = missing.map((keys) => keys.filter((key) => !missing.every((others) => others.includes(key))));
@@ -160,7 +163,7 @@ function at(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
 }
 
-/** Returns a JSON path in the notation of clients: `pipeline.selection[0].params.count`. */
+/** Returns a path in the notation of clients, such as `pipeline.selection[0].params.count`. */
 export function formatPath(base: string, keys: readonly PropertyKey[]): string {
   return keys.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`;
@@ -198,7 +201,7 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
   ];
 }
 
-/** Returns true if an unknown field of a nested object is a field of the whole value that is absent there. */
+/** Returns true if an unknown field of a nested object is a field of the whole value, where it is absent. */
 function isMisplaced(key: string, { path }: Issue, root: unknown, { outermost }: FindingTerms): boolean {
   return path.length > 0 && outermost.includes(key) && at(root, [key]) === undefined;
 }
@@ -209,7 +212,7 @@ interface Description {
   readonly accepted?: readonly string[];
 }
 
-/** Message of a refinement: `isWhole` if it already contains the value. */
+/** Parameters of a refinement: code of the finding, and `isWhole` if the message already contains the value. */
 interface Told {
   readonly finding?: FindingCode;
   readonly isWhole?: boolean;
@@ -223,7 +226,7 @@ function describe(issue: Issue, value: unknown, name: string): Description {
       if (issue.expected === 'int') return { code: 'WRONG_TYPE', message: `${name} must be an integer, not ${got}.` };
       return { code: 'WRONG_TYPE', message: `${name} must be ${article(issue.expected)}, not ${got}.` };
     case 'invalid_union': {
-      const { options } = issue as { options?: readonly unknown[] }; // for a discriminated union whose discriminator does not match
+      const { options } = issue as { options?: readonly unknown[] }; // for a discriminated union whose discriminator matches no branch
       if (options !== undefined) {
         const accepted = options.map(String);
         return {
@@ -274,7 +277,7 @@ function measure(origin: string, value: unknown): string {
   return `is ${formatPrintable(value)}`;
 }
 
-/** Returns the limit and its verb: sizes are counted. */
+/** Returns the limit with its verb: sizes are counted. */
 function bound(origin: string, limit: number | bigint): string {
   const isCount = origin === 'string' || origin === 'array';
   return `${limit} ${isCount && limit !== 1 ? 'are' : 'is'}`;

@@ -3,32 +3,33 @@ import type { ProductShape } from '#kernels/algebra/gemm.js';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { CounterRandom } from '#kernels/random/counter-random.js';
 
-/** Algebra for drawing returns; every engine has it. */
+/** Matrix functions for drawing returns, which every engine has. */
 export interface DrawAlgebra {
   gemm(shape: ProductShape, a: Float64Array, b: Float64Array, out: Float64Array): void;
 }
 
 export interface ReturnMoments {
-  /** Covariance, in the units of squared returns times `periods`. */
+  /** Covariance of returns times `periods`. */
   readonly metric: Metric;
-  /** Mean return, [N]. */
+  /** Mean returns, [N]. */
   readonly means: Float64Array;
-  /** Number of returns per covariance period: 252 for an annual one of daily returns. */
+  /** Number of returns per covariance period: 252 for an annual covariance of daily returns. */
   readonly periods: number;
 }
 
-/** Returns with given moments, row by row from one stream. */
+/** Source of random returns with given moments, drawn row by row from one stream. */
 export interface ReturnDraws {
   /**
-   * @param count Number of rows.
-   * @param degrees Degrees of freedom of Student's distribution, an integer above 2; null for normal draws.
+   * Draws returns.
+   * @param count number of rows.
+   * @param degrees degrees of freedom of Student's distribution, an integer above 2; null for normal draws.
    * @returns [count x N]
    */
   draw(random: CounterRandom, count: number, degrees: number | null): Float64Array;
 }
 
 /**
- * Draws from a normal distribution, or from Student's distribution scaled to the given covariance.
+ * Creates draws from a normal distribution, or from Student's distribution scaled to the given covariance.
  * @cost N^3 / 6 once for a whole matrix; N normals and N^2 multiply-adds per row, N k for loadings.
  * @source Kotz & Nadarajah (2004), Multivariate t distributions, section 1.1, as a normal over the root of a
  *   chi-square.

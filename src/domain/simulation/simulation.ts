@@ -54,13 +54,15 @@ export const SimulationRequest = defineObject(() => ({
 })).meta({ id: 'SimulationRequest' });
 export type SimulationRequest = z.infer<typeof SimulationRequest>;
 
-/** Number of level bins per session. Over twelve standard deviations, a bin is 0.6 % of one. */
+/**
+ * Number of level bins per session. Over a range of twelve standard deviations, a bin is 0.6 % of a standard deviation.
+ */
 const BINS = 2_048;
 
-/** Maximum size of the counts of all parts, which are stored until the simulation ends. */
+/** Maximum size in bytes of the level counts of all parts, which are stored until the simulation ends. */
 const COUNT_BYTES_MAX = 512 * 2 ** 20;
 
-/** Sessions of all paths of a part: some tenths of a second of work. */
+/** Number of simulated sessions in a part, over all its paths: a few tenths of a second of work. */
 const PART_SESSIONS = 20_000_000;
 
 /** Plan of a simulation, which does not depend on the number of workers. */
@@ -72,18 +74,21 @@ export interface SimulationPlan {
   readonly paths: number;
 }
 
-/** Returns growth factors of a level series, one for each session after the first. */
+/** Returns the growth factors of a level series, one for each session after the first. */
 export function computeLevelGrowth(level: Float64Array): Float64Array {
   return Float64Array.from({ length: Math.max(0, level.length - 1) }, (_, t) => level[t + 1]! / level[t]!);
 }
 
 export interface ReturnMoments {
   readonly mean: number;
-  /** Standard deviation with ddof 1. */
+  /** Sample standard deviation (ddof 1). */
   readonly deviation: number;
 }
 
-/** @throws Refusal RISK_INSUFFICIENT_DATA if there are too few returns */
+/**
+ * Computes the moments of the returns.
+ * @throws Refusal RISK_INSUFFICIENT_DATA if there are too few returns
+ */
 export function computeMoments(growth: Float64Array): ReturnMoments {
   const n = growth.length;
   if (n < LIMITS.MIN_MODEL_OBSERVATIONS) {
@@ -101,7 +106,7 @@ export function computeMoments(growth: Float64Array): ReturnMoments {
 }
 
 /**
- * Chooses bins from the problem only.
+ * Plans a simulation. The bins depend only on the request and the moments.
  * @throws Refusal RISK_INSUFFICIENT_DATA if a block is longer than the run
  */
 export function planSimulation(request: SimulationRequest, model: PathModel, moments: ReturnMoments): SimulationPlan {
@@ -116,28 +121,31 @@ export function planSimulation(request: SimulationRequest, model: PathModel, mom
   return { model, bins: createLevelBins({ ...moments, horizon, count: BINS }), horizon, seed, paths };
 }
 
-/** Returns the first path of each part and the end of the last, ascending: any node can compute a part. */
+/** Returns the first path of each part, ascending, and the number of paths at the end. Any node can compute a part. */
 export function divideSimulation({ paths, horizon }: Pick<SimulationRequest, 'paths' | 'horizon'>): readonly number[] {
   const partsMax = Math.floor(COUNT_BYTES_MAX / (4 * horizon * BINS));
   const parts = Math.min(partsMax, paths, Math.ceil((paths * horizon) / PART_SESSIONS));
   return Array.from({ length: parts + 1 }, (_, k) => Math.floor((k * paths) / parts));
 }
 
-/** Results of some paths: four numbers per path, and counts. */
+/** Results of a range of paths: four numbers per path, and level counts. */
 export interface Tallies {
   readonly finals: Float64Array;
   readonly lows: Float64Array;
   readonly drawdowns: Float64Array;
   readonly underwater: Int32Array;
-  /** [horizon x bins] */
+  /** Level counts, [horizon x bins]. */
   readonly counts: Uint32Array;
 }
 
-/** Returns the size of the results of some paths, a multiple of 8. */
+/** Returns the size in bytes of the results of some paths, a multiple of 8. */
 export const computeTallyBytes = (paths: number, horizon: number): number =>
   8 * Math.ceil((28 * paths + 4 * horizon * BINS) / 8);
 
-/** Views of results of some paths in memory of the size from `computeTallyBytes`, at a multiple of 8. */
+/**
+ * Creates views of the results of some paths in memory of size `computeTallyBytes`, at an offset that is a multiple of
+ * 8.
+ */
 export function createTallies(memory: ArrayBuffer, at: number, paths: number, horizon: number): Tallies {
   return {
     finals: new Float64Array(memory, at, paths),

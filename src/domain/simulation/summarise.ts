@@ -2,7 +2,7 @@ import { findBinQuantile } from '#kernels/simulation/level-bins.js';
 import type { SimulationPlan, SimulationRequest, Tallies } from './simulation.js';
 import { computeQuantile } from '../numbers/order-statistics.js';
 
-/** Distribution of one number over the paths. */
+/** Distribution of a number over the paths. */
 export interface Distribution {
   readonly mean: number;
   readonly deviation: number;
@@ -16,9 +16,9 @@ export interface SimulationSummary {
   /** Level at each percentile after each session, 100 at the start, [horizon + 1][percentiles]. */
   readonly levels: readonly (readonly number[])[];
   readonly totalReturn: Distribution;
-  /** Maximum drawdown, at most 0. */
+  /** Distribution of the maximum drawdown, at most 0. */
   readonly maxDrawdown: Distribution;
-  /** Number of sessions of the longest period below a previous high. */
+  /** Distribution of the length in sessions of the longest period below a previous high. */
   readonly timeUnderWater: Distribution;
   readonly shortfall: { readonly atEnd: number; readonly atAnyTime: number };
 }
@@ -56,7 +56,10 @@ function shareBelow(values: Float64Array, level: number): number {
   return below / values.length;
 }
 
-/** Sorts its values. Quantiles interpolate between order statistics (Hyndman & Fan (1996), type 7). */
+/**
+ * Computes a distribution; sorts the values in place. Quantiles interpolate between order statistics (Hyndman & Fan
+ * (1996), type 7).
+ */
 export function createDistribution(values: Float64Array, shares: readonly number[]): Distribution {
   values.sort();
   const n = values.length;

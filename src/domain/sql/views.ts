@@ -3,7 +3,7 @@ import { count, date, number, text, type ExportColumn } from '../exports/export-
 
 type Columns = Readonly<Record<string, ExportColumn>>;
 
-/** SQL views that are tables of runs; each begins with the column `index_id`. */
+/** SQL views of tables of runs; each begins with the column `index_id`. */
 export const RUN_VIEWS = [
   'levels',
   'weights',
@@ -14,11 +14,11 @@ export const RUN_VIEWS = [
 ] as const satisfies readonly ExportTableName[];
 export type RunViewName = (typeof RUN_VIEWS)[number];
 
-/** Views of the market. */
+/** SQL views of the market. */
 export const MARKET_VIEWS = ['prices', 'actions', 'reference'] as const;
 export type MarketViewName = (typeof MARKET_VIEWS)[number];
 
-/** Views that list documents. */
+/** SQL views that list documents. */
 export const LIST_VIEWS = ['indices', 'runs'] as const;
 export type ListViewName = (typeof LIST_VIEWS)[number];
 
@@ -75,7 +75,7 @@ export const LIST_COLUMNS = {
   },
 } as const satisfies Readonly<Record<ListViewName, Columns>>;
 
-/** Contents of each view. */
+/** Contents of each SQL view. */
 export const SQL_VIEWS: Readonly<Record<SqlViewName, { readonly help: string; readonly columns: Columns }>> = {
   levels: { help: EXPORTS.levels.help, columns: runViewColumns('levels') },
   weights: { help: EXPORTS.weights.help, columns: runViewColumns('weights') },
@@ -99,5 +99,5 @@ export const SQL_VIEWS: Readonly<Record<SqlViewName, { readonly help: string; re
   },
 };
 
-/** Cell of a list; dates are YYYY-MM-DD. */
+/** Cell of a list view; dates are YYYY-MM-DD. */
 export type ListCell = string | number | null;

@@ -14,24 +14,24 @@ export interface ConstrainInput {
   /** Index that the strategy follows. */
   readonly document: IndexDocument;
   readonly rows: readonly ConstraintRow[];
-  /** Weights without constraints, ascending by session. */
+  /** Compositions without constraints, ascending by session. */
   readonly rebalances: readonly Composition[];
   readonly composer: Composer;
   readonly engine: Engine;
-  /** State of rebalances solved before. Default: none. */
+  /** Solver memory of rebalances solved before. Default: none. */
   readonly memory?: DecisionMemory | null;
   readonly tick?: (fraction: number) => void;
 }
 
 export interface Constrained {
-  /** Rebalances with the nearest weights that satisfy the rows. Infeasible rebalances are absent. */
+  /** Rebalances with the nearest weights that satisfy the constraint rows. Infeasible rebalances are omitted. */
   readonly rebalances: readonly Composition[];
   readonly findings: readonly Finding[];
-  /** State on which later rebalances depend. */
+  /** Solver memory on which later rebalances depend. */
   readonly memory: DecisionMemory;
 }
 
-/** Returns the document of an index as one that is optimised towards it under rows. */
+/** Returns the document of a derived index that is optimised towards an index under constraint rows. */
 export function createConstrainedDocument(document: IndexDocument, rows: readonly ConstraintRow[]): DerivedDocument {
   return {
     ...document,
@@ -42,7 +42,7 @@ export function createConstrainedDocument(document: IndexDocument, rows: readonl
 
 /**
  * Solves the weights of a strategy under its constraint set at each of its rebalances, with the risk model of derived
- * indices. A rebalance that cannot be solved is skipped; the first one is refused.
+ * indices. A rebalance that cannot be solved is skipped; if the first one cannot be solved, the strategy is refused.
  * @throws Refusal INFEASIBLE or SOLVER_FAILED on the first rebalance
  */
 export function constrainRebalances({
@@ -93,7 +93,7 @@ export function constrainRebalances({
   return { rebalances: solved, findings, memory: { ...solver.memory(), solved: latest } };
 }
 
-/** Path of findings on a strategy's constraints. */
+/** Path of findings about the constraints of a strategy. */
 const PATH = 'constraint_set_id';
 
 function noneToBeginWith({ date }: Composition, { code, message, detail }: Refusal): Refusal {

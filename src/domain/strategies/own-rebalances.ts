@@ -13,7 +13,7 @@ export interface OwnSpan {
 }
 
 /**
- * Returns the rebalances of a strategy with a separate cadence: the holdings of the index at the close of its first
+ * Returns the rebalances of a strategy with its own cadence: the holdings of the index at the close of the first
  * session and of every date of the cadence. A date without any price bar uses the prices of the latest session before
  * it, as for an index.
  * @cost O(R H)
@@ -43,8 +43,8 @@ export interface LaterSpan {
 }
 
 /**
- * Returns the rebalances after a session, for a book that begins with it; undefined if one of them uses prices of that
- * session or an earlier one, because its earlier result would change.
+ * Returns the rebalances after a session, for a book that continues from that session. Undefined if a rebalance uses
+ * prices of that session or an earlier one, because earlier results would change.
  */
 export function selectLaterRebalances(
   { book }: Pick<IndexRun, 'book'>,
@@ -63,7 +63,7 @@ export function selectLaterRebalances(
   return rebalances.some(({ session }) => session <= from) ? undefined : rebalances;
 }
 
-/** Returns the holdings of a book on dates, by pricing session; none before the first session. */
+/** Returns the holdings of a book on dates, by pricing session; omits dates before the first session. */
 function onSessions(
   book: IndexRun['book'],
   dates: readonly Pick<RebalanceDate, 'date' | 'session' | 'also'>[],
@@ -81,12 +81,12 @@ function onSessions(
   );
 }
 
-/** Returns the initial holdings of a strategy: the holdings of its index at that close. */
+/** Returns the initial holdings of a strategy: the holdings of its index at the close of its first session. */
 export function findOpening({ book }: Pick<IndexRun, 'book'>, from: number): Composition {
   return createHeldComposition(book, [book.sm.sessions[from]!], from);
 }
 
-/** Returns the holdings and pending purchases of a book, as an uncapped composition without its other cash. */
+/** Returns the holdings and pending purchases of a book as a composition without caps and without other cash. */
 function createHeldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
   const { columns, weights } = findRequestedShares(book, session);
   return {

@@ -7,19 +7,19 @@ import { listGroups, createSplits, type Split } from './splits.js';
 import { createTrialFigures, type TrialFigures, type Trim } from './trial-figures.js';
 
 export interface FoldsInput {
-  /** Returns, [N x T], on common dates of all trials. */
+  /** Returns on the common dates of all trials, [N x T]. */
   readonly returns: Float64Array;
   readonly trials: number;
-  /** Dates of the levels, [T + 1]. */
+  /** Days of the levels, [T + 1]. */
   readonly days: Int32Array;
   readonly folds: SweepFolds;
-  /** Called regularly; throws to stop the work. */
+  /** Called regularly; may throw to stop the work. */
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-/** One choice: the best trial on the sample, and its result on the test. */
+/** Choice at one split: the best trial on the sample, and its result on the test. */
 export interface FoldChoice {
-  /** Groups by position. */
+  /** Numbers of the sample and test groups. */
   readonly train: readonly number[];
   readonly test: readonly number[];
   readonly trial: number;
@@ -29,7 +29,7 @@ export interface FoldChoice {
   readonly rank: number;
 }
 
-/** Metrics of a path that need no index. */
+/** Metrics of a path, which do not depend on an index. */
 export type PathMetrics = Omit<BacktestMetrics, 'tracking_difference' | 'tracking_error'>;
 
 export interface ChoiceByFolds {
@@ -42,18 +42,18 @@ export interface ChoiceByFolds {
   /** Number of sessions excluded before and after a test. */
   readonly left: Trim;
   readonly choices: readonly FoldChoice[];
-  /** Metrics of the joined out-of-sample returns: each group is tested once. */
+  /** Metrics of the joined out-of-sample returns, if each group is tested once. */
   readonly paths: readonly PathMetrics[];
-  /** Metric of the choice, over the choices. */
+  /** Distribution of the metric of the choices, over all choices. */
   readonly inSample: Distribution;
   readonly outOfSample: Distribution;
   /** Distribution of each metric over the paths. */
   readonly overPaths: Readonly<Record<keyof PathMetrics, Distribution>>;
-  /** Share of the paths with a loss. */
+  /** Fraction of the paths with a loss. */
   readonly probabilityOfLoss: number;
 }
 
-/** Groups too short for their exclusions. */
+/** Result if groups are too short for their exclusions. */
 export interface FoldsTooShort {
   readonly kind: 'short';
   /** Number of common returns, and the required number. */
@@ -63,14 +63,14 @@ export interface FoldsTooShort {
 
 const PERCENTILES = [0.05, 0.25, 0.5, 0.75, 0.95];
 const PATH_METRICS = ['annualised_return', 'max_drawdown', 'sharpe_ratio', 'total_return', 'volatility'] as const;
-/** Minimum number of returns that a sample keeps of each group, for a deviation. */
+/** Minimum number of returns of each group that must remain in a sample, to compute a deviation. */
 const KEPT_MIN = 2;
 
 /**
  * Measures the out-of-sample value of choosing the best of several trials. Time is divided into groups of equal length
  * (the oldest returns that do not fill a group are excluded). For every split, the trial with the best metric on the
- * sample is tested on the other groups. The tests are joined to paths over the whole period. Paths do not include the
- * cost of switching between trials.
+ * sample is tested on the other groups. The tests are joined to paths over the whole period. Paths exclude the cost of
+ * switching between trials.
  * @cost O(N T) for figures by group, then splits x N x groups
  * @source López de Prado (2018), Advances in Financial Machine Learning, chapters 7 and 12.
  */
@@ -83,16 +83,16 @@ export function chooseByFolds({ returns, trials, days, folds, tick }: FoldsInput
   return study.end({ rowsOf: (wanted) => new Map(Array.from(wanted, (trial) => [trial, rowOf(trial)])), tick });
 }
 
-/** Study of trials whose returns arrive one trial at a time. Only figures by group are kept. */
+/** Study of trials whose returns are added one trial at a time. It keeps only figures by group. */
 export interface FoldStudy {
   readonly kind: 'study';
-  /** @param returns [T] of a trial, each trial once */
+  /** Adds a trial. @param returns [T], each trial once */
   add(trial: number, returns: Float64Array): void;
   end(input: FoldsEnd): ChoiceByFolds;
 }
 
 export interface FoldsEnd {
-  /** Returns the returns of some trials, [T], by trial: at most one per split. */
+  /** Returns the returns of some trials by trial, [T]; at most one trial per split is requested. */
   rowsOf(trials: ReadonlySet<number>): ReadonlyMap<number, Float64Array>;
   readonly tick?: FoldsInput['tick'];
 }
@@ -140,7 +140,7 @@ function endStudy(
     return choose(split);
   });
   const rows = rowsOf(new Set(choices.map(({ trial }) => trial)));
-  const rowOf = (trial: number): Float64Array => rows.get(trial)!.subarray(from); // The returns of each chosen trial were requested.
+  const rowOf = (trial: number): Float64Array => rows.get(trial)!.subarray(from); // the returns of each chosen trial were requested
   const pathMetrics = paths.map((ofGroup) => pathMetricsOf(ofGroup, { rowOf, choices, length, periods }));
   return {
     kind: 'chosen',
@@ -157,12 +157,12 @@ function endStudy(
     outOfSample: spread(choices.map(({ outOfSample }) => outOfSample)),
     overPaths: Object.fromEntries(
       PATH_METRICS.map((metric) => [metric, spread(pathMetrics.map((path) => path[metric]))]),
-    ) as ChoiceByFolds['overPaths'], // Every metric has an entry.
+    ) as ChoiceByFolds['overPaths'], // every metric has an entry
     probabilityOfLoss: pathMetrics.filter((path) => path.total_return < 0).length / pathMetrics.length,
   };
 }
 
-/** Default share of all sessions in an embargo. */
+/** Default length of an embargo, as a fraction of all sessions. */
 const EMBARGO_SHARE = 0.01;
 
 function trimOf(folds: SweepFolds, observations: number): Trim {
@@ -170,7 +170,7 @@ function trimOf(folds: SweepFolds, observations: number): Trim {
   return { before: folds.purge, after: folds.purge + (folds.embargo ?? Math.ceil(EMBARGO_SHARE * observations)) };
 }
 
-/** Returns the best trial on the sample of a split, and its result on the test. */
+/** Returns a function that chooses the best trial on the sample of a split, with its result on the test. */
 function chooserOf(
   figures: TrialFigures,
   { folds, periods, trials }: { readonly folds: SweepFolds; readonly periods: number; readonly trials: number },
@@ -199,15 +199,15 @@ function chooserOf(
 }
 
 interface PathInput {
-  /** Returns that take part, by trial. */
+  /** Returns the used returns of a trial. */
   rowOf(trial: number): Float64Array;
   readonly choices: readonly FoldChoice[];
   readonly length: number;
-  /** Sessions of a year. */
+  /** Number of sessions per year. */
   readonly periods: number;
 }
 
-/** Computes metrics of the out-of-sample returns of the choices of a path, group by group. */
+/** Computes metrics of the out-of-sample returns of the choices along a path, group by group. */
 function pathMetricsOf(splitOfGroup: readonly number[], { rowOf, choices, length, periods }: PathInput): PathMetrics {
   const level = [1];
   splitOfGroup.forEach((split, group) => {
@@ -216,7 +216,7 @@ function pathMetricsOf(splitOfGroup: readonly number[], { rowOf, choices, length
     for (let t = group * length; t < (group + 1) * length; t++) level.push(level.at(-1)! * (1 + row[t]!));
   });
   const metrics = computeBacktestMetrics(Float64Array.from(level), null, periods);
-  return Object.fromEntries(PATH_METRICS.map((name) => [name, metrics[name]])) as PathMetrics; // It has every name.
+  return Object.fromEntries(PATH_METRICS.map((name) => [name, metrics[name]])) as PathMetrics; // the object has every metric
 }
 
 function spread(values: readonly number[]): Distribution {

@@ -4,7 +4,7 @@ import { computeNormalProbability } from '#kernels/weighting/normal-probability.
 
 /** Statistics of the returns of one variant for the deflated Sharpe ratio. */
 export interface SharpeSample {
-  /** Mean over deviation (ddof 1) of a period's return, not annualised; 0 without deviation. */
+  /** Mean over deviation (ddof 1) of the returns per period, not annualised; 0 without deviation. */
   readonly sharpe: number;
   /** Population skewness and kurtosis: third and fourth standardised central moments; 0 and 3 without deviation. */
   readonly skewness: number;
@@ -12,10 +12,10 @@ export interface SharpeSample {
   readonly observations: number;
 }
 
-/** Deviation below which it counts as rounding noise. */
+/** Deviation below which it counts as a rounding error. */
 const DEVIATION_MIN = 1e-15;
 
-/** @param returns [T] @cost two passes */
+/** Returns the statistics of returns. @param returns [T] @cost two passes */
 export function createSharpeSample(returns: Float64Array): SharpeSample {
   const count = returns.length;
   let sum = 0;
@@ -46,7 +46,7 @@ const EULER = 0.5772156649015329;
 
 /**
  * Returns the expected maximum Sharpe ratio of several trials without skill.
- * @param variance of the trials' Sharpe ratios.
+ * @param variance Variance of the Sharpe ratios of the trials.
  * @source Bailey and López de Prado (2014), The Deflated Sharpe Ratio, Journal of Portfolio Management 40(5), equation
  *   1.
  */

@@ -1,34 +1,34 @@
 import { computeQuantile } from '../numbers/order-statistics.js';
 
-/** Quantiles of the levels of variants at each date of a fan. */
+/** Quantiles of the levels of variants that a fan shows at each date. */
 export const FAN_SHARES = [0, 0.25, 0.5, 0.75, 1] as const;
 
-/** Dates of a fan: about one for each eight pixels of a chart. */
+/** Maximum number of dates of a fan: about one per eight pixels of a chart. */
 export const FAN_DATES_MAX = 120;
-/** Maximum number of variants behind a fan. The levels of a thousand take 1 MB. */
+/** Maximum number of variants in a fan. The levels of a thousand variants need 1 MB. */
 export const FAN_VARIANTS_MAX = 1000;
 
-/** Levels of the variants of a sweep through time, 100 at the first common date. */
+/** Levels of the variants of a sweep over time, 100 on the first common date. */
 export interface Fan {
-  /** Days of the fan, [D], evenly spread, the first and the last common day among them. */
+  /** Days of the fan, [D], evenly spread, including the first and the last common day. */
   readonly days: Int32Array;
-  /** Number of variants behind the quantiles. */
+  /** Number of variants from which the quantiles are computed. */
   readonly variants: number;
-  /** Quantiles in the order of `FAN_SHARES`, [D] each. */
+  /** Quantiles, [D] each, in the order of `FAN_SHARES`. */
   readonly quantiles: readonly Float64Array[];
-  /** The variant ranked first, [D]; null if it was not added. */
+  /** Levels of the variant ranked first, [D]; null if it was not added. */
   readonly first: Float64Array | null;
 }
 
 export interface FanCollector {
-  /** Variants in the fan, evenly spread over all, including the one ranked first. */
+  /** Variants to add, evenly spread over all variants, including the one ranked first. */
   readonly wanted: ReadonlySet<number>;
-  /** @param returns returns between the common days */
+  /** Adds the returns of a variant. @param returns returns between the common days */
   add(variant: number, returns: Float64Array): void;
   end(): Fan;
 }
 
-/** @param days common days of all variants, ascending @param first variant ranked first */
+/** Creates an empty fan. @param days common days of all variants, ascending @param first variant ranked first */
 export function createFan(variants: readonly number[], days: Int32Array, first: number): FanCollector {
   const places = spread(days.length, FAN_DATES_MAX);
   const wanted = new Set([...spread(variants.length, FAN_VARIANTS_MAX).map((at) => variants[at]!), first]);
@@ -59,7 +59,7 @@ function quantilesOf(curves: readonly Float64Array[], dates: number): Float64Arr
   return quantiles;
 }
 
-/** Levels at some places of the days, 100 at the first of them. */
+/** Returns the levels at some indices of the days, 100 at the first of these. */
 function curveAt(returns: Float64Array, places: readonly number[]): Float64Array {
   const curve = new Float64Array(places.length);
   let level = 100;
@@ -71,7 +71,7 @@ function curveAt(returns: Float64Array, places: readonly number[]): Float64Array
   return curve;
 }
 
-/** Places of up to a number of things, evenly spread, the first and the last among them. */
+/** Returns up to `most` indices below `length`, evenly spread, including the first and the last index. */
 function spread(length: number, most: number): number[] {
   if (length <= most) return Array.from({ length }, (_, k) => k);
   return Array.from({ length: most }, (_, k) => Math.round((k * (length - 1)) / (most - 1)));

@@ -83,13 +83,13 @@ const WalkForwardFolds = defineObject(() => ({
     description: 'Every group after the first sample is tested with the earlier groups as sample.',
   });
 
-/** Splits of time for a choice among variants on one part and its test on another. */
+/** Method of splitting time: variants are chosen on one part of a split and tested on the other. */
 export const SweepFolds = z.discriminatedUnion('method', [CombinatorialFolds, WalkForwardFolds]).meta({
   id: 'SweepFolds',
 });
 export type SweepFolds = z.infer<typeof SweepFolds>;
 
-/** Returns the number of ways to choose k of n. */
+/** Returns the binomial coefficient: the number of ways to choose k of n. */
 export function computeBinomial(n: number, k: number): number {
   let count = 1;
   for (let i = 1; i <= k; i++) count = (count * (n - k + i)) / i;

@@ -1,7 +1,7 @@
 /** Parsed JSON pointer: its reference tokens. */
 export type Pointer = readonly string[];
 
-/** Parses a pointer; undefined if the text is not one. @source RFC 6901 */
+/** Parses a JSON pointer; undefined if the text is not a pointer. @source RFC 6901 */
 export function parsePointer(text: string): Pointer | undefined {
   if (text === '') return [];
   if (!text.startsWith('/') || /~(?![01])/.test(text)) return undefined;
@@ -13,13 +13,13 @@ export function parsePointer(text: string): Pointer | undefined {
 
 /** Reason why a value cannot be set at a pointer. */
 export interface Unreachable {
-  /** Part of the pointer that leads nowhere. */
+  /** Leading part of the pointer that does not exist. */
   readonly at: string;
 }
 
 /**
- * Sets a value at a pointer, in place: replaces a member or an element, adds a member to an object, or an element at
- * the end of a list (by its position or `-`).
+ * Sets a value at a pointer, in place: replaces a member or an element, adds a member to an object, or appends an
+ * element to a list (by its index or `-`).
  * @returns the part of the pointer that does not exist; undefined if the value was set
  */
 export function setAt(target: unknown, pointer: Pointer, value: unknown): Unreachable | undefined {
@@ -37,7 +37,7 @@ export function setAt(target: unknown, pointer: Pointer, value: unknown): Unreac
     return undefined;
   }
   if (last === '__proto__') return { at: textOf(pointer) };
-  (holder as Record<string, unknown>)[last] = value; // an object, as everything on the way was
+  (holder as Record<string, unknown>)[last] = value; // an object, like all values along the path
   return undefined;
 }
 

@@ -5,7 +5,7 @@ import type { RankingName } from './rankings.js';
 /** Parameter of a sweep with the values of its variants. */
 export interface SweptParameter {
   readonly pointer: string;
-  /** In the requested order. */
+  /** Values in the requested order. */
   readonly values: readonly unknown[];
 }
 

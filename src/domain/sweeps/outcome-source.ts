@@ -1,19 +1,19 @@
 import type { VariantOutcome, VariantRun } from './run-variants.js';
 
 /**
- * Outcomes of the variants of a sweep, which need not be in memory together. They are visited several times, each time
- * in the same arbitrary order.
+ * Outcomes of the variants of a sweep, which need not all be in memory. They can be visited several times, always in
+ * the same arbitrary order.
  */
 export interface OutcomeSource {
   /** Number of variants. */
   readonly count: number;
-  /** Calls with each outcome once. @param wanted requested variants. Default: all. */
+  /** Calls a function with each outcome once. @param wanted requested variants. Default: all. */
   visit(call: (variant: number, outcome: VariantOutcome) => void, wanted?: ReadonlySet<number>): void;
-  /** Returns a text that two runs share exactly if their dates and levels are equal. */
+  /** Returns a key of a run: two runs have equal keys if and only if their dates and levels are equal. */
   keyOf(run: VariantRun): string;
 }
 
-/** Source of outcomes in memory, by variant. */
+/** Creates a source from outcomes in memory, by variant. */
 export function createOutcomeSource(outcomes: readonly VariantOutcome[]): OutcomeSource {
   return {
     count: outcomes.length,
@@ -21,7 +21,7 @@ export function createOutcomeSource(outcomes: readonly VariantOutcome[]): Outcom
       outcomes.forEach((outcome, variant) => {
         if (wanted?.has(variant) ?? true) call(variant, outcome);
       }),
-    // A number is formatted such that it parses to the same double.
+    // A number is formatted so that it parses to an identical double.
     keyOf: ({ days, level }) => `${days.join()} ${level.join()}`,
   };
 }

@@ -6,27 +6,27 @@ import { computeMedian } from '../numbers/order-statistics.js';
 
 /** Result of combinatorially symmetric cross-validation of choosing the best of several variants by Sharpe ratio. */
 export interface Overfitting {
-  /** Share of the selections whose choice is at or below the median out of sample. */
+  /** Fraction of the selections whose choice is at or below the median out of sample. */
   readonly probability: number;
-  /** Share of the selections whose choice loses out of sample. */
+  /** Fraction of the selections whose choice has a loss out of sample. */
   readonly probabilityOfLoss: number;
   /** Median over the selections of the logit of the choice's relative out-of-sample rank. */
   readonly medianLogit: number;
-  /** Number of selections: halves of the blocks. */
+  /** Number of selections of half of the blocks. */
   readonly combinations: number;
   readonly partitions: number;
-  /** Number of returns of each variant. */
+  /** Number of returns per variant. */
   readonly observations: number;
 }
 
 export interface OverfittingInput {
-  /** Returns, [N x T], on common dates of all variants. */
+  /** Returns on the common dates of all variants, [N x T]. */
   readonly returns: Float64Array;
   readonly variants: number;
   readonly observations: number;
-  /** Number of blocks; even and at least 2. */
+  /** Number of blocks, even and at least 2. */
   readonly partitions: number;
-  /** Engine of the choices. Default: plain loops. */
+  /** Engine that evaluates the choices. Default: plain loops. */
   readonly engine?: Engine;
 }
 
@@ -34,8 +34,8 @@ export interface OverfittingInput {
  * Computes the probability of backtest overfitting by combinatorially symmetric cross-validation. Time is divided into
  * S blocks of equal length (the oldest returns that do not fill a block are excluded). Every selection of S/2 blocks
  * chooses the variant with the highest Sharpe ratio, and its rank among all variants is determined on the other blocks.
- * Ranks of equal ratios are averaged; of several best variants, the first is chosen. Undefined with fewer than two
- * variants or two returns per block.
+ * Equal ratios have the mean of their ranks; if several variants are best, the first is chosen. Undefined with fewer
+ * than two variants or two returns per block.
  * @cost O(N T) for sums by block, then about 4 C(S, S/2) N
  * @source Bailey, Borwein, López de Prado and Zhu (2016), The probability of backtest overfitting, Journal of
  *   Computational Finance 20(4), section 3.
@@ -53,15 +53,15 @@ export function estimateOverfitting({
   return estimate.end(engine);
 }
 
-/** Estimate for variants whose returns arrive one variant at a time. Only sums by block are kept. */
+/** Estimate for variants whose returns are added one variant at a time. It keeps only sums by block. */
 export interface OverfittingEstimate {
-  /** @param returns [T] of a variant, each variant once */
+  /** Adds a variant. @param returns [T], each variant once */
   add(variant: number, returns: Float64Array): void;
-  /** @param engine engine of the choices. Default: plain loops. */
+  /** Computes the estimate. @param engine engine that evaluates the choices. Default: plain loops. */
   end(engine?: Engine): Overfitting;
 }
 
-/** Undefined with fewer than two variants or two returns per block. */
+/** Creates an empty estimate; undefined with fewer than two variants or two returns per block. */
 export function createOverfitting({
   variants,
   observations,
@@ -114,14 +114,14 @@ function overfittingOf(
 
 interface BlockRow {
   readonly variant: number;
-  /** Sums over all blocks. */
+  /** Number of returns over all blocks. */
   readonly returns: Float64Array;
   readonly partitions: number;
   /** Number of returns in a block. */
   readonly block: number;
 }
 
-/** Adds sums by block of the returns of a variant minus their mean over all blocks. */
+/** Adds the sums by block of the returns of a variant, less their mean over all blocks. */
 function addBlocks({ first, second, means }: BlockSums, { variant, returns, partitions, block }: BlockRow): void {
   const variants = means.length;
   let total = 0;

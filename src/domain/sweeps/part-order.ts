@@ -3,7 +3,7 @@ import { toCanonicalJson } from '../json/canonical-json.js';
 import { compareText } from '../refusals/findings.js';
 import { countVariants, type Variation } from './variants.js';
 
-/** Variants of a sweep in parts, each of which one thread computes. */
+/** Variants of a sweep divided into parts, each computed by one thread. */
 export interface SweepParts {
   readonly count: number;
   /** Returns the variants of a part, in the order of computation. */
@@ -11,7 +11,7 @@ export interface SweepParts {
 }
 
 /**
- * Divides variants into parts. Variants with the same definition are adjacent, so that the definition is decided once.
+ * Divides variants into parts. Variants with equal definitions are adjacent, so that each definition is decided once.
  */
 export function orderSweepParts(variation: Variation): SweepParts {
   const { count, positions } = divideEvenly(countVariants(variation));
@@ -21,7 +21,9 @@ export function orderSweepParts(variation: Variation): SweepParts {
 
 const isOfDocument = (pointer: string): boolean => pointer.startsWith('/document/');
 
-/** Returns variants of a grid in an order in which document parameters vary slowest. */
+/**
+ * Returns a function from a position to the variant of a grid, in an order in which document parameters vary slowest.
+ */
 function gridOrder(grid: NonNullable<Variation['grid']>): (position: number) => number {
   let stride = 1;
   const axes = Object.entries(grid)

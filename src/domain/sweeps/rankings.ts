@@ -1,4 +1,4 @@
-/** Metrics by which a table can be ranked, each with its better direction. */
+/** Metrics by which a table can be ranked, with the order that puts the best first. */
 const RANKINGS = {
   sharpe_ratio: 'descending',
   total_return: 'descending',
@@ -11,7 +11,7 @@ const RANKINGS = {
 export type RankingName = keyof typeof RANKINGS;
 export const RANKING_NAMES = Object.keys(RANKINGS) as [RankingName, ...RankingName[]];
 
-/** Metrics that need only returns and no index. */
+/** Metrics that can be computed from returns, without an index. */
 export const FOLD_RANKINGS = [
   'sharpe_ratio',
   'annualised_return',
@@ -20,7 +20,7 @@ export const FOLD_RANKINGS = [
 ] as const satisfies readonly RankingName[];
 export type FoldRanking = (typeof FOLD_RANKINGS)[number];
 
-/** Returns 1 if more of a metric is better, -1 if less is. */
+/** Returns 1 if higher values of a metric are better, -1 if lower values are. */
 export function findPreference(metric: RankingName): 1 | -1 {
   return RANKINGS[metric] === 'descending' ? 1 : -1;
 }

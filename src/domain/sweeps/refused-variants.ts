@@ -2,24 +2,24 @@ import type { Finding } from '../refusals/findings.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
 import { patchAt, countVariants, type Patch, type Variation } from './variants.js';
 
-/** Maximum number of different findings listed; the others are counted. */
+/** Maximum number of distinct findings listed; further findings are counted. */
 const FINDINGS_MAX = 100;
-/** Maximum number of variants listed as places of a finding; `count` counts all. */
+/** Maximum number of variants listed as locations of a finding; `count` counts all. */
 const PLACES_MAX = 100;
-/** Maximum number of variants listed in the message; `detail.variants` has all. */
+/** Maximum number of variants listed in the message; `detail.variants` lists all. */
 const NAMED_MAX = 10;
 /** Maximum length of a value in the name of a variant. */
 const VALUE_MAX = 60;
 
-/** Problems of the variants of a sweep. */
+/** Findings about the refused variants of a sweep. */
 export interface RefusedVariants {
-  /** @param findings errors, with paths below the variant */
+  /** Adds a variant. @param findings errors, with paths below the variant */
   add(variant: number, findings: readonly Finding[]): void;
-  /** @throws Refusal VALIDATION_FAILED with every refused variant */
+  /** Throws if any variant was refused. @throws Refusal VALIDATION_FAILED with every refused variant */
   assertNone(): void;
 }
 
-/** Finding of the first affected variant, with all affected ones. */
+/** Finding of the first affected variant, and all affected variants. */
 interface Shared {
   readonly finding: Finding;
   readonly variants: number[];
@@ -53,9 +53,9 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
   };
 }
 
-/** Returns a finding for clients: with the name of its first variant, and the places of all. */
+/** Returns a finding for clients, with the name of the first affected variant and the locations of all. */
 function toSent({ finding, variants }: Shared, member: string, variation: Variation): Finding {
-  const [first] = variants as [number, ...number[]]; // It occurred at least once.
+  const [first] = variants as [number, ...number[]]; // the finding occurred at least once
   const others = variants.length - 1;
   const also = others === 0 ? '' : ` and ${others} more`;
   const places = variants.slice(0, PLACES_MAX).map((variant) => `${member}[${variant}]`);
@@ -75,7 +75,7 @@ const moreOf = (path: string, count: number): Finding => ({
   count,
 });
 
-/** Returns the changes of a variant: `/document/overlay/factor 0`. */
+/** Describes the changes of a variant, for example `/document/overlay/factor 0`. */
 export function formatVariantName(patch: Patch): string {
   const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shorten(JSON.stringify(value) ?? '')}`);
   return set.length === 0 ? 'the base' : set.join(', ');
@@ -83,7 +83,7 @@ export function formatVariantName(patch: Patch): string {
 
 const shorten = (text: string): string => (text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX - 3)}...`);
 
-/** Returns `variant 3` or `variants 0, 3 and 7`. */
+/** Returns a list of variants in words: `variant 3`, or `variants 0, 3 and 7`. */
 function list(variants: readonly number[]): string {
   const named = variants.slice(0, NAMED_MAX).map(String);
   const rest = variants.length - named.length;

@@ -13,7 +13,7 @@ import { Refusal, type ErrorDetail } from '../refusals/refusal.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { Variant } from './variants.js';
 
-/** Outcome of one variant. */
+/** Outcome of a variant: its run, or the reason why it was refused. */
 export type VariantOutcome = VariantRun | { readonly kind: 'refused'; readonly error: ErrorDetail };
 
 export interface VariantRun {
@@ -22,7 +22,7 @@ export interface VariantRun {
   readonly totalCosts: number;
   /** Dates of the run, [T]. */
   readonly days: Int32Array;
-  /** Portfolio rebased to 100, [T]. */
+  /** Levels of the portfolio, rebased to 100, [T]. */
   readonly level: Float64Array;
 }
 
@@ -30,23 +30,23 @@ export interface VariantsInput {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly variants: readonly Variant[];
-  /** Documents that variants refer to, in addition to themselves. */
+  /** Further documents to which the variants refer. */
   readonly documents: BacktestPlan['documents'];
   /** Stored risk models of the variants; absent if there are none. */
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
-  /** Market as known at decisions, for variants that ask for it. */
+  /** Markets as known at decisions, for variants that request them. */
   readonly known?: KnownMarkets | undefined;
   /** Memory for weights, shared with other variants. */
   readonly room?: SparseRoom;
-  /** Reports progress, 0 to 1; throws to stop the work. */
+  /** Reports progress from 0 to 1; may throw to stop the work. */
   readonly report: (fraction: number) => void;
 }
 
 /**
- * Runs variants one after the other, each with the bits of a single run. They share the aligned market, its growth, and
- * memory for weights. Variants with the same definition and end share its compositions; if their sessions are equal
- * too, they share the index. Refused variants have a reason.
+ * Runs variants one after the other, each bit-identical to a single run. They share the aligned market, its growth, and
+ * memory for weights. Variants with equal definition and end share compositions; if their sessions are equal too, they
+ * share the index. A refused variant has a reason.
  */
 export function runVariants(input: VariantsInput): VariantOutcome[] {
   const { variants, report, room = createSparseRoom() } = input;
@@ -73,7 +73,7 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
   return outcomes;
 }
 
-/** Returns positions of variants with one definition and end, in the order of the first of each. */
+/** Groups the indices of variants by definition and end, in the order of the first variant of each group. */
 function groupByDefinition(variants: readonly Variant[]): Iterable<readonly number[]> {
   const groups = new Map<string, number[]>();
   variants.forEach(({ document, request }, position) => {
@@ -87,9 +87,9 @@ function groupByDefinition(variants: readonly Variant[]): Iterable<readonly numb
 
 interface VariantInput {
   readonly variant: Variant;
-  /** Last variant of the same definition that ran. */
+  /** Last variant with this definition that ran. */
   readonly before: ComputedRun | undefined;
-  /** Memory for the weights if only the portfolio that holds the index reads them. */
+  /** Memory for weights, if only the portfolio that holds the index reads them. */
   readonly room: SparseRoom | null;
   readonly tick: (fraction: number) => void;
 }

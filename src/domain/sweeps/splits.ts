@@ -1,25 +1,25 @@
 import type { SweepFolds } from './fold-terms.js';
 
-/** Split into a sample and a test, as bits by group. */
+/** Split into a sample and a test, as bit masks of groups. */
 export interface Split {
   readonly train: number;
   readonly test: number;
 }
 
 export interface Splits {
-  /** Splits, in the order of their tests. */
+  /** Splits in the order of their tests. */
   readonly splits: readonly Split[];
-  /** For each path, the split that tests each group; -1 for a group that the path does not test. */
+  /** Split that tests each group, for each path; -1 for a group that the path does not test. */
   readonly paths: readonly (readonly number[])[];
 }
 
-/** Returns every split of the groups, and the paths to which their tests join: each group of a path is tested once. */
+/** Returns all splits of the groups, and the paths formed by their tests: each path tests a group at most once. */
 export function createSplits(folds: SweepFolds): Splits {
   return folds.method === 'combinatorial' ? combinatorial(folds) : walkForward(folds);
 }
 
 /**
- * Returns every choice of the test groups. The j-th test of each group is in the j-th path, so that C(N - 1, k - 1)
+ * Returns all choices of test groups. The j-th test of each group belongs to the j-th path, so that C(N - 1, k - 1)
  * paths cover all groups.
  * @source López de Prado (2018), Advances in Financial Machine Learning, section 12.4.
  */
@@ -32,7 +32,7 @@ function combinatorial({ groups, test_groups: count }: Extract<SweepFolds, { met
   return { splits, paths: tests[0]!.map((_, path) => tests.map((ofGroup) => ofGroup[path]!)) };
 }
 
-/** Returns splits that test each group, with earlier groups as sample. */
+/** Returns the splits that test each group with earlier groups as the sample. */
 function walkForward({ groups, train_groups: first, window }: Extract<SweepFolds, { method: 'walk_forward' }>): Splits {
   const splits = groupsBelow(groups - first).map((i) => {
     const test = first + i;
@@ -56,7 +56,7 @@ function groupsBelow(groups: number): number[] {
   return Array.from({ length: groups }, (_, group) => group);
 }
 
-/** Returns every choice of some groups as bits, in lexicographic order. */
+/** Returns all choices of `count` groups as bit masks, in lexicographic order. */
 export function listChoices(groups: number, count: number, from = 0): number[] {
   if (count === 0) return [0];
   const choices: number[] = [];

@@ -1,27 +1,27 @@
 import { raiseToPower } from '#kernels/power.js';
 import type { FoldRanking } from './rankings.js';
 
-/** Figures of consecutive returns, which can be joined with figures of later returns. */
+/** Figures of a range of consecutive returns, which can be joined with the figures of later returns. */
 export interface Stretch {
   count: number;
-  /** Sum of returns minus a common mean, which avoids cancellation in the sum of squares. */
+  /** Sum of returns less a common mean, which avoids cancellation in the sum of squares. */
   sum: number;
   squares: number;
-  /** Level at the end, for 1 at the start. */
+  /** Level at the end, relative to 1 at the start. */
   growth: number;
   /** Highest and lowest level, including the start. */
   high: number;
   low: number;
-  /** Lowest level relative to the highest before it, minus 1. */
+  /** Maximum drawdown: lowest ratio of a level to the highest level before it, minus 1. */
   drawdown: number;
 }
 
-/** No returns. */
+/** Returns the figures of an empty range. */
 export function createEmptyStretch(): Stretch {
   return { count: 0, sum: 0, squares: 0, growth: 1, high: 1, low: 1, drawdown: 0 };
 }
 
-/** Computes figures of returns from one to before another. @param mean subtracted for the sums */
+/** Computes the figures of returns [from, to). @param mean subtracted from the returns in sums */
 export function createStretch(returns: Float64Array, { from, to, mean }: StretchRange): Stretch {
   const stretch = createEmptyStretch();
   for (let t = from; t < to; t++) {
@@ -43,7 +43,7 @@ export interface StretchRange {
   readonly mean: number;
 }
 
-/** Joins later figures to a stretch, in place. Returns between them are excluded. */
+/** Joins later figures to a range, in place. Returns between the two ranges are excluded. */
 export function join(stretch: Stretch, later: Stretch): void {
   stretch.count += later.count;
   stretch.sum += later.sum;
@@ -58,8 +58,8 @@ export function join(stretch: Stretch, later: Stretch): void {
 export const VARIANCE_MIN = 1e-30;
 
 /**
- * Returns the metric of a stretch, as in a run: ratios and volatility annualised. @param of.mean mean that was
- * subtracted. @param of.periods sessions of a year
+ * Returns a metric of a range, with the conventions of a run: ratios and volatility are annualised. @param of.mean mean
+ * that was subtracted. @param of.periods sessions per year
  */
 export function computeMetric(
   { count, sum, squares, growth, drawdown }: Stretch,

@@ -16,10 +16,10 @@ export const SweepStrategy = StrategyDocument.pick({ rebalance: true, drift_tole
   id: 'SweepStrategy',
 });
 
-/** Terms of the backtests of a sweep: those of a single backtest without an external benchmark. */
+/** Terms of the backtests in a sweep: those of a single backtest without an external benchmark. */
 export const SweepTerms = BacktestFields.omit({ benchmark: true }).meta({ id: 'SweepTerms' });
 
-/** Request of a sweep: a base, and the differences of its variants. */
+/** Request of a sweep: a base, and the changes of its variants. */
 export const SweepRequest = defineObject(() => ({
   sweep_id: Id.nullable().default(null).meta({ description: 'Second half of the id of the job. Default: generated.' }),
   as_known_on: AsKnownOn,

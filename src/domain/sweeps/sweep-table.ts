@@ -17,22 +17,22 @@ import type { OutcomeSource } from './outcome-source.js';
 import type { VariantRun } from './run-variants.js';
 import { findPreference, type RankingName } from './rankings.js';
 
-/** Run of a variant without its levels. */
+/** Run of a variant, without its levels. */
 export interface RunSummary {
   readonly metrics: BacktestMetrics;
   readonly totalCosts: number;
-  /** First and last day. */
+  /** First and last day of the run. */
   readonly start: number;
   readonly end: number;
   /** Number of dates. */
   readonly observations: number;
 }
 
-/** Variant in the table. */
+/** Row of a variant in the table. */
 export interface SweepRow {
-  /** Rank from 1 for the best; null for a refused variant. */
+  /** Rank, 1 for the best; null for a refused variant. */
   readonly rank: number | null;
-  /** Position among the variants. */
+  /** Index of the variant. */
   readonly variant: number;
   readonly run: RunSummary | null;
   readonly error: ErrorDetail | null;
@@ -40,9 +40,9 @@ export interface SweepRow {
   readonly deflatedSharpe: number | null;
 }
 
-/** Effect of choosing one of several variants on its Sharpe ratio. Ratios are per session, not annualised. */
+/** Effect of choosing the best of several variants on its Sharpe ratio. Ratios are per session, not annualised. */
 export interface Selection {
-  /** Number of distinct variants that ran. Variants with equal levels count as one trial. */
+  /** Number of distinct variants that ran. Variants with equal levels count as a single trial. */
   readonly trials: number;
   readonly sharpeVariance: number;
   readonly expectedMaximumSharpe: number;
@@ -54,18 +54,15 @@ export interface Selection {
 export interface SweepTable {
   /** Rows by rank, followed by refused variants. */
   readonly rows: readonly SweepRow[];
-  /** Null if no variant ran. */
+  /** Effect of the choice; null if no variant ran. */
   readonly selection: Selection | null;
-  /** Null with fewer than two trials, or too few common dates. */
+  /** Overfitting of the choice; null with fewer than two trials, or too few common dates. */
   readonly overfitting: Overfitting | null;
-  /** Out-of-sample value of the choice, with trials as variants by position; null unless requested. */
+  /** Out-of-sample value of the choice, with trials given by variant; null unless requested. */
   readonly folds: ChoiceByFolds | FoldsTooShort | null;
-  /**
-   * Variants whose levels are equal bit for bit, by position: one group for each set of levels that several variants
-   * have.
-   */
+  /** Groups of variants with bit-identical levels, by variant. */
   readonly identical: readonly (readonly number[])[];
-  /** Levels of the variants through time; null with fewer than two common dates. */
+  /** Levels of the variants over time; null with fewer than two common dates. */
   readonly fan: Fan | null;
 }
 
@@ -74,19 +71,19 @@ export interface SweepTableInput {
   readonly rankBy: RankingName;
   readonly partitions: number;
   readonly folds: SweepFolds | null;
-  /** Engine of the choices. Default: plain loops. */
+  /** Engine that evaluates the choices. Default: plain loops. */
   readonly engine?: Engine | undefined;
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-/** Shares of the work: outcomes are visited for the ranking, and again for the value of the choice. */
+/** Fractions of the work: outcomes are visited for the ranking, and again for the value of the choice. */
 const RANKED = 0.3;
 const WEIGHED = 0.7;
 
 /**
  * Ranks variants and estimates the value of the choice.
- * @cost two visits of the outcomes, and a third of some with folds; the cost of `overfitting` and `chooseByFolds`;
- *   memory for some hundred bytes per variant, with folds also `computeTrialFigureBytes`
+ * @cost two visits of the outcomes, and a third visit of some of them with folds; the cost of `overfitting` and
+ * `chooseByFolds`; memory for some hundred bytes per variant, with folds also `computeTrialFigureBytes`
  */
 export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, tick }: SweepTableInput): SweepTable {
   const { ran, refused, identical, days } = summarise(outcomes, tick);
@@ -133,7 +130,7 @@ interface Ran {
   readonly sample: SharpeSample;
 }
 
-/** Summarises the outcomes individually, by variant ascending. */
+/** Summarises each outcome, in the order of the variants. */
 function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
   const ran: Ran[] = [];
   const refusals: { readonly variant: number; readonly error: ErrorDetail }[] = [];
@@ -173,11 +170,11 @@ function identicalOf(ran: readonly Ran[], keys: readonly string[]): number[][] {
 
 interface Trials {
   readonly outcomes: OutcomeSource;
-  /** Variants that count, ascending. */
+  /** Variants that count as trials, ascending. */
   readonly trials: readonly number[];
   /** Common days of all runs, ascending. */
   readonly days: Int32Array;
-  /** The variant ranked first; null if no variant ran. */
+  /** Variant ranked first; null if no variant ran. */
   readonly first: number | null;
 }
 
@@ -194,7 +191,7 @@ function computeOutOfSample(
   let visited = 0;
   const visit = (call: (trial: number, returns: Float64Array) => void, wanted: ReadonlySet<number>): void =>
     outcomes.visit((variant, outcome) => {
-      if (outcome.kind === 'run') call(trialOf.get(variant)!, returnsOn(outcome, days)); // Every requested one is a trial.
+      if (outcome.kind === 'run') call(trialOf.get(variant)!, returnsOn(outcome, days)); // every requested variant is a trial
     }, wanted);
   const isStudied = estimate !== undefined || study?.kind === 'study';
   visit(
@@ -223,14 +220,14 @@ function computeOutOfSample(
   return { overfitting: result, folds: { ...chosen, choices }, fan };
 }
 
-/** Returns common days of two runs, ascending. */
+/** Returns the common days of two runs, ascending. */
 function listSharedDays(days: Int32Array, others: Int32Array): Int32Array {
   if (isEqual(days, others)) return days;
   const known = new Set(others);
   return days.every((day) => known.has(day)) ? days : days.filter((day) => known.has(day));
 }
 
-/** Returns returns between days of a run. */
+/** Returns the returns between some days of a run. */
 function returnsOn({ days, level }: VariantRun, wanted: Int32Array): Float64Array {
   const returns = new Float64Array(Math.max(0, wanted.length - 1));
   let at = 0;

@@ -2,38 +2,35 @@ import type { FoldRanking } from './rankings.js';
 import { has } from './splits.js';
 import { createEmptyStretch, join, computeMetric, createStretch, type Stretch } from './stretch.js';
 
-/** Number of sessions that a sample excludes next to a test. */
+/** Numbers of sessions that a sample excludes next to a test. */
 export interface Trim {
-  /** Figure of the end of a sample, before a test. */
+  /** Number of sessions at the end of a group, before a test. */
   readonly before: number;
-  /** Figure of the start of a sample, after a test. */
+  /** Number of sessions at the start of a group, after a test. */
   readonly after: number;
 }
 
-/**
- * Figures of trials by time group in one block of memory, each for the whole group and without the sessions next to a
- * test.
- */
+/** Figures of trials by group in one block of memory, for the whole group and without the sessions next to a test. */
 export interface TrialFigures {
-  /** @param returns returns of all groups */
+  /** Adds a trial. @param returns returns of all groups */
   add(trial: number, returns: Float64Array): void;
   /** Returns a metric of a trial over some groups. */
   metric(trial: number, over: Over): number;
 }
 
 export interface Over {
-  /** Groups to join. */
+  /** Bit mask of the groups to join. */
   readonly mask: number;
-  /** Groups next to which sessions are excluded. */
+  /** Bit mask of the test groups, next to which sessions are excluded. */
   readonly test: number;
   readonly metric: FoldRanking;
-  /** Sessions of a year. */
+  /** Number of sessions per year. */
   readonly periods: number;
 }
 
 export interface FigureTerms {
   readonly groups: number;
-  /** Number of returns in a group. */
+  /** Number of returns per group. */
   readonly length: number;
   readonly left: Trim;
 }
@@ -44,7 +41,7 @@ const TRIMS = [0, TRIMMED_HEAD, TRIMMED_TAIL, TRIMMED_HEAD | TRIMMED_TAIL] as co
 const FIGURES = ['count', 'sum', 'squares', 'growth', 'high', 'low', 'drawdown'] as const satisfies (keyof Stretch)[];
 const STRIDE = FIGURES.length;
 
-/** Returns the number of bytes of a trial's figures. */
+/** Returns the number of bytes for the figures of a trial. */
 export const computeTrialFigureBytes = (groups: number): number => 8 * (1 + groups * TRIMS.length * STRIDE);
 
 export function createTrialFigures(trials: number, { groups, length, left }: FigureTerms): TrialFigures {

@@ -28,9 +28,9 @@ export interface VariantGround {
 const CHECKED_FIRST_MAX = 2000;
 
 /**
- * Returns the variants that are checked before the sweep is queued: all, or, for a large sweep, each value of a grid
- * once (a sample if there are too many), with all other axes at their first value. The remaining variants are checked
- * when they run.
+ * Returns the variants that are checked before the sweep is queued: all or, for a large sweep, each value of a grid
+ * once (a sample if there are too many), with all other parameters at their first value. The remaining variants are
+ * checked when they run.
  */
 export function selectCheckedFirst(variation: Variation): readonly number[] {
   const count = countVariants(variation);
@@ -40,7 +40,7 @@ export function selectCheckedFirst(variation: Variation): readonly number[] {
   return list.filter((_, i) => i % step === 0);
 }
 
-/** Returns variants of a grid that differ from its first in at most one pointer. */
+/** Returns the variants of a grid that differ from the first one in at most one pointer. */
 function singleChanges(grid: NonNullable<Variation['grid']>): number[] {
   let stride = 1;
   const changes = Object.values(grid)
@@ -54,8 +54,8 @@ function singleChanges(grid: NonNullable<Variation['grid']>): number[] {
 }
 
 /**
- * Returns errors of a variant that the market causes. @param reached the document and the indices that it refers to, by
- * id
+ * Returns the errors of a variant due to missing data in the market. @param reached the document and the indices to
+ * which it refers, by id
  */
 export function findLackingVariantData(
   document: IndexDocument,
@@ -78,13 +78,13 @@ export function findLackingVariantData(
 }
 
 export interface CheckGround extends VariantGround {
-  /** Documents that the first checked variants refer to, in addition to themselves. */
+  /** Further documents to which the first checked variants refer. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   /** Ids of the stored risk models that these documents use. */
   readonly models: ReadonlySet<string>;
 }
 
-/** Checks a variant of a large sweep, on the documents and models of the first checked ones. */
+/** Checks a variant of a large sweep, given the documents and models of the variants checked first. */
 export function checkVariant(base: SweepBase, patch: Patch, ground: CheckGround): PatchedVariant {
   const { documents, models, calendars } = ground;
   const { variant, findings } = applyPatch(base, patch, {

@@ -6,7 +6,7 @@ import { checkShape } from '../schema/shape.js';
 import { parsePointer, setAt } from './json-pointer.js';
 import { SweepStrategy, SweepTerms, type SweepRequest } from './sweep-request.js';
 
-/** Values by JSON pointer. */
+/** Values to set, by JSON pointer. */
 export type Patch = Readonly<Record<string, unknown>>;
 
 /** Variant of a sweep: the base with a patch applied. */
@@ -17,13 +17,16 @@ export interface Variant {
   readonly strategy: StrategyTerms | null;
 }
 
-/** Variants of a sweep: all combinations of a grid, or individual patches. */
+/** Variants of a sweep: all combinations of a grid, or a list of patches. */
 export interface Variation {
   readonly grid: Readonly<Record<string, readonly unknown[]>> | null;
   readonly patches: readonly Patch[] | null;
 }
 
-/** Returns the patch of a variant: as listed, or a combination of a grid, its last pointer varying fastest. */
+/**
+ * Returns the patch of a variant: an entry of the list, or a combination of the grid, whose last pointer varies
+ * fastest.
+ */
 export function patchAt({ grid, patches }: Variation, variant: number): Patch {
   if (patches !== null) return patches[variant]!;
   let rest = variant;
@@ -48,7 +51,7 @@ export function countVariants({ grid, patches }: Variation): number {
     : patches.length;
 }
 
-/** Reports a sweep that is too large. */
+/** Reports a sweep with too many variants. */
 export function checkVariantCount(variation: Variation): Finding[] {
   const count = countVariants(variation);
   const max = LIMITS.MAX_SWEEP_VARIANTS;
@@ -56,8 +59,8 @@ export function checkVariantCount(variation: Variation): Finding[] {
 }
 
 /**
- * Reports too many levels, which are stored on disk until the end. @param sessions maximum number of sessions of a
- * variant
+ * Reports too many levels, which are stored on disk until the end of the sweep. @param sessions maximum number of
+ * sessions per variant
  */
 export function checkLevels(variation: Variation, sessions: number): Finding[] {
   const count = countVariants(variation);
@@ -80,22 +83,22 @@ export interface SweepBase {
   readonly strategy: SweepRequest['strategy'];
 }
 
-/** Checks a changed document: returns the document, or its problems. */
+/** Function that checks a changed document and returns the document or its findings. */
 export type DocumentCheck = (body: Readonly<Record<string, unknown>>) => {
   readonly document: IndexDocument | undefined;
   readonly findings: readonly Finding[];
 };
 
 export interface PatchedVariant {
-  /** Undefined if a finding is an error. */
+  /** Variant; undefined if a finding is an error. */
   readonly variant: Variant | undefined;
-  /** Errors, each with a path below `path`. */
+  /** Errors, each with a path below the path of the patch. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * Applies one patch to the base and checks it as if it had been sent separately. An unknown field is an error here,
- * because the variant would equal the base.
+ * Applies a patch to the base and checks the result as if it had been sent separately. An unknown field is an error
+ * here, because the variant would equal the base.
  * @param path path of the patch in the request
  */
 export function applyPatch(
@@ -109,7 +112,7 @@ export function applyPatch(
     strategy: base.strategy ?? {},
   });
   const misplaced = Object.entries(patch).flatMap(([text, value]) => setFindings(parts, { text, value, path }));
-  const document = check(setCurrency(parts['document'] as Record<string, unknown>, patch)); // an object: pointers lead into it
+  const document = check(setCurrency(parts['document'] as Record<string, unknown>, patch)); // an object: pointers refer to its members
   const request = checkShape(SweepTerms, parts['request']);
   const usesStrategy = base.strategy !== null || Object.keys(patch).some((text) => text.startsWith('/strategy/'));
   const strategy = usesStrategy ? checkShape(SweepStrategy, parts['strategy']) : { value: null, findings: [] };
@@ -150,7 +153,10 @@ export function applyPatch(
   };
 }
 
-/** Returns an overlay with changed terms and unchanged currency in the currency of its terms, like one that is sent. */
+/**
+ * Returns an overlay with changed terms but unchanged currency in the currency of its terms, as for a document that is
+ * sent.
+ */
 function setCurrency(document: Record<string, unknown>, patch: Patch): Record<string, unknown> {
   const pointers = Object.keys(patch);
   const isChanged = pointers.some((text) => text.startsWith('/document/overlay'));
@@ -193,7 +199,7 @@ function setFindings(parts: Record<string, unknown>, { text, value, path }: Sett
   ];
 }
 
-/** A single run with this range is refused before it is queued. */
+/** Reports a reversed range: a single run with it is refused before it is queued. */
 function orderFindings(request: SweepRequest['request'] | undefined): Finding[] {
   const { start = null, end = null } = request ?? {};
   if (start === null || end === null || start <= end) return [];
@@ -208,13 +214,13 @@ function orderFindings(request: SweepRequest['request'] | undefined): Finding[] 
   ];
 }
 
-/** Requires a variant to keep the id of its base: under another id it would be another index. */
+/** Requires a variant to keep the id of its base, because under another id it would be another index. */
 function identityFindings(
   { document: { id, universe } }: SweepBase,
   document: IndexDocument | undefined,
   path: string,
 ): Finding[] {
-  // The securities of a watchlist are filled in once, in the base.
+  // The securities of a watchlist are filled in once, in the base document.
   const [own, ofBase] = [listWatchlists(document?.universe), listWatchlists(universe)];
   const other = own.find((id) => !ofBase.includes(id));
   if (other !== undefined)

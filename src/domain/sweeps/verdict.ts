@@ -6,7 +6,7 @@ import type { SweepTable } from './sweep-table.js';
 const CHANCE = 0.5;
 
 /**
- * Describes the figures of a sweep, one sentence each. A statement about skill names its comparison and is omitted if
+ * Describes the figures of a sweep, one sentence each. A statement about skill names its benchmark, and is omitted if
  * the probability of overfitting exceeds one half.
  */
 export function createVerdict({ selection, overfitting, folds, identical }: SweepTable): string[] {
@@ -24,7 +24,7 @@ export function createVerdict({ selection, overfitting, folds, identical }: Swee
   ];
 }
 
-/** Maximum number of variant groups in a sentence, and of variants in each. */
+/** Maximum number of variant groups in a sentence, and of variants per group. */
 const GROUPS_MAX = 100;
 const MEMBERS_MAX = 20;
 
@@ -43,7 +43,7 @@ function identicalSentence(identical: SweepTable['identical']): string {
   return `Variants with identical levels count as one trial each: ${groups.join('; ')}${more > 0 ? `; and ${more} more groups` : ''}.`;
 }
 
-/** Two words or more, as in `0, 2 and 5`. */
+/** Joins two or more words, as in `0, 2 and 5`. */
 const joinWords = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
 function skillSentence(deflatedSharpe: number, trials: number, overfit: number | null): string {
@@ -60,7 +60,7 @@ const METRIC_WORDS: Readonly<Record<FoldRanking, string>> = {
   volatility: 'volatility',
 };
 
-/** Describes the result of the choice in sample and out of sample. */
+/** Describes the results of the choice in sample and out of sample. */
 function foldsSentence(folds: ChoiceByFolds | FoldsTooShort): string {
   if (folds.kind === 'short')
     return `The choice was not tested by folds: the variants have ${folds.observations} common returns, but the folds need ${folds.needed}.`;

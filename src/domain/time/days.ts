@@ -15,7 +15,7 @@ export function parseDay(text: string): Day | undefined {
   return formatDay(day) === text ? day : undefined;
 }
 
-/** Parses a text that is known to be a date. Another text is a bug of the caller. */
+/** Parses a text that is known to be a valid date. Any other text is a defect of the caller. */
 export function parseValidDay(text: string): Day {
   const day = parseDay(text);
   if (day === undefined) throw new Error(`not a date: ${text}`);
@@ -28,10 +28,10 @@ export function formatDay(day: Day): string {
   return `${year}${MINUS_TWO_DIGITS[month]!}${MINUS_TWO_DIGITS[dayOfMonth]!}`;
 }
 
-/** A minus sign and a two-digit number, up to 31. */
+/** Minus sign and two-digit number, up to 31. */
 const MINUS_TWO_DIGITS = Array.from({ length: 32 }, (_, number) => `-${String(number).padStart(2, '0')}`);
 
-/** Formats a market date as a full ISO-8601 timestamp: midnight UTC with an offset. */
+/** Formats a market date as a full ISO-8601 timestamp: midnight in UTC with an offset. */
 export function formatDayTimestamp(day: Day): string {
   return `${formatDay(day)}T00:00:00+00:00`;
 }
@@ -44,7 +44,7 @@ export interface CivilDate {
   readonly day: number;
 }
 
-/** Returns the day of a date. A day after the end of its month is in the next month. */
+/** Returns the day of a civil date. A day beyond the end of its month is in the next month. */
 export function toDay({ year, month, day }: CivilDate): Day {
   const own = month <= 2 ? year - 1 : year;
   const era = Math.floor(own / 400);
@@ -61,9 +61,9 @@ export function toDay({ year, month, day }: CivilDate): Day {
 }
 
 /**
- * Returns the date of a day in the proleptic Gregorian calendar.
+ * Returns the civil date of a day in the proleptic Gregorian calendar.
  * @source Hinnant, chrono-compatible low-level date algorithms: years begin in March, so that the leap day is their
- *   last.
+ * last day.
  */
 export function toCivilDate(day: Day): CivilDate {
   const shifted = Math.floor(day) + DAYS_BEFORE_1970;
@@ -84,16 +84,16 @@ export function toCivilDate(day: Day): CivilDate {
 
 /** Number of days in 400 years, after which the calendar repeats. */
 const DAYS_PER_ERA = 146_097;
-/** Days from 1 March of the year 0. */
+/** Number of days from 1 March of the year 0 to 1970-01-01. */
 const DAYS_BEFORE_1970 = 719_468;
 
-/** Returns a consecutive month number of a day, for comparisons. */
+/** Returns the consecutive number of the month of a day, for comparisons. */
 export function toMonthNumber(day: Day): number {
   const { year, month } = toCivilDate(day);
   return 12 * year + month;
 }
 
-/** Returns 0 for Monday to 6 for Sunday. */
+/** Returns the weekday of a day, 0 for Monday to 6 for Sunday. */
 export function toWeekday(day: Day): number {
   return (((day + 3) % 7) + 7) % 7;
 }
@@ -105,7 +105,7 @@ export function countDaysInMonth(year: number, month: number): number {
   );
 }
 
-/** Returns the day `months` later, clipped to the end of its month. */
+/** Returns the day `months` later, limited to the end of its month. */
 export function addMonths(day: Day, months: number): Day {
   const { year, month, day: dayOfMonth } = toCivilDate(day);
   const count = year * 12 + (month - 1) + months;

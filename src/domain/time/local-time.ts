@@ -1,12 +1,12 @@
 import { toDay, type Day } from './days.js';
 
-/** A time of day on the clocks of a place: `HH:MM`. */
+/** Form of a local time of day, `HH:MM`. */
 export const LOCAL_TIME_PATTERN = /^([01]\d|2[0-3]):[0-5]\d$/;
 
 const MS_PER_MINUTE = 60_000;
 const MS_PER_DAY = 86_400_000;
 
-/** True for a time zone of the IANA database. */
+/** Returns true for a time zone of the IANA database. */
 export function isTimeZone(zone: string): boolean {
   try {
     clockOf(zone);
@@ -18,19 +18,19 @@ export function isTimeZone(zone: string): boolean {
 
 export interface LocalMoment {
   readonly day: Day;
-  /** `HH:MM`. */
+  /** Local time, `HH:MM`. */
   readonly time: string;
   /** Time zone of the IANA database. */
   readonly zone: string;
 }
 
 /**
- * Returns the instant of a local time, in ms since 1970. Of a time that occurs twice when clocks go back, returns the
- * first. A time that clocks skip is moved later by the length of the gap.
- * @source the rule of RFC 5545, section 3.3.5
+ * Returns the instant of a local time, in ms since 1970. If the time occurs twice because clocks go back, returns the
+ * first instant. A time that clocks skip is moved later by the length of the gap.
+ * @source rule of RFC 5545, section 3.3.5
  */
 export function toInstant({ day, time, zone }: LocalMoment): number {
-  const [hours, minutes] = time.split(':').map(Number) as [number, number]; // LOCAL_TIME_PATTERN
+  const [hours, minutes] = time.split(':').map(Number) as [number, number]; // `time` matches LOCAL_TIME_PATTERN
   const local = day * MS_PER_DAY + (hours * 60 + minutes) * MS_PER_MINUTE;
   const before = offsetAt(zone, local - MS_PER_DAY);
   const after = offsetAt(zone, local + MS_PER_DAY);
@@ -39,12 +39,12 @@ export function toInstant({ day, time, zone }: LocalMoment): number {
   return valid.length > 0 ? Math.min(...valid) : local - before;
 }
 
-/** Returns the day that it is in a time zone. */
+/** Returns the current day in a time zone at an instant. */
 export function toLocalDay(zone: string, instantMs: number): Day {
   return Math.floor((instantMs + offsetAt(zone, instantMs)) / MS_PER_DAY);
 }
 
-/** Local time minus UTC at an instant, in ms. */
+/** Returns the local time minus UTC at an instant, in ms. */
 function offsetAt(zone: string, instantMs: number): number {
   const instant = Math.floor(instantMs / 1000) * 1000;
   const parts = Object.fromEntries(
@@ -57,7 +57,7 @@ function offsetAt(zone: string, instantMs: number): number {
   return local + ((hour! * 60 + minute!) * 60 + second!) * 1000 - instant;
 }
 
-/** Maximum number of cached clocks. A zone has many spellings, because its name is case-insensitive. */
+/** Maximum number of cached clocks. A zone can have many spellings, because its name is case-insensitive. */
 const CLOCKS_MAX = 1000;
 
 const clocks = new Map<string, Intl.DateTimeFormat>();

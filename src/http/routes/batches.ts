@@ -3,10 +3,10 @@ import { createAccountTemplate } from '#domain/personal/account-template.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { Batches } from '#services/personal/batches.js';
 import type { BatchResults } from '#services/personal/batch-results.js';
-import { contentTypeOf, exportFormat } from '../export-format.js';
+import { contentTypeOf, parseExportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 
-export function batchHandlers(batches: Batches, results: BatchResults): Handlers<typeof batchRoutes> {
+export function createBatchHandlers(batches: Batches, results: BatchResults): Handlers<typeof batchRoutes> {
   return {
     async startBatch({ body, upload, query, origin }) {
       const file = upload();
@@ -16,7 +16,7 @@ export function batchHandlers(batches: Batches, results: BatchResults): Handlers
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     async getBatchAccounts({ params: { batch_id: batchId }, query: { block, table }, media }) {
-      const format = exportFormat(media);
+      const format = parseExportFormat(media);
       if (format === 'json') return { bytes: await results.accounts({ batchId, block }) };
       const name = `${batchId}_${table}_${block}.${EXPORT_FORMATS[format].extension}`;
       return {

@@ -4,7 +4,7 @@ import type { DeliveryRecords } from '#services/delivery/delivery-records.js';
 import type { Handlers, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
 
-export function clientHandlers(
+export function createClientHandlers(
   clients: Clients,
   records: Pick<DeliveryRecords, 'list'>,
   removals: Removals,
@@ -14,9 +14,9 @@ export function clientHandlers(
       const { shown, ...skipped } = await clients.page(query);
       return { json: { clients: shown, ...skipped } };
     },
-    getClient: async ({ params }) => clientReply(await clients.get(params.client_id)),
+    getClient: async ({ params }) => toClientReply(await clients.get(params.client_id)),
     putClient: async ({ params, body, precondition, authorship }) =>
-      clientReply(await clients.put(params.client_id, body(), precondition(), authorship())),
+      toClientReply(await clients.put(params.client_id, body(), precondition(), authorship())),
     async deleteClient(request) {
       const id = request.params.client_id;
       const removal = await removals.of(request, { kind: 'client', id });
@@ -30,4 +30,4 @@ export function clientHandlers(
   };
 }
 
-export const clientReply = ({ client, etag }: StoredClient): Reply => ({ json: client, etag });
+export const toClientReply = ({ client, etag }: StoredClient): Reply => ({ json: client, etag });

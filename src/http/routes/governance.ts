@@ -12,7 +12,7 @@ interface GovernanceServices {
   readonly indices: Pick<Indices, 'get'>;
 }
 
-export function governanceHandlers(
+export function createGovernanceHandlers(
   { statements, procedures, indices }: GovernanceServices,
   removals: Removals,
 ): Handlers<typeof governanceRoutes> {
@@ -31,9 +31,9 @@ export function governanceHandlers(
       const { shown, ...skipped } = await procedures.page(query);
       return { json: { procedures: shown, ...skipped } };
     },
-    getProcedure: async ({ params }) => procedureReply(await procedures.get(params.procedure_id)),
+    getProcedure: async ({ params }) => toProcedureReply(await procedures.get(params.procedure_id)),
     putProcedure: async ({ params, body, precondition, authorship }) =>
-      procedureReply(await procedures.put(params.procedure_id, body(), precondition(), authorship())),
+      toProcedureReply(await procedures.put(params.procedure_id, body(), precondition(), authorship())),
     async deleteProcedure(request) {
       const id = request.params.procedure_id;
       const removal = await removals.of(request, { kind: 'procedure', id });
@@ -43,4 +43,4 @@ export function governanceHandlers(
   };
 }
 
-export const procedureReply = ({ procedure, etag }: StoredProcedure): Reply => ({ json: procedure, etag });
+export const toProcedureReply = ({ procedure, etag }: StoredProcedure): Reply => ({ json: procedure, etag });

@@ -7,13 +7,13 @@ import { parseStored } from '#store/read-stored.js';
 
 /** Log of deliveries: the files of clients by day of a schedule. */
 export interface DeliveryRecords {
-  get(place: RecordPlace): Promise<DeliveryRecord | undefined>;
+  get(place: RecordKey): Promise<DeliveryRecord | undefined>;
   /** Lists records, newest first. */
   list(clientId: string, query: RecordQuery): Promise<readonly DeliveryRecord[]>;
-  keeper(place: RecordPlace, version: number | null): Promise<RecordKeeper>;
+  keeper(place: RecordKey, version: number | null): Promise<RecordKeeper>;
 }
 
-export interface RecordPlace {
+export interface RecordKey {
   readonly clientId: string;
   readonly scheduleId: string;
   readonly date: string;
@@ -36,7 +36,7 @@ export interface RecordKeeper {
 }
 
 export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords {
-  async function get(place: RecordPlace): Promise<DeliveryRecord | undefined> {
+  async function get(place: RecordKey): Promise<DeliveryRecord | undefined> {
     const stored = await documents.get('file-delivery', recordId(place));
     if (stored === undefined) return undefined;
     const record = parseStored(stored, DeliveryRecord);
@@ -117,5 +117,5 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
   }
 }
 
-const recordId = ({ clientId, scheduleId, date }: RecordPlace): string =>
+const recordId = ({ clientId, scheduleId, date }: RecordKey): string =>
   formatNumberedId(`${clientId}/${scheduleId}`, parseValidDay(date));

@@ -7,7 +7,7 @@ import { assertFewSecurities, EIGENVALUES_PART, PART_COUNT, WHOLE_MODEL_MAX } fr
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import { describeLeftOut } from '#domain/risk/excluded-securities.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import type { PartOutput, WrittenParts } from '#jobs/offered-parts.js';
 import type { PortableTaskName, TaskInput } from '#jobs/tasks.js';
 import type { RiskModelOutput } from '#jobs/tasks/indices.js';
@@ -118,7 +118,7 @@ export function createRiskModelJob({
     };
   }
 
-  return jobKind('risk', run, async (payload, parts, attempt) => ({
+  return createJobKind('risk', run, async (payload, parts, attempt) => ({
     result: await outputOf(await orderOf(payload), parts, { attempt, share: 1 }),
   }));
 }

@@ -14,8 +14,8 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { columnsOf, listEarlierFiles, toHashedReference, readRun } from '../stored/run-documents.js';
-import { createRunFiles, type Continuable } from './run-files.js';
-import { modelReferences, findPlannedFiles } from '../stored/used-models.js';
+import { createRunFiles, type ContinuableRun } from './run-files.js';
+import { createModelReferences, findPlannedFiles } from '../stored/used-models.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
@@ -82,7 +82,7 @@ export function createRunMaker({
   async function createStoredRun(
     payload: BacktestPayload,
     market: MarketIdentity,
-  ): Promise<Continuable | FullRunReason | null> {
+  ): Promise<ContinuableRun | FullRunReason | null> {
     const found = await documents.get('run', payload.plan.runId);
     if (found === undefined) return null;
     const run = readStored(found, readRun);
@@ -146,7 +146,7 @@ export function createRunMaker({
     const task = {
       market: identity,
       plan,
-      ...modelReferences(plan.models, matrices),
+      ...createModelReferences(plan.models, matrices),
       ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(known.version) }),
       engineVersion,
     };

@@ -12,11 +12,11 @@ export interface RunSide {
   readonly plan: BacktestPlan;
   /** Version of the run's data; null if it is unknown. */
   readonly version: number | null;
-  readonly market: MarketHandle | Unknown;
+  readonly market: MarketHandle | UnavailableValue;
 }
 
 /** Reason, as a sentence, why a value is unavailable. */
-export interface Unknown {
+export interface UnavailableValue {
   readonly reason: string;
 }
 
@@ -51,7 +51,7 @@ type Effects = Pick<RunsDifference, 'effects' | 'effects_reason' | 'total_return
 export async function effectsOf(
   { definition, request, isOtherData }: Causes,
   { from, to, totals, engineVersion }: Ends,
-  value: (inputs: Inputs) => Promise<number | Unknown>,
+  value: (inputs: Inputs) => Promise<number | UnavailableValue>,
 ): Promise<Effects> {
   const isOther = (side: RunSide): boolean => hasOtherBits(side.run.engine_version, engineVersion);
   const [first, last] = [totals[0]!, totals[1]!];
@@ -63,7 +63,7 @@ export async function effectsOf(
     documents: { ...from.plan.documents, ...to.plan.documents },
     request: from.plan.request,
   };
-  const step = async (isChanged: boolean, before: number | Unknown, isLast: boolean, plan: BacktestPlan) => {
+  const step = async (isChanged: boolean, before: number | UnavailableValue, isLast: boolean, plan: BacktestPlan) => {
     if (!isChanged) return before;
     return isLast ? end : value({ plan, data: from });
   };

@@ -58,7 +58,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
   const stored = id === undefined ? newest : await reader.get('kept-run', createKeptRunId(subject, id));
   if (stored === undefined) {
     await assertSubject(reader, subject);
-    throw runNotFound({ subject, id }, await reader.get('run-list', subject));
+    throw refuseMissingRun({ subject, id }, await reader.get('run-list', subject));
   }
   const document = readStored(stored, readRun);
   if (document === undefined)
@@ -67,7 +67,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
 }
 
 /** @param list runs of the subject other than the newest run */
-function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
+function refuseMissingRun({ subject, id }: AskedRun, list: FoundDocument): Refusal {
   if (id !== undefined)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
   const readable = parseStored(list, RunListDocument);
@@ -126,7 +126,7 @@ export function columnsOf(run: RunDocument): ArtifactReference {
 }
 
 /** Returns the path of the file with the columns of a run, in the same folder as the files that it refers to. */
-export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
+export async function resolveColumnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
   const [columns] = await Promise.all([run.artifacts.columns, ...listEarlierFiles(run)].map(artifacts.file));
   return columns!; // every run has at least one file
 }

@@ -121,7 +121,7 @@ const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: []
 /**
  * Returns the rebalances that are due on the new sessions.
  * @throws CannotResume if nothing traded on a due session, so that the rebalance is priced from a session that has been
- * simulated
+ *   simulated
  */
 function dueOf(
   document: IndexDocument,

@@ -16,7 +16,7 @@ import type { StoredBook } from '../../books/resumed-book.js';
  * @throws CannotResume
  * @throws Refusal as a full run would
  * @cost O(N) and a pass over the new sessions; a rebalance on a new session adds its decision and a pass over its
- * look-back
+ *   look-back
  */
 export function resumeRun(input: ResumeRunInput): Continuation {
   const { plan, checkpoint, report } = input;

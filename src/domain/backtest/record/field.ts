@@ -9,7 +9,7 @@ export interface Packing {
   /**
    * Returns the place of an array in the file.
    * @param isPositions true if the numbers are market columns, which are stored as positions in the identifiers of the
-   * record.
+   *   record.
    */
   place(numbers: Numbers, isPositions: boolean): Reference;
   /** Returns true if the frame is that of the portfolio, whose weights are a block of the run file. */

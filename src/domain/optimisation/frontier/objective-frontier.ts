@@ -43,8 +43,8 @@ export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRat
  * is the efficient frontier, and if the rows have no frontier or it needs too much work.
  * @cost as many warm solves as points; for tails fewer points if a solve is expensive
  * @source Rockafellar & Uryasev (2000), Journal of Risk 2(3), section 4, and Chekhlov, Uryasev & Zabarankin (2005),
- * International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of
- * Portfolio Management 18(4), for the frontier of the tracking error.
+ *   International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of
+ *   Portfolio Management 18(4), for the frontier of the tracking error.
  */
 export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonly ObjectivePortfolio[] | null {
   const { problem, means, most, solution } = input;

@@ -48,7 +48,7 @@ export interface ResampledInput extends Omit<FrontierInput, 'riskFreeRate'> {
  * @returns null if no draw has a frontier.
  * @cost a frontier for each draw, and T N^2 to estimate it.
  * @source Michaud (1998), Efficient Asset Management, chapter 6; Scherer (2002), Portfolio resampling: review and
- * critique, Financial Analysts Journal 58(6), for averages by rank.
+ *   critique, Financial Analysts Journal 58(6), for averages by rank.
  */
 export function computeResampledFrontier(input: ResampledInput): ResampledFrontier | null {
   const { solver, algebra, problem, means, restriction, points: count, resampling, report, periods } = input;

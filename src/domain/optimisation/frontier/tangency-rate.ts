@@ -2,14 +2,14 @@ import { readObjective, readExpectedReturns, type OptimisationSpec } from '../..
 import type { Finding } from '../../refusals/findings.js';
 
 /**
- * Returns the rate for the tangency point of a frontier: the requested one, or, for expected returns above cash, the
- * cash rate of the objective, which has been added to them.
+ * Returns the risk-free rate for the tangency portfolio: the requested rate, or the cash rate of the objective if the
+ * expected returns are above cash and include it.
  */
 export function readTangencyRate(spec: OptimisationSpec, asked: number): number {
   return isAboveCash(spec) ? cashOf(spec) : asked;
 }
 
-/** Reports rates without effect, or a tangency rate that differs from the rate of the objective. */
+/** Reports a tangency rate that has no effect, or that differs from the rate of the objective. */
 export function checkTangencyRate(spec: OptimisationSpec, asked: number): Finding[] {
   const cash = cashOf(spec);
   const report = { path: 'risk_free_rate', value: asked };

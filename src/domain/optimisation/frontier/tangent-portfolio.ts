@@ -1,4 +1,4 @@
-/** Least variance at an expected return, and its slope with respect to expected return. */
+/** Least variance at an expected return, with its slope with respect to expected return. */
 export interface VariancePoint {
   readonly at: number;
   readonly variance: number;
@@ -9,25 +9,25 @@ export interface TangentSearchInput {
   readonly low: VariancePoint;
   readonly high: VariancePoint;
   readonly riskFreeRate: number;
-  /** Returns undefined if unknown: the search then ends. */
+  /** Returns the frontier point at an expected return; undefined if it is unknown, which ends the search. */
   readonly probe: (at: number) => VariancePoint | undefined;
 }
 
-/** Possible relative gain of the Sharpe ratio that counts as none. */
+/** Maximum possible relative gain of the Sharpe ratio that is ignored. */
 const GAINED = 1e-12;
 
-/** Maximum number of probes; three to eight are usual. */
+/** Maximum number of evaluated frontier points; three to eight are usual. */
 const PROBES_MAX = 40;
 
-/** Returns a positive value if the Sharpe ratio rises with expected return, a negative one if it falls. */
+/** Returns a positive value if the Sharpe ratio rises with expected return, a negative value if it falls. */
 export function computeSharpeSlope({ at, variance, slope }: VariancePoint, riskFreeRate: number): number {
   return 2 * variance - (at - riskFreeRate) * slope;
 }
 
 /**
- * Finds the largest Sharpe ratio between two expected returns; the ratio rises at the lower and falls at the higher
- * one. Alternates between the zero of its condition on a line through the ends, which is exact while no constraint
- * joins or leaves, and the intersection of the tangents of the variance, which is exact at a kink.
+ * Finds the largest Sharpe ratio between two expected returns; the ratio must rise at the lower one and fall at the
+ * higher one. Alternates between two estimates: the zero of the slope on a line through the ends, which is exact while
+ * the active set is unchanged, and the intersection of the tangents of the variance, which is exact at a kink.
  */
 export function findTangentPortfolio({ low, high, riskFreeRate, probe }: TangentSearchInput): void {
   const rise = (place: VariancePoint) => computeSharpeSlope(place, riskFreeRate);

@@ -6,50 +6,50 @@ import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import { computeCornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 
-/** Number of points of a frontier in results. */
+/** Number of frontier points in results. */
 const POINTS = 21;
 
-/** Weights of least variance at an expected return. */
+/** Weights with the least variance at an expected return. */
 export interface FrontierWeights {
   readonly x: Float64Array;
-  /** Increase of the variance per unit of expected return; null if no solve provides it. */
+  /** Increase of the variance per unit of expected return; null if the weights do not come from a solve. */
   readonly slope: number | null;
 }
 
-/** Portfolios of least variance at expected returns, with the search that found them. */
+/** Portfolios of least variance at successive expected returns, with a function for further ones. */
 export interface TracedFrontier {
   readonly targets: readonly number[];
   readonly solved: readonly FrontierWeights[];
   readonly at: (target: number) => FrontierWeights | undefined;
-  /** Results so far, including later calls of `at`. */
+  /** Results so far, including those of later calls of `at`. */
   readonly trace: Trace;
 }
 
-/** Results of a trace, from which a trace of the same program with additional rows can start. */
+/** Results of a trace, from which the trace of the program with additional rows can start. */
 export interface Trace {
   readonly least: Optimum;
-  /** The largest expected return. */
+  /** Solution with the largest expected return. */
   readonly most: ProgramAnswer;
   readonly known: readonly TracedPoint[];
 }
 
 export interface TraceOptions {
-  /** Absent if only further targets are needed. */
+  /** Number of points; absent if only `at` is needed. */
   readonly points?: number | undefined;
-  /** Reference weights of the variance, [N]. Default: none. */
+  /** Reference weights of the variance, [N]. Default: zero. */
   readonly centre?: Float64Array | undefined;
-  /** Trace of the program with fewer rows, from which to continue. */
+  /** Trace of the program with fewer rows, from which this trace continues. */
   readonly before?: Trace | undefined;
-  /** Largest expected return within the rows, or the first of them, if another trace found it. */
+  /** Solution with the largest expected return for all rows, or for the first of them, if another trace found it. */
   readonly most?: ProgramAnswer | undefined;
-  /** Optimum near the least variance, of a program that may have fewer rows. */
+  /** Optimum near the portfolio of least variance; its program may have fewer rows. */
   readonly near?: Optimum | undefined;
 }
 
 /**
  * Traces the portfolios of least variance of a program from the overall minimum to the largest expected return, equally
  * spaced in expected return; null if there is none.
- * @param base Program with the rows and the metric of the variance.
+ * @param base program with the rows and the metric of the variance.
  * @param means [N]
  * @cost as many warm solves as points; fewer if an earlier trace had them
  */
@@ -83,8 +83,8 @@ export function traceFrontier(
 }
 
 /**
- * Returns the largest expected return if only one corner has it. Paths to it would degenerate, so it is not searched
- * again.
+ * Returns the solution with the largest expected return, if it is a unique corner: a path to it would be degenerate, so
+ * it is not solved again.
  */
 function findUniqueCorner(variance: Program, most: ProgramAnswer, means: Float64Array): FrontierWeights | undefined {
   const rise = computeCornerSlope(variance, most, means);
@@ -92,8 +92,8 @@ function findUniqueCorner(variance: Program, most: ProgramAnswer, means: Float64
 }
 
 /**
- * Returns the largest expected return. Reuses the solution of a program with fewer rows if it satisfies the additional
- * ones.
+ * Returns the solution with the largest expected return. Reuses the solution of a program with fewer rows if it
+ * satisfies the additional rows.
  */
 export function findLargestReturn(
   solver: Solver,
@@ -112,11 +112,12 @@ export function createReturnProgram(base: Program, means: Float64Array): Program
   return { ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) };
 }
 
-/** Tolerance for violating the bound of a row, relative to 1 + |bound|. */
+/** Accepted violation of a row's bound, relative to 1 + |bound|. */
 const HELD = 1e-10;
 
 /**
- * Returns a solution of a program with fewer rows if it also satisfies the additional ones (upper bounds at the end).
+ * Returns the solution of a program with fewer rows if it satisfies the additional rows (upper bounds at the end);
+ * otherwise undefined.
  */
 function reuseSolution({ n, rows }: Program, answer: ProgramAnswer | undefined): ProgramAnswer | undefined {
   if (answer === undefined) return undefined;
@@ -125,7 +126,7 @@ function reuseSolution({ n, rows }: Program, answer: ProgramAnswer | undefined):
   return { ...answer, ...addIdleRows(answer, rows.count) };
 }
 
-/** Returns point and state of an optimum of a program with fewer rows, if the additional ones exert no force. */
+/** Extends point and state of an optimum by additional rows that exert no force. */
 function addIdleRows(
   { point, state }: Pick<ProgramAnswer, 'point' | 'state'>,
   count: number,
@@ -143,8 +144,8 @@ export interface Optimum {
 }
 
 /**
- * Returns the start of the path to a program. An optimum with fewer rows, and possibly another objective, is an optimum
- * of the program if the additional rows (upper bounds at the end) are wide enough.
+ * Returns the start of the path to a program. The optimum of a program with fewer rows, and possibly another objective,
+ * is an optimum of this program if the additional rows (upper bounds at the end) are wide enough.
  */
 export function startAt(program: Program, { program: before, answer }: Optimum): PathStart {
   const { n, rows } = program;
@@ -157,8 +158,8 @@ export function startAt(program: Program, { program: before, answer }: Optimum):
 }
 
 /**
- * Returns upper bounds of rows that admit weights that exceed them: each is widened by another share of the largest
- * excess, because rows that become active simultaneously would make the path degenerate.
+ * Returns upper bounds of rows, widened where weights exceed them. Each is widened by a different fraction of the
+ * largest excess, because rows that become active simultaneously would make the path degenerate.
  * @param from first row that may be exceeded
  */
 function widenUpperBounds({ n, rows }: Pick<Program, 'n' | 'rows'>, from: number, x: Float64Array, to = rows.count) {
@@ -193,7 +194,7 @@ function lengthen(values: Float64Array, length: number): Float64Array {
   return long;
 }
 
-/** Optimum of the least variance at an expected return. */
+/** Optimum of least variance at an expected return, with its program. */
 export interface TracedPoint {
   readonly target: number;
   readonly program: Program;
@@ -201,8 +202,8 @@ export interface TracedPoint {
 }
 
 /**
- * Returns the portfolio of least variance as a solution for its own expected return: the row for that return exerts no
- * force.
+ * Converts the portfolio of least variance to the solution for its own expected return: the row for that return exerts
+ * no force.
  */
 function convertToTarget(program: Program, target: number, { point, state }: ProgramAnswer): TracedPoint {
   const rows = new Int8Array(program.rows.count).fill(EQUAL);
@@ -214,15 +215,15 @@ function convertToTarget(program: Program, target: number, { point, state }: Pro
   };
 }
 
-/** Number of block pivoting steps from one optimum to the next: two to four are usual. */
+/** Maximum number of block pivoting steps from one optimum to the next; two to four are usual. */
 export const PIVOTS = 6;
 
-/** Number of successive expected returns that these steps may miss before the path is followed directly. */
+/** Number of successive expected returns for which block pivoting may fail before paths are followed from the start. */
 const LOST_MAX = 2;
 
 /**
- * Solves for successive expected returns. Results with fewer rows are kept if they satisfy the additional ones; other
- * solves start from the nearest known optimum.
+ * Creates a solver for successive expected returns. Results with fewer rows are reused if they satisfy the additional
+ * rows; other solves start from the nearest known optimum.
  */
 function createTracer(
   solver: Solver,
@@ -241,7 +242,7 @@ function createTracer(
     const same = findNearest(earlier, target);
     const before = same === undefined ? undefined : resumePath(program, same);
     if (before !== undefined && before.target === target && before.isKept) return reuseResult(before.traced);
-    const own = findNearest(known, target)!; // It begins with the least variance.
+    const own = findNearest(known, target)!; // the list begins with the portfolio of least variance
     const isNearer = before !== undefined && Math.abs(before.target - target) <= Math.abs(own.target - target);
     const start = isNearer ? before.traced : own;
     const wanted = { ...program, rows: targeted(program.rows, target) };
@@ -263,13 +264,13 @@ function createTracer(
 interface Resumed {
   readonly target: number;
   readonly traced: TracedPoint;
-  /** True if its weights satisfy the additional rows, so that it is the solution with them. */
+  /** True if the weights satisfy the additional rows, and so are the solution with all rows. */
   readonly isKept: boolean;
 }
 
 /**
- * Converts an optimum of a program with fewer rows, whose last row is the target, to an optimum with the other rows
- * wide enough.
+ * Converts an optimum of a program with fewer rows, the last of which fixes the expected return, to an optimum with the
+ * additional rows wide enough.
  */
 function resumePath(
   program: Program,
@@ -296,7 +297,10 @@ function resumePath(
   };
 }
 
-/** Mixes two portfolios: feasible at its return, if not of least variance, where the solver found none. */
+/**
+ * Mixes two portfolios. The mixture is feasible at its expected return, but may not have the least variance; used where
+ * the solver failed.
+ */
 export function mixWeights(from: Float64Array, to: Float64Array, share: number): Float64Array {
   return from.map((weight, i) => weight + share * (to[i]! - weight));
 }

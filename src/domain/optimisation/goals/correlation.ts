@@ -1,11 +1,11 @@
 import { computeMetricDiagonal, type Metric } from '#kernels/optimisation/program/metric.js';
 
-/** Correlation metrics by covariance, so that a solver receives the same object again. */
+/** Correlation metrics by covariance metric, cached so that solvers receive an identical object. */
 const known = new WeakMap<Metric, Metric>();
 
 /**
- * Returns the correlations of a covariance, in its form; a security without variance has none. @cost n^2, or n k for
- * loadings
+ * Returns the correlations of a covariance in the covariance's form; zero for a security without variance.
+ * @cost n^2, or n k for loadings
  */
 export function computeCorrelation(metric: Metric): Metric {
   const result = known.get(metric) ?? scale(metric);

@@ -10,43 +10,43 @@ import type { TailStart } from './solve-tail.js';
 /** Optimum of a goal within the rows of a program. */
 export interface GoalAnswer {
   /**
-   * Program whose optimality conditions the solution satisfies. Curved parts of the objective are replaced by their
+   * Program whose optimality conditions the solution satisfies; curved parts of the objective are replaced by their
    * tangents.
    */
   readonly program: Program;
   readonly answer: ProgramAnswer;
   /** Change of the minimised objective per unit of the program's objective. */
   readonly priceScale: number;
-  /** Factor on the prices of soft rows in the program. */
+  /** Factor on the penalties of soft rows in the program. */
   readonly penaltyScale: number;
-  /** Remaining gap of the proof: for a tail; 0 for others. */
+  /** Remaining optimality gap of a tail; 0 for other goals. */
   readonly open?: number;
-  /** Start of the search from similar weights; only for a tail. */
+  /** Start for a search from similar weights; only for a tail. */
   readonly tail?: TailStart;
 }
 
 export interface GoalOptions {
   readonly warm?: ActiveState | undefined;
   readonly effort?: 'quick' | 'thorough' | undefined;
-  /** Optimum of a program with the same rows. Its norms give their initial prices. */
+  /** Optimum of a program with the same rows, whose norm multipliers are the initial ones. */
   readonly near?: PathStart | undefined;
-  /** Optimum of a program that differs in the bounds of few securities. */
+  /** Optimum of a program that differs only in the bounds of a few securities. */
   readonly beside?: Pick<ProgramAnswer, 'point' | 'state'> | undefined;
   /** Similar weights with their worst scenarios; only for a tail. */
   readonly tail?: TailStart | undefined;
-  /** Constant that is subtracted from a numerator: the price of soft norms at their given radii. */
+  /** Constant subtracted from a numerator: the penalty of soft norms at their given radii. */
   readonly charge?: number;
 }
 
-/** Accuracy of portfolios with curved costs, budgets or rows. */
+/** Accuracy of portfolios with curved costs, risk budgets or norm rows. */
 export const CURVED_ACCURACY = 1e-12;
 
-/** Returns the options of a solve that starts at some weights. */
+/** Returns the options of a solve from given start weights. */
 export function setStart({ warm, effort }: GoalOptions, start: Float64Array) {
   return { start, warm, ...(effort === undefined ? {} : { effort }) };
 }
 
-/** Scales a portfolio to a larger investment, which has the same ratio. */
+/** Scales a portfolio to a larger investment; the ratio is unchanged. */
 export function scaleAnswer(scale: number, { program, answer }: RatioPoint): Pick<GoalAnswer, 'program' | 'answer'> {
   const scaleValues = (values: Float64Array) => values.map((value) => value * scale);
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;

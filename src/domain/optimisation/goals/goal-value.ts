@@ -8,10 +8,10 @@ import { computeCorrelation } from './correlation.js';
 import { computeCost } from './prices.js';
 
 /**
- * Computes the minimised objective at some weights, including costs and the worst case of uncertain estimates: a
- * variance, a negative utility, a negative ratio, the average of a tail, and for risk budgets the logarithm of
- * volatility over evenness minus its value at parity; Infinity if a security with a budget has no weight.
- * @param priced Cost of violations of soft rows.
+ * Returns the minimised objective at some weights, including costs and the worst case of uncertain estimates: a
+ * variance, a negative utility, a negative ratio, a tail average, or for risk budgets the logarithm of volatility over
+ * evenness less its value at parity, which is Infinity if a security with a budget has no weight.
+ * @param priced penalty of violated soft rows.
  * @cost a pass over the metric, or over the scenarios
  */
 export function computeGoalValue(problem: Problem, weights: Float64Array, priced = 0): number {

@@ -2,16 +2,16 @@ import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import { sumKinks, type Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
-/** Distance from one at which a scale counts as one. */
+/** Maximum distance from one at which a scale counts as one. */
 const SAME = 1e-12;
 
-/** Number of halvings towards the scale at which a limit on trades or a norm begins to bind. */
+/** Number of bisection steps towards the scale at which a limit on trades or a norm begins to bind. */
 const HALVINGS = 60;
 
-/** Scale above which weights count as unbounded. */
+/** Scale above which the weights count as unbounded. */
 const SCALE_MAX = 1e6;
 
-/** Returns the largest multiple of a portfolio that the rows of a program allow; at least one. */
+/** Returns the largest multiple of a portfolio, at least one, that the rows of a program allow. */
 export function findLargestScale(program: Program, { point: { x } }: Pick<ProgramAnswer, 'point'>): number {
   const { n, lower, upper, rows } = program;
   let scale = SCALE_MAX;
@@ -29,7 +29,7 @@ export function findLargestScale(program: Program, { point: { x } }: Pick<Progra
   return withinLimits(program, x, scale);
 }
 
-/** Returns the largest scale up to one that satisfies limits on trades and norms. */
+/** Returns the largest scale, at most `most`, that satisfies the limits on trades and norms. */
 function withinLimits(program: Program, x: Float64Array, most: number): number {
   const holds = (scale: number) => {
     const at = x.map((value) => value * scale);

@@ -2,7 +2,7 @@ import { raiseToPower } from '#kernels/power.js';
 import { sumKinks, type Kink, type Program } from '#kernels/optimisation/program/program.js';
 import type { TradeCosts } from '../../objectives/goal.js';
 
-/** Returns the program with all prices, of soft rows and sums of kinks, scaled. */
+/** Returns the program with the penalties of soft rows and of kink sums multiplied by a factor. */
 export function scalePrices(program: Program, scale: number): Program {
   if (scale === 1) return program;
   const { rows, kinks } = program;
@@ -17,7 +17,7 @@ export function scalePrices(program: Program, scale: number): Program {
   };
 }
 
-/** Adds the linear cost of trades to the objective of a program. */
+/** Adds the linear trading cost to the objective of a program. */
 export function addLinearCost(program: Program, costs: TradeCosts | null): Program {
   if (costs === null || costs.linear === 0) return program;
   const kink: Kink = {
@@ -30,7 +30,7 @@ export function addLinearCost(program: Program, costs: TradeCosts | null): Progr
   return { ...program, kinks: [...program.kinks, kink] };
 }
 
-/** Returns the cost of the trades to some weights, as a fraction of value. */
+/** Returns the cost of the trades to some weights, as a fraction of the portfolio value. */
 export function computeCost(costs: TradeCosts | null, weights: Float64Array): number {
   if (costs === null) return 0;
   const { linear, impact, reference, fixed } = costs;
@@ -40,7 +40,7 @@ export function computeCost(costs: TradeCosts | null, weights: Float64Array): nu
   }, fixed);
 }
 
-/** Returns the cost of violations of soft rows and of sums of kinks at some weights. */
+/** Returns the penalty of violated soft rows and of kink sums at some weights. */
 export function computePrices(
   { n, rows, kinks }: Pick<Program, 'n' | 'rows' | 'kinks'>,
   weights: Float64Array,

@@ -3,16 +3,19 @@ import { checkKkt, isOptimal, listPulledNames } from '#kernels/optimisation/prog
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
-/** Number of securities below which all are in the program at once. */
+/** Number of securities below which the program includes all of them from the start. */
 export const MANY = 100;
 
-/** Maximum share of securities in a reduced program. Above it, leaving out the others saves little. */
+/** Maximum fraction of the securities in a reduced program. With more, the reduction saves little. */
 const PART = 0.7;
 
-/** Distance to a bound at which weights count as at the bound. */
+/** Distance from a bound below which a weight counts as at the bound. */
 const AT_BOUND = 1e-9;
 
-/** Returns 1 for securities that are fixed at a bound while the others are optimised; null if too few are. */
+/**
+ * Returns 1 for securities whose weights are at a bound, to be fixed there while the other securities are optimised;
+ * null if there are too few.
+ */
 export function findSecuritiesAtBounds({ n, lower, upper }: Program, weights: Float64Array): Uint8Array | null {
   if (n < MANY) return null;
   const resting = new Uint8Array(n);
@@ -25,7 +28,7 @@ export function findSecuritiesAtBounds({ n, lower, upper }: Program, weights: Fl
   return moving <= PART * n ? resting : null;
 }
 
-/** Fixes resting securities at the bound at which weights have them. */
+/** Fixes the securities of `resting` at the bound at which their weights are. */
 export function restoreSecuritiesAtBounds(rows: Program, resting: Uint8Array | null, weights: Float64Array): Program {
   if (resting === null) return rows;
   const [lower, upper] = [rows.lower.slice(), rows.upper.slice()];
@@ -37,15 +40,19 @@ export function restoreSecuritiesAtBounds(rows: Program, resting: Uint8Array | n
   return { ...rows, lower, upper };
 }
 
-/** Solution over some securities, as one over all of them. */
+/** Solution over some securities, extended to all securities. */
 export interface AmongAll {
   readonly program: Program;
   readonly answer: ProgramAnswer;
-  /** Fixed securities that would improve the objective. The solution is optimal if there are none. */
+  /** Fixed securities whose release would improve the objective; empty if the solution is optimal. */
   readonly pulled: Int32Array;
 }
 
-/** @param program program of the solution, with fixed securities; @param rows program with all bounds */
+/**
+ * Extends a solution with fixed securities to the program with all bounds; undefined if it does not satisfy the
+ * optimality conditions in another way.
+ * @param program program of the solution, with fixed securities; @param rows program with all bounds
+ */
 export function expandAnswer(
   { program, answer }: Pick<AmongAll, 'program' | 'answer'>,
   { lower, upper }: Program,

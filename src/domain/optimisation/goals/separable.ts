@@ -1,13 +1,13 @@
 import { raiseToPower } from '#kernels/power.js';
 import type { TradeCosts } from '../../objectives/goal.js';
 
-/** Sum of smooth convex functions of single weights, given by its value and a quadratic model. */
+/** Sum of smooth convex functions of single weights, with value and quadratic model. */
 export interface Separable {
   valueAt(x: Float64Array): number;
-  /** Adds first and second derivatives at x. */
+  /** Adds the first and second derivatives at x to the model. */
   addModel(x: Float64Array, model: SeparableModel): void;
   /**
-   * Returns the best point near x for the next model: each weight at its own optimum while the others are fixed.
+   * Returns the point near x for the next model, with each weight at its optimum while the other weights are fixed.
    * Default: x.
    */
   settle?(x: Float64Array, rest: Rest): Float64Array;
@@ -15,9 +15,12 @@ export interface Separable {
   leastFrom?(x: Float64Array): Float64Array;
 }
 
-/** Remaining objective at a point, by weight. */
+/** Derivatives of the remaining objective at a point, by weight. */
 export interface Rest {
-  /** First derivatives with the forces of rows, on moving down and up, which differ at a kink. [N] */
+  /**
+   * First derivatives, including the forces of rows, for a decrease (`left`) and an increase (`right`), which differ at
+   * a kink, [N].
+   */
   readonly left: Float64Array;
   readonly right: Float64Array;
   /** Second derivatives, [N]. */
@@ -31,13 +34,12 @@ export interface SeparableModel {
   readonly curvature: Float64Array;
 }
 
-/** Smallest trade size at which the curvature is evaluated, because the curvature at zero is infinite. */
+/** Smallest trade size at which the curvature is evaluated, because it is infinite at zero. */
 const TRADE_MIN = 1e-14;
 
 /**
- * Returns scale times the cost of impact: coefficient |w - reference|^1.5.
- * @param least Trade size below which the curvature of this size is used; steps do not change where the model is
- *   settled.
+ * Creates the market impact cost: scale times coefficient times |w - reference|^1.5.
+ * @param least trade size below which the curvature of this size is used; settled steps do not depend on it.
  */
 export function createImpactTerm({ impact, reference }: TradeCosts, scale: number, least = TRADE_MIN): Separable {
   const coefficient = scale * impact;
@@ -62,17 +64,17 @@ export function createImpactTerm({ impact, reference }: TradeCosts, scale: numbe
   };
 }
 
-/** Returns the trade d at which stiffness d + steepness root of |d| equals a pull. */
+/** Returns the trade d for which stiffness times d plus steepness times the root of |d| equals the pull. */
 function solveSingleTrade(pull: number, stiffness: number, steepness: number): number {
   const size = Math.abs(pull);
   const root = (2 * size) / (steepness + Math.sqrt(steepness * steepness + 4 * stiffness * size));
   return Math.sign(pull) * root * root;
 }
 
-/** Minimum share of a weight that remains after one step. */
+/** Minimum fraction of a weight that remains after one step. */
 const LEFT_MIN = 0.1;
 
-/** Returns - sum of shares_i log x_i over the securities with a share. */
+/** Creates the barrier - sum of shares_i log x_i over the securities with a share. */
 export function createBarrierTerm(shares: Float64Array): Separable {
   return {
     valueAt: (x) =>
@@ -88,7 +90,7 @@ export function createBarrierTerm(shares: Float64Array): Separable {
   };
 }
 
-/** Returns the sum of functions. */
+/** Creates the sum of separable functions. */
 export function addSeparableTerms(parts: readonly Separable[]): Separable {
   const [first, ...others] = parts;
   if (first === undefined || others.length === 0) return first ?? { valueAt: () => 0, addModel: () => {} };

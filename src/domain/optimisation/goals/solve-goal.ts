@@ -22,7 +22,7 @@ import { solveUncertain } from './solve-uncertain.js';
 
 /**
  * Minimises the objective of a problem within the rows of a program.
- * @param rows The rows, with the tracking objective; prices as clients wrote them.
+ * @param rows rows with the tracking objective, and with penalties as in the request.
  * @returns undefined if no solution was found.
  * @cost one program; about ten for curved costs and budgets, five times as many for ratios.
  */
@@ -82,11 +82,11 @@ function solveQuadratic(
 
 interface Charged {
   readonly costs: TradeCosts | null;
-  /** Price of a return in the program's objective. */
+  /** Value of a unit of return in the program's objective. */
   readonly returnPrice: number;
 }
 
-/** Solves a program with the curved part of costs. */
+/** Solves a program, with the curved part of the costs added to its objective. */
 function solveCostly(
   solver: Solver,
   program: Program,
@@ -98,7 +98,7 @@ function solveCostly(
     : solvePlain(solver, program, options);
 }
 
-/** Returns the metric of the objective, and also keeps the metric of the norms if it differs. */
+/** Returns the metric of the objective. Norms keep their metric if it differs. */
 function metricsFor(
   kind: QuadraticGoal['metric'],
   metric: Metric,
@@ -163,7 +163,7 @@ function solveLinearRatio(
   };
 }
 
-/** A price is no useful start if it exceeds this factor times the mean variance over the steepest slope. */
+/** Factor around the mean variance over the steepest slope, outside which a price is no useful start. */
 const PRICE_RANGE = 1e3;
 
 interface Beginning {
@@ -172,7 +172,10 @@ interface Beginning {
   readonly numerator: number;
 }
 
-/** Returns the price at which the index would be optimal, or else a price of the scale of the problem. */
+/**
+ * Returns the price at which the index would be optimal, or a price of the problem's order of magnitude if that is not
+ * usable.
+ */
 function startPrice(rows: Program, { weights, slopes, numerator }: Beginning): number {
   const steepest = slopes.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0) || 1;
   const typical =
@@ -184,7 +187,10 @@ function startPrice(rows: Program, { weights, slopes, numerator }: Beginning): n
   return guess > typical / PRICE_RANGE && guess < typical * PRICE_RANGE ? guess : typical;
 }
 
-/** Returns true if any portfolio has a positive numerator. @param program program that maximises the numerator */
+/**
+ * Returns true if any portfolio has a positive numerator.
+ * @param program program that maximises the numerator
+ */
 function isAttainable(
   solver: Solver,
   program: Program,

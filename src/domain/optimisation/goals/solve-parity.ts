@@ -15,18 +15,18 @@ import { computeVariance, solveRatio, type RatioPoint } from './solve-ratio.js';
 import { solveSeparable } from './solve-separable.js';
 
 /**
- * Maximum number of barrier prices tried in one search for a price that agrees with its own portfolio; one without
- * costs.
+ * Maximum number of barrier prices that are tried until the price agrees with the resulting portfolio; one suffices
+ * without costs.
  */
 const ROUNDS_MAX = 40;
 
-/** Relative change of a price that counts as none. */
+/** Relative change of a price below which it counts as converged. */
 const SETTLED = 1e-11;
 
 /**
- * Solves risk budgets within rows. The optimum of evenness over volatility minimises half the variance minus its own
- * variance times the weighted logarithms of the budgets. Costs are subtracted from the evenness, so the weights of
- * barrier and costs follow from the portfolio itself.
+ * Solves risk budgets within rows. The portfolio with the largest evenness over volatility minimises half the variance
+ * less the budget-weighted sum of the log weights times that portfolio's variance. Costs are subtracted from the
+ * evenness, so the weights of barrier and costs depend on the solution and are iterated.
  */
 export function solveParity(
   solver: Solver,
@@ -50,7 +50,7 @@ export function solveParity(
   let evenness = 1;
   let iterations = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    // (evenness - off) has the gradient of the logarithms times evenness, minus the gradient of the costs.
+    // the gradient of (evenness - off) is evenness times the gradient of the logarithms, less the gradient of the costs
     const net = evenness - off;
     if (!(net > 0)) return undefined;
     const at = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
@@ -87,7 +87,10 @@ export function solveParity(
   return undefined;
 }
 
-/** Returns the weights at parity as the solution if they satisfy the rows: no row exerts a force. */
+/**
+ * Returns the parity weights as the solution if they satisfy the rows, so that no row exerts a force; otherwise
+ * undefined.
+ */
 function scaleToParity(free: Program, { parity, budgets, variance }: EvennessNumerator): GoalAnswer | undefined {
   const linear = Float64Array.from(budgets, (budget, i) => (budget === 0 ? 0 : (-variance * budget) / parity[i]!));
   const program = { ...free, linear };

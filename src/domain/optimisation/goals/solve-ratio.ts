@@ -4,44 +4,44 @@ import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
-/** Portfolio at one price, on the path along which the ratio is maximised. */
+/** Portfolio at one price, as a point of the search for the largest ratio. */
 export interface RatioPoint {
   /** Price of the numerator: the portfolio minimises half the variance minus the price times the numerator. */
   readonly price: number;
   readonly variance: number;
   readonly numerator: number;
-  /** Program of which it is the optimum, with tangents for curved parts. */
+  /** Program with this optimum; curved parts are replaced by their tangents. */
   readonly program: Program;
   readonly answer: ProgramAnswer;
 }
 
 /**
- * Distance from the root, relative to the variance, from which one that no longer halves counts as rounding of the
+ * Distance from the root, relative to the variance, below which a distance that no longer halves is rounding of the
  * portfolios.
  */
 const STALLED = 1e-9;
 
-/** Maximum number of portfolios in one search; five to eight are usual. */
+/** Maximum number of portfolios in a search; five to eight are usual. */
 const POINTS_MAX = 60;
 
 /** Growth factor of a price that is too low. */
 const GROWTH = 4;
 
-/** Number of points after which the bracket is halved instead of using a secant. */
+/** Number of points after which a bisection step replaces the secant step. */
 const HALVED = 8;
 
 /** Distance from the root, relative to the variance, that counts as rounding. */
 const ROUNDING = 1e-14;
 
 /**
- * Finds the portfolio with the largest numerator per unit of volatility, at the price for which variance equals price
- * times numerator. While the active set is unchanged, the weights and variance minus price times numerator are linear
- * in the price, so that the secant method finds the exact root. The portfolio solves the homogenised program, with any
- * convex rows.
- * @param at Returns the portfolio at a price; undefined if there is none.
- * @param guess Initial price.
- * @param rounding Accuracy of the distance from the root, relative to the variance.
- * @returns undefined if a price has no portfolio or none has a positive numerator.
+ * Finds the portfolio with the largest numerator per unit of volatility: at the price for which the variance equals
+ * price times numerator. While the active set is unchanged, the weights and variance less price times numerator are
+ * linear in the price, so that the secant method finds the root exactly. The portfolio solves the homogenised program,
+ * with any convex rows.
+ * @param at returns the portfolio at a price; undefined if there is none.
+ * @param guess initial price.
+ * @param rounding accuracy of the distance from the root, relative to the variance.
+ * @returns undefined if a price has no portfolio, or no portfolio has a positive numerator.
  * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7); Schaible (1976), Fractional
  *   programming I, Management Science 22(8).
  */
@@ -71,7 +71,7 @@ export function solveRatio(
   return selectNearer(low, high);
 }
 
-/** Returns variance minus price times numerator: positive below the root. */
+/** Returns variance less price times numerator, which is positive below the root. */
 function excessOf({ price, variance, numerator }: RatioPoint): number {
   return variance - price * numerator;
 }
@@ -94,8 +94,8 @@ interface Bracket {
 }
 
 /**
- * Returns the root of the line through the last two points if it is inside the bracket; otherwise a step that shrinks
- * the bracket.
+ * Returns the secant root of the last two points if it is inside the bracket; otherwise a price that shrinks the
+ * bracket.
  */
 function computeNextPrice({ low, high, point, before }: Bracket): number {
   const own = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;
@@ -115,5 +115,5 @@ function computeNextPrice({ low, high, point, before }: Bracket): number {
 
 /** Returns the variance of some weights. */
 export function computeVariance(program: Program, weights: Float64Array): number {
-  return Math.max(0, computeMetricSquare(program.metric!, weights)); // A ratio's program has a metric.
+  return Math.max(0, computeMetricSquare(program.metric!, weights)); // the program of a ratio has a metric
 }

@@ -14,36 +14,36 @@ import type { Separable } from './separable.js';
 
 /** Optimum of a program with an added separable function. */
 export interface SeparableAnswer {
-  /** Program with the tangent of the function at the optimum, which has the same optimality conditions there. */
+  /** Program with the function replaced by its tangent at the optimum; its optimality conditions there are the same. */
   readonly program: Program;
   readonly answer: ProgramAnswer;
 }
 
 export interface SeparableOptions {
-  /** Point of the first model: inside the domain of the function, feasible or not. */
+  /** Point of the first model, inside the domain of the function; it need not be feasible. */
   readonly start: Float64Array;
   readonly warm?: ActiveState | undefined;
   readonly effort?: 'quick' | 'thorough';
 }
 
-/** Maximum number of models in one solve; six to ten are usual. */
+/** Maximum number of quadratic models in one solve; six to ten are usual. */
 const MODELS_MAX = 60;
 
-/** Residual of the optimality conditions below which no improvement is possible. */
+/** Residual of the optimality conditions below which the solution cannot be improved. */
 const EXACT = 1e-13;
 
-/** Number of halvings of a step that does not lower the objective. */
+/** Maximum number of halvings of a step that does not lower the objective. */
 const HALVINGS = 40;
 
-/** Relative change of an objective that counts as rounding: rows hold to 1e-10. */
+/** Relative change of the objective that counts as rounding: rows are satisfied to 1e-10. */
 const ROUNDING = 1e-10;
 
-/** Share of the way to the edge of the domain that a step may take. */
+/** Fraction of the way to the edge of the domain that a step may take. */
 const INSIDE = 0.9;
 
 /**
- * Minimises a program's objective plus a smooth separable function within its rows, by quadratic models of the
- * function: the optimum of each model is the next point. Once a point is feasible, every step lowers the objective.
+ * Minimises a program's objective plus a smooth separable function within its rows, by successive quadratic models of
+ * the function: the optimum of each model is the next point. Once a point is feasible, every step lowers the objective.
  * @returns undefined if a model has no solution or the steps do not converge.
  * @cost a program without the function if that gives the start, then one warm-started program for each model.
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 18.1.
@@ -72,7 +72,7 @@ function solveModels(
   const plain = smooth.settle === undefined ? undefined : solver.solve(base, { warm, ...options });
   const isSolved = plain?.status === 'solved';
   let x = isSolved ? plain.point.x : start;
-  let around = isSolved ? isConverged(plain, base, smooth.settle!) : start; // The function defines it.
+  let around = isSolved ? isConverged(plain, base, smooth.settle!) : start; // present, because `isSolved` requires it
   let state = isSolved ? plain.state : warm;
   let isFeasible = isSolved;
   let iterations = plain?.iterations ?? 0;
@@ -101,22 +101,22 @@ function solveModels(
   return best?.answer.status === 'solved' ? best : undefined;
 }
 
-/** Maximum number of prices tried for a norm; eight to fifteen are usual. */
+/** Maximum number of prices that are tried for a norm; eight to fifteen are usual. */
 const PRICES_MAX = 60;
 
 /**
- * Relative distance of a length from its radius that counts as zero, then the distance below which no better price is
- * sought.
+ * Relative distance of a norm from its radius that counts as zero, and the distance below which the search stops once
+ * prices no longer improve.
  */
 const HELD = 1e-11;
 const NEAR = 1e-9;
 
-/** Number of prices without improvement after which only rounding remains. */
+/** Number of prices without improvement after which the rest is rounding. */
 const PATIENCE = 4;
 
 /**
- * Minimises the same objective with the first norm in the objective, at the price at which it has its radius. This is
- * more stable if all curvature comes from the function.
+ * Minimises the objective with the first norm as a priced term instead of a row, at the price for which the norm equals
+ * its radius. This is more stable if only the separable function is curved.
  */
 function solveByPrice(
   solver: Solver,
@@ -124,7 +124,7 @@ function solveByPrice(
   smooth: Separable,
   options: SeparableOptions,
 ): SeparableAnswer | undefined {
-  const norm = base.norms[0]!; // Only programs with norms reach this function.
+  const norm = base.norms[0]!; // only programs with norms reach this function
   const others = { ...base, norms: base.norms.slice(1) };
   const loose =
     others.norms.length === 0 ? undefined : solveSeparable(solver, others, smooth, { ...options, warm: undefined });
@@ -162,13 +162,16 @@ function solveByPrice(
 /** Growth factor of a price that is too low. */
 const GROWTH = 4;
 
-/** Creates a bracket of prices: at one end the norm is too long, at the other too short. */
+/** Creates a bracket of prices: the norm is too long at the lower price, too short at the higher one. */
 function createBracket(): { next(price: number, excess: number): number | undefined } {
   let low = { price: 0, excess: Number.POSITIVE_INFINITY };
   let high = { price: Number.POSITIVE_INFINITY, excess: Number.NEGATIVE_INFINITY };
   let last = 0;
   return {
-    /** Secant method. An end that stays has its weight halved, so that both ends move. */
+    /**
+     * Returns the next price by the secant method. The excess at an end that stays is halved, so that both ends move
+     * (Illinois method).
+     */
     next(price, excess) {
       const side = Math.sign(excess);
       if (side > 0) low = { price, excess };
@@ -192,7 +195,7 @@ interface Priced {
   readonly iterations: number;
 }
 
-/** Converts a solution whose program prices the first norm to one that contains the norm itself. */
+/** Converts a solution with the first norm as a priced term to a solution with the norm as a row. */
 function setFirstNorm(
   base: Program,
   smooth: Separable,
@@ -205,12 +208,12 @@ function setFirstNorm(
   return judged.answer.status === 'solved' ? judged : undefined;
 }
 
-/** Distance from a kink, relative to 1 + its size, that counts as rounding. */
+/** Distance from a kink that counts as rounding, relative to 1 + the kink's magnitude. */
 const AT_KINK = 1e-12;
 
 /**
- * Returns the point of the next model: each weight at its own optimum under the forces of the last solution, within its
- * bounds and on the side of a kink towards which it moves.
+ * Returns the point for the next model: each weight at its optimum under the forces of the last solution, within its
+ * bounds, and on the side of a kink towards which it moves.
  */
 function isConverged(
   { point }: Pick<ProgramAnswer, 'point'>,
@@ -241,14 +244,14 @@ function isConverged(
 }
 
 interface ModelPlace {
-  /** Centre of the program, [N]. */
+  /** Centre of the program's quadratic objective, [N]. */
   readonly x: Float64Array;
-  /** Point of the function's derivatives, [N]. */
+  /** Point at which the function's derivatives are evaluated, [N]. */
   readonly around: Float64Array;
   readonly isBounded: boolean;
 }
 
-/** Returns the program with a quadratic model of the function around x. */
+/** Returns the program with a quadratic model of the function. */
 function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: ModelPlace): Program {
   const { n, metric, curvature } = base;
   const model = { slope: new Float64Array(n), curvature: new Float64Array(n) };
@@ -268,11 +271,11 @@ function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: Mod
     centre: x,
     linear: computeGradient(base, x).map((value, i) => value + model.slope[i]! + own[i]! * (x[i]! - around[i]!)),
     lower: least === undefined ? base.lower : base.lower.map((bound, i) => Math.max(bound, least[i]!)),
-    norms: base.norms.map((norm): Norm => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)), // A norm of the metric has one.
+    norms: base.norms.map((norm): Norm => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)), // a program with such a norm has a metric
   };
 }
 
-/** Returns the objective with its prices. */
+/** Returns the objective of a program, including penalties. */
 function objectiveOf(program: Program, x: Float64Array): number {
   const { n, metric, curvature, ridge, centre, linear } = program;
   const offset = x.map((value, i) => value - centre[i]!);
@@ -283,7 +286,7 @@ function objectiveOf(program: Program, x: Float64Array): number {
   return total + computePrices(program, x);
 }
 
-/** Returns 1, or less if the whole step would leave the domain. */
+/** Returns the step length: 1, or less if the whole step would leave the domain. */
 function stepLength(x: Float64Array, to: Float64Array, { leastFrom }: Separable): number {
   const least = leastFrom?.(x);
   if (least === undefined) return 1;
@@ -294,7 +297,10 @@ function stepLength(x: Float64Array, to: Float64Array, { leastFrom }: Separable)
   return length;
 }
 
-/** Returns the longest halved step that lowers the objective; one if none does, because only rounding remains. */
+/**
+ * Returns the longest of successively halved steps that lowers the objective; 1 if none does, because the rest is
+ * rounding.
+ */
 function findDecreasingStep(x: Float64Array, to: Float64Array, merit: (x: Float64Array) => number): number {
   const before = merit(x);
   const enough = before + ROUNDING * Math.abs(before);
@@ -304,7 +310,7 @@ function findDecreasingStep(x: Float64Array, to: Float64Array, merit: (x: Float6
   return 1;
 }
 
-/** Checks the point against the optimality conditions of the program with the function's tangent there. */
+/** Checks a point against the optimality conditions of the program with the function's tangent at that point. */
 function judge(
   base: Program,
   smooth: Separable,

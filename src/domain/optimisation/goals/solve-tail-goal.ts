@@ -10,12 +10,12 @@ import { solveTail, type TailAnswer, type TailStart, type TailTerms } from './so
 import { computeTailForces } from './tail-program.js';
 
 /**
- * Trade sizes below which curvature is capped in combination with a tail, tried in this order. All curvature comes from
- * trades, and that of tiny trades would be millions of times as large as that of others.
+ * Trade sizes below which the curvature of costs is capped in a tail problem, in the order of trial. Trading costs are
+ * the only curvature, and that of tiny trades would be millions of times as large as that of others.
  */
 const MODELLED_TRADES = [1e-6, 1e-8, 1e-5, 1e-14];
 
-/** Minimises the average of a tail, starting from the weights of least variance or from similar weights. */
+/** Minimises a tail average, starting from the weights of least variance or from similar weights. */
 export function solveTailGoal(
   solver: Solver,
   problem: Problem,
@@ -47,8 +47,8 @@ function startOf(
 }
 
 /**
- * Solves first without the securities held at zero, then checks the solution with all of them.
- * @returns undefined if few securities are removed, or if the solution is not optimal with all of them
+ * Solves first without the securities that are held at zero, then checks the solution with all securities.
+ * @returns undefined if few securities are removed, or if the solution is not optimal with all securities
  */
 function solveAmongFew(
   solver: Solver,
@@ -80,7 +80,7 @@ function solveAmongFew(
   };
 }
 
-/** Returns the returns of some securities by scenario, [T x K]. */
+/** Returns the scenario returns of some securities, [T x K]. */
 function columnsOf({ scenarios, returns }: TailGoal, n: number, names: Int32Array): Float64Array {
   const width = names.length;
   const own = new Float64Array(scenarios * width);

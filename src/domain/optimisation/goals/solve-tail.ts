@@ -12,82 +12,88 @@ import { isMuchLarger, isSame, findPeaks, setAt, unionSets, selectWorst } from '
 import { meterSolver } from '../work-meter.js';
 
 /**
- * Optimum of a tail, with the program whose optimality conditions it satisfies: the scenarios are fixed forces on the
- * weights.
+ * Optimum of a tail goal, with the program whose optimality conditions it satisfies: the worst scenarios are fixed
+ * forces on the weights.
  */
 export interface TailAnswer {
   readonly program: Program;
   readonly answer: ProgramAnswer;
-  /** Average over all scenarios, without costs. */
+  /** Tail average over all scenarios, without costs. */
   readonly value: number;
-  /** Lower bound within the rows, without costs: the average that the forces prove. */
+  /** Lower bound of the tail average within the rows, without costs, as the forces prove it. */
   readonly bound: number;
-  /** Multiplier of the returns of each scenario in the proof, [T]. */
+  /** Multiplier of each scenario's returns in the proof, [T]. */
   readonly shares: Float64Array;
-  /** Start of a search for similar weights. */
+  /** Start for a search from similar weights. */
   readonly start: TailStart;
 }
 
-/** Weights and their worst scenarios. */
+/** Weights with their worst scenarios. */
 export interface TailStart {
   readonly weights: Float64Array;
   readonly set: TailSet;
 }
 
-/** Result for a set of scenarios. */
+/** Solution for a set of scenarios. */
 type SetAnswer = Omit<TailAnswer, 'value' | 'start'>;
 
 export interface TailTerms {
   readonly goal: TailGoal;
-  /** Rows with linear costs, without an objective. */
+  /** Rows, bounds and linear costs of the program, without an objective. */
   readonly rows: Program;
-  /** Curved costs of the models to try; a single null if there are none. */
+  /** Curved costs in the forms to try; a single null without curved costs. */
   readonly curved: readonly (Separable | null)[];
-  /** Weights whose tail starts the search. */
+  /** Start weights, whose worst scenarios form the first set. */
   readonly near: Float64Array;
-  /** Initial scenarios instead, if similar weights have provided some. */
+  /** First set of scenarios, if a solution at similar weights provides one. */
   readonly first?: TailSet | undefined;
-  /** Number of multiplications after which no better proof is sought. Default: the limit of the measure. */
+  /** Number of multiplications after which no better proof is searched. Default: the limit of the measure. */
   readonly workMax?: number;
 }
 
-/** Maximum number of sets of scenarios; two to five are usual. */
+/** Maximum number of scenario sets; two to five are usual. */
 const ROUNDS_MAX = 60;
 
-/** Number of scenarios up to which all are used at once. */
+/** Minimum size of the first set: up to this number, all scenarios are used. */
 const SMALL = 400;
 
-/** Number of scenarios in the first set, in sizes of the tail. */
+/** Number of scenarios in the first set, as a multiple of the tail size. */
 const FIRST = 2;
 
-/** Distance of the average from its bound, relative to it, at which both count as equal. */
+/** Relative difference of average and bound below which both count as equal. */
 const CLOSED = 1e-9;
 
-/** Tolerance if no scenario is left to add: rows hold to 1e-10, and curved costs are not more accurate. */
+/**
+ * Relative difference if no scenario is left to add: rows are satisfied to 1e-10, and curved costs are not more
+ * accurate.
+ */
 const CLOSED_BY_ALL = 1e-6;
 
-/** Largest open share of the value if the solver fails before the end of the work. The share is reported. */
+/**
+ * Maximum optimality gap, as a fraction of the value, that is accepted if the solver fails within the work limit. The
+ * gap is reported.
+ */
 const OPEN_MAX = 0.01;
 
 /**
- * Number of multiplications after which no better proof is sought, one to two minutes. The remaining gap is reported.
- * Counted instead of timed, so that equal requests have equal results.
+ * Number of multiplications after which no better proof is searched, one to two minutes. The remaining gap is reported.
+ * Work is counted instead of timed, so that equal requests have equal results.
  */
 const WORK_MAX = { loss: 1e11, drawdown: 2e10 } as const;
 
-/** Share of new scenarios in the first set of losses from which on the optimum is far from the known weights. */
+/** Fraction of new scenarios in the first set of losses above which the optimum is far from the known weights. */
 const GROWING_FIRST = 0.5;
 
-/** Maximum number of rough optima that add peaks before one is solved exactly; ten are usual. */
+/** Maximum number of approximate optima that add scenarios before an exact solve; ten are usual. */
 const ROUGH_ROUNDS_MAX = 20;
 
-/** Units of the additional variables to try, relative to the size of a loss, because rounding depends on the unit. */
+/** Units of the additional variables to try, relative to the size of a loss. Rounding depends on the unit. */
 export const UNITS = [1, 8, 0.125, 2, 0.5];
 
 /**
  * Minimises the average of the worst scenarios within rows. Few scenarios determine the solution: a set grows by the
- * worst scenarios of the latest weights until the average over all scenarios equals the bound that the set proves. Few
- * of many securities are held: those at a bound in the initial weights enter once they would improve the tail.
+ * worst scenarios of the latest weights until the average over all scenarios equals the bound that the set proves. Of
+ * many securities only few are held: securities at a bound in the start weights join once they would improve the tail.
  * @returns undefined if no solution was found.
  * @cost for each set of S scenarios about 20 factorisations of N^3 / 6 + S N^2 / 2, half as many for the first set of
  *   losses.
@@ -104,7 +110,8 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
 }
 
 /**
- * @param resting Securities fixed at their initial weights until they would improve the tail; null if there are none.
+ * Solves with a growing set of scenarios.
+ * @param resting securities that stay at their start weights until they would improve the tail; null if there are none.
  */
 function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | null): TailAnswer | undefined {
   const { goal, near, rows, workMax = WORK_MAX[terms.goal.measure] } = terms;
@@ -134,7 +141,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     if (pulled.length === 0) {
       const { program, answer } = whole;
       const { bound, shares } = result;
-      const least = goal.measure === 'drawdown' ? Math.max(bound, 0) : bound; // No drawdown is below zero.
+      const least = goal.measure === 'drawdown' ? Math.max(bound, 0) : bound; // no drawdown is below zero
       best = better(best, { program, answer, shares, value, bound: least, start: { weights: x, set: own } }, unit);
       if (best.open <= CLOSED || (isWhole && best.open <= CLOSED_BY_ALL)) return best.answer;
       if (isWhole) break;
@@ -148,13 +155,13 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   return best !== undefined && (best.open <= OPEN_MAX || !isWithin()) ? best.answer : undefined;
 }
 
-/** Solution with the gap of its proof. */
+/** Solution with its optimality gap. */
 interface Proven {
   readonly answer: TailAnswer;
   readonly open: number;
 }
 
-/** Returns the solution with the lower value, and the higher bound of both. */
+/** Returns the solution with the lower value, combined with the higher of both bounds. */
 function better(best: Proven | undefined, found: TailAnswer, unit: number): Proven {
   const bound = Math.max(best?.answer.bound ?? -Infinity, found.bound);
   const least = best === undefined || found.value <= best.answer.value ? found : best.answer;
@@ -163,13 +170,13 @@ function better(best: Proven | undefined, found: TailAnswer, unit: number): Prov
 
 interface FirstSet {
   readonly set: TailSet;
-  /** True if approximate optima add scenarios before a program is solved exactly. */
+  /** True if approximate optima add scenarios before an exact solve. */
   readonly isFar: boolean;
 }
 
 /**
- * Returns the initial set. For losses, these are the worst scenarios of weights near the optimum over the worst
- * scenarios at known weights, without curved costs. Peaks of drawdowns depend too much on the weights for that.
+ * Returns the first set. For losses, it consists of the worst scenarios of weights near the optimum over the worst
+ * scenarios at the start weights, without curved costs. The peaks of drawdowns depend too much on the weights for this.
  */
 function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): FirstSet {
   const size = Math.max(countTailScenarios(goal), 1);
@@ -186,8 +193,8 @@ function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: n
 }
 
 function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
-  // The bound that no drawdown is below zero helps if some weights have no drawdown and slows down other cases, so it
-  // is tried once, last.
+  // The bound that no drawdown is below zero helps only if some weights have no drawdown, and slows down all other
+  // cases, so it is tried once, as the last attempt.
   for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
     for (const effort of isExpensive(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
       for (const times of leastLevel === 0 ? UNITS.slice(0, 1) : UNITS) {
@@ -202,14 +209,14 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
 }
 
 /**
- * Returns true for drawdowns of many securities. A solve takes seconds and an approximate one a fraction of that, so
- * another unit helps sooner than more iterations.
+ * Returns true for drawdowns of many securities. A solve takes seconds and an approximate solve a fraction of that, so
+ * another unit is tried before more iterations.
  */
 function isExpensive({ goal, rows }: Pick<TailTerms, 'goal' | 'rows'>): boolean {
   return goal.measure === 'drawdown' && rows.n >= MANY;
 }
 
-/** Terms with one model of curved costs. */
+/** Terms with one form of the curved costs. */
 interface ModelledTerms extends Omit<TailTerms, 'curved'> {
   readonly curved: Separable | null;
   readonly effort: 'quick' | 'thorough';
@@ -235,7 +242,7 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
   return { program: tangent, answer: { ...answer, point, state, kkt }, bound: dot(forces, weights), shares };
 }
 
-/** Removes the additional variables and rows from a solution. */
+/** Removes the additional variables and rows of a tail program from a solution. */
 export function selectFirstVariables(program: Program, answer: ProgramAnswer, n: number, rows: number): ProgramAnswer {
   const { x, rowMultipliers } = answer.point;
   const { names, sides, rows: held } = answer.state;
@@ -254,7 +261,7 @@ export function selectFirstVariables(program: Program, answer: ProgramAnswer, n:
   };
 }
 
-/** Solves the program of a set, with the curved costs of the weights among its variables. */
+/** Solves the program of a scenario set, with the curved costs of the weights in its objective. */
 function solveWith(
   solver: Solver,
   program: Program,
@@ -266,7 +273,7 @@ function solveWith(
   return solveSeparable(solver, program, widen(curved, rows.n), { start, effort })?.answer;
 }
 
-/** Extends a function of the first variables to all. */
+/** Extends a function of the first n variables to all variables. */
 function widen(curved: Separable, n: number): Separable {
   const own = (values: Float64Array) => values.subarray(0, n);
   return {
@@ -283,13 +290,13 @@ function widen(curved: Separable, n: number): Separable {
 
 interface NearTerms extends TailTerms {
   readonly unit: number;
-  /** Returns true if the work limit is not reached. */
+  /** Returns true while the work limit is not reached. */
   readonly isWithin: () => boolean;
 }
 
 /**
- * Adds scenarios of weights near the optimum of a set, and of the enlarged set: peaks until there are no more, or worst
- * losses until few are new. This costs a fraction of an optimum.
+ * Adds the worst scenarios at approximate optima of a growing set: peaks until no more appear, or losses until few are
+ * new. Each approximate optimum costs a fraction of an exact one.
  */
 function addNearScenarios(solver: Solver, { goal, rows, unit, isWithin }: NearTerms, first: TailSet): TailSet {
   let set = first;

@@ -9,37 +9,37 @@ import type { Robustness } from '../../objectives/robustness.js';
 import { applyMetric } from '../apply-metric.js';
 import { computeGradient } from './gradient.js';
 
-/** Solution with the program whose optimality conditions it satisfies. */
+/** Solution, with the program whose optimality conditions it satisfies. */
 interface Found {
   readonly program: Program;
   readonly answer: ProgramAnswer;
 }
 
-/** Solves a program, including curved costs. */
+/** Solves a program, including curved costs; undefined without a solution. */
 export type Inner<F extends Found> = (program: Program, warm: ActiveState | undefined) => F | undefined;
 
 export interface Uncertain {
   readonly robustness: Robustness | null;
-  /** Covariance of the spread. */
+  /** Covariance whose entries are uncertain by the spread. */
   readonly metric: Metric;
-  /** Price of a return in the program's objective. */
+  /** Value of a unit of return in the program's objective. */
   readonly returnPrice: number;
   readonly warm: ActiveState | undefined;
-  /** State of the previous solve, if there was one. */
+  /** Norm and gross volatility from the previous solve; this solve updates them. */
   readonly near: Nearby;
 }
 
-/** State that a solve passes to a similar one. */
+/** Norm and gross volatility of a solution, from which a similar solve starts. */
 export interface Nearby {
   length?: number;
   gross?: number;
 }
 
 /**
- * Solves a program for the worst expected returns and covariances of uncertainty sets. A box of returns charges the
- * absolute value of each weight. An ellipsoid subtracts a multiple of a length, which is replaced by half its square at
+ * Solves a program for the worst expected returns and covariances of uncertainty sets. A box of returns adds a charge
+ * on the magnitude of each weight. An ellipsoid subtracts a multiple of a norm, which is replaced by half its square at
  * the price with the same gradient. A spread of covariances adds an outer product if bounds fix the signs of the
- * weights; otherwise it adds the square of their gross volatility, linearised at a price.
+ * weights; otherwise it adds the squared gross volatility, linearised at a price.
  * @returns undefined if a program has no solution.
  * @cost for an ellipsoid five to eight programs; as many for each of them if signs are open.
  * @source Ben-Tal & Nemirovski (1999), Robust solutions of uncertain linear programs, Operations Research Letters 25;
@@ -62,7 +62,7 @@ export function solveUncertain<F extends Found>(
   return addLengthRow(own, worst, { metric: returns.metric, weight: returnPrice * returns.radius, warm, near });
 }
 
-/** Adds a priced sum of the sizes of weights. */
+/** Adds a charge on the magnitudes of the weights to the objective. */
 function addCharge(program: Program, widths: Float64Array, price: number): Program {
   const kink: Kink = {
     at: new Float64Array(program.n),
@@ -74,7 +74,7 @@ function addCharge(program: Program, widths: Float64Array, price: number): Progr
   return { ...program, kinks: [...program.kinks, kink] };
 }
 
-/** Returns the signs that bounds impose on weights; null if one may have either sign. */
+/** Returns the signs that bounds impose on the weights; null if any weight may have either sign. */
 function signsOf({ n, lower, upper }: Program): Float64Array | null {
   const signs = new Float64Array(n);
   for (let i = 0; i < n; i++) {
@@ -91,10 +91,10 @@ interface Outer {
   readonly spread: number;
 }
 
-/** Worst covariances by robust set and signs, so that a solver receives the same object again. */
+/** Worst-case covariances by covariance, spread and signs, cached so that solvers receive an identical object. */
 const known = new WeakMap<Metric, { readonly key: string; readonly metric: Metric }>();
 
-/** Returns the program with the largest covariances for weights of the given signs; its norms are unchanged. */
+/** Returns the program with the worst-case covariances for weights of the given signs; norms are unchanged. */
 function addOuterMetric(program: Program, { metric, signs, spread }: Outer): Program {
   const key = `${spread} ${signs.join('')}`;
   const entry = known.get(metric);
@@ -109,31 +109,31 @@ function addOuterMetric(program: Program, { metric, signs, spread }: Outer): Pro
   return { ...program, metric: own, norms: program.norms.map((norm) => setMetric(norm, program)) };
 }
 
-/** Returns a norm that carries the metric of its program into another. */
+/** Returns a norm with an explicit metric, for use in a program with another metric. */
 function setMetric(norm: Norm, { metric }: Pick<Program, 'metric'>): Norm {
-  return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // A norm of the metric has one.
+  return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // a program with such a norm has a metric
 }
 
-/** Maximum number of prices tried for a term; four to eight are usual. */
+/** Maximum number of prices that are tried for one term; four to eight are usual. */
 const PRICES_MAX = 60;
 
-/** Relative distance of a price from the price at its solution that counts as rounding. */
+/** Relative difference between a price and the price at its solution that counts as rounding. */
 const SETTLED = 1e-13;
 
 /** Growth factor of a price that is too low. */
 const GROWTH = 16;
 
-/** Share of the first price below which prices count as zero. */
+/** Fraction of the first price below which a price counts as zero. */
 const NO_PRICE = 1e-18;
 
 interface Tried<F> {
   readonly price: number;
   readonly found: F;
-  /** Negative if the price is too low; between -1 and 1 near the right price. */
+  /** Relative excess of the price: negative if the price is too low, between -1 and 1 near the right price. */
   readonly excess: number;
 }
 
-/** Finds the solution whose own price equals the price used, by the secant method within a bracket. */
+/** Finds the price that equals the price implied by its solution, by the secant method within a bracket. */
 function solveAtOwnPrice<F>(at: (price: number) => Tried<F> | undefined, guess: number): Tried<F> | undefined {
   let low: Tried<F> | undefined;
   let high: Tried<F> | undefined;
@@ -168,12 +168,12 @@ interface LengthTerm {
   readonly near: Nearby;
 }
 
-/** Share of a typical length below which weights count as zero. */
+/** Fraction of a typical norm below which the weights count as zero. */
 const NO_LENGTH = 1e-11;
 
 /**
- * Minimises the objective of a program plus a weighted length. Half the square of the length has the same gradient at
- * the price weight over length.
+ * Minimises the objective of a program plus a weighted norm. Half the squared norm has the same gradient at the price
+ * weight over norm.
  */
 function addLengthRow<F extends Found>(
   inner: Inner<F>,
@@ -189,7 +189,7 @@ function addLengthRow<F extends Found>(
   const normed = { ...program, norms: [norm, ...program.norms] };
   const typical = Math.sqrt(computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
   let last = warm;
-  // Works with squares: if nothing else is curved, the square of the force is linear in the square of the price.
+  // The search uses squares: if nothing else is curved, the squared force is linear in the squared price.
   const result = solveAtOwnPrice(
     (square) => {
       const price = Math.sqrt(square);
@@ -232,7 +232,7 @@ interface GrossTerm {
   readonly near: Nearby;
 }
 
-/** Minimises a program's objective plus strength / 2 times the square of the gross volatility. */
+/** Minimises a program's objective plus strength / 2 times the squared gross volatility. */
 function addGrossRow<F extends Found>(
   inner: Inner<F>,
   program: Program,
@@ -254,7 +254,10 @@ function addGrossRow<F extends Found>(
   return result?.found;
 }
 
-/** Checks a solution against the optimality conditions of another program with the same optimum. */
+/**
+ * Checks a solution against the optimality conditions of another program with the same optimum; undefined if it does
+ * not satisfy them.
+ */
 function judged<F extends Found>(found: F, program: Program): F | undefined {
   const kkt = checkKkt(program, found.answer.point);
   return isOptimal(kkt) ? { ...found, program, answer: { ...found.answer, kkt } } : undefined;

@@ -7,31 +7,31 @@ import {
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
 import { countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 
-/** Scenarios and peaks of a program. Other scenarios are assumed not to be among the worst. */
+/** Scenarios and peaks in a tail program. All other scenarios are assumed not to be among the worst. */
 export interface TailSet {
-  /** Scenarios, ascending. */
+  /** Indices of the scenarios, ascending. */
   readonly scenarios: Int32Array;
-  /** For drawdowns, scenarios of possible peaks, ascending. */
+  /** Indices of the scenarios that may be peaks of a drawdown, ascending; empty for losses. */
   readonly peaks: Int32Array;
 }
 
-/** Relative price of a peak that no scenario needs, which makes it as low as possible. */
+/** Relative price of a peak variable that no scenario needs, so that it becomes as low as possible. */
 const NEGLIGIBLE = 1e-10;
 
-/** Program in the weights, the level of the tail and the highest values up to the peaks. */
+/** Program in the weights, the tail level, and for drawdowns the running maxima at the peaks. */
 export interface TailProgram {
   readonly program: Program;
-  /** Number of rows before the rows of the tail. */
+  /** Number of rows before the tail rows. */
   readonly rowsBefore: number;
 }
 
 /**
- * Returns the minimisation of a tail average as a linear program: level + sum of the excesses over it / size, which is
- * the average at the best level. Additional variables: the level, and for drawdowns the running maximum at each peak
+ * Creates the linear program that minimises a tail average: level + sum of the excesses over it / size, which equals
+ * the average at the best level. Additional variables are the level, and for drawdowns the running maximum at each peak
  * less the value there.
- * @param rows Rest of the objective and the rows.
- * @param unit Unit of the further variables: the size of a loss.
- * @param price Cost of a unit of the average relative to the rest of the objective.
+ * @param rows remaining objective, and the rows.
+ * @param unit unit of the additional variables: the size of a loss.
+ * @param price cost of a unit of the average, relative to the remaining objective.
  * @cost a copy of the returns of the set.
  * @source Rockafellar & Uryasev (2000), Optimization of conditional value-at-risk, Journal of Risk 2(3); for drawdowns
  *   Chekhlov, Uryasev & Zabarankin (2005), Drawdown measure in portfolio optimization, International Journal of
@@ -58,7 +58,7 @@ export function createTailProgram(
     program: {
       ...rows,
       n: width,
-      metric: rows.curvature === 0 ? null : widenMetric(rows.metric!, width), // A curved program has a metric.
+      metric: rows.curvature === 0 ? null : widenMetric(rows.metric!, width), // a curved program has a metric
       centre: widen(rows.centre, width),
       linear,
       lower: addLevel(widen(rows.lower, width), n),
@@ -81,7 +81,7 @@ export function createTailProgram(
   };
 }
 
-/** Returns coefficients of the existing rows, of the scenarios and of the peaks. */
+/** Returns the coefficients of the existing rows, of the scenario rows and of the peak rows. */
 function coefficientsOf(
   goal: TailGoal,
   { n, rows: { count: before, coefficients: own } }: Program,
@@ -102,7 +102,7 @@ function coefficientsOf(
     row += width;
   }
   for (let j = 0; j < peaks.length; j++) {
-    // The running maximum at a peak is at least that of the previous peak and at least the start value, zero.
+    // The running maximum at a peak is at least that at the previous peak, and at least the start value of zero.
     if (j > 0) addReturns(row, peaks[j - 1]!, 1);
     if (j > 0) coefficients[row + n + j] = unit;
     addReturns(row, peaks[j]!, -1);
@@ -117,8 +117,8 @@ function coefficientsOf(
 }
 
 /**
- * Returns the multiplier of the returns of each scenario, [T], from the multipliers of a program's rows: the forces on
- * the weights are the sum of these times the returns.
+ * Returns the multiplier of each scenario's returns, [T], from the multipliers of the program's rows. The forces on the
+ * weights are the returns times these multipliers, summed over scenarios.
  */
 export function computeTailShares(
   goal: TailGoal,
@@ -140,7 +140,10 @@ export function computeTailShares(
   return shares;
 }
 
-/** Returns the forces of shares of the scenarios on the weights, [N]. @cost N for each scenario with a share */
+/**
+ * Returns the forces on the weights from multipliers of the scenarios, [N].
+ * @cost N for each scenario with a nonzero multiplier
+ */
 export function computeTailForces({ returns }: TailGoal, shares: Float64Array, n: number): Float64Array {
   const forces = new Float64Array(n);
   shares.forEach((share, t) => {
@@ -160,9 +163,9 @@ function widen(values: Float64Array, length: number, fill = 0): Float64Array {
   return wide;
 }
 
-/** Returns a norm of only the weights. */
+/** Extends a norm of the weights to all variables of the program. */
 function widenNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
-  const own = norm.metric === 'metric' ? metric! : norm.metric; // A norm of the metric has one.
+  const own = norm.metric === 'metric' ? metric! : norm.metric; // a program with such a norm has a metric
   const wide =
     own === 'identity'
       ? createFactorMetric(new Float64Array(0), widen(new Float64Array(n).fill(1), width))

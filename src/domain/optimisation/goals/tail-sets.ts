@@ -2,19 +2,19 @@ import { computeOutcomes, countTailScenarios, computeValues, type TailGoal } fro
 import type { TailSet } from './tail-program.js';
 
 /**
- * Number of scenarios that weights add, as a multiple of the size of the tail, plus the number of securities: as many
- * scenarios can be exactly at the level.
+ * Number of scenarios that one portfolio adds to a set: a multiple of the tail size plus a multiple of the number of
+ * securities, because that many scenarios can be exactly at the tail level.
  */
 const NAMED = 1.3;
 const NAMED_BESIDE = 0.6;
 
 /**
- * Share of new scenarios in an enlarged set of losses above which approximate optima add more, with all securities.
- * Below it, a program is solved exactly.
+ * Fraction of new scenarios in an enlarged set of losses above which approximate optima over all securities add more
+ * scenarios; below it, an exact program is solved.
  */
 const GROWING = 0.1;
 
-/** Returns the worst scenarios of some weights. */
+/** Returns the worst scenarios at some weights. */
 export function setAt(goal: TailGoal, weights: Float64Array, outcomes = computeOutcomes(goal, weights)): TailSet {
   const size = Math.max(countTailScenarios(goal), 1);
   return {
@@ -28,7 +28,7 @@ export function unionSets(a: TailSet, b: TailSet): TailSet {
   return { scenarios: union(a.scenarios, b.scenarios), peaks: union(a.peaks, b.peaks) };
 }
 
-/** Returns true if two sets are equal, given that one contains the other. */
+/** Returns true if two sets are equal; one must contain the other. */
 export function isSame(a: TailSet, b: TailSet): boolean {
   return a.scenarios.length === b.scenarios.length && a.peaks.length === b.peaks.length;
 }
@@ -38,13 +38,13 @@ export function isMuchLarger(grown: TailSet, set: TailSet): boolean {
   return grown.scenarios.length > (1 + GROWING) * set.scenarios.length;
 }
 
-/** Returns positions of the largest values, ascending. */
+/** Returns the indices of the largest values, ascending. */
 export function selectWorst(values: Float64Array, count: number): Int32Array {
   const order = Int32Array.from(values.keys()).sort((a, b) => values[b]! - values[a]! || a - b);
   return order.subarray(0, Math.min(count, order.length)).toSorted((a, b) => a - b);
 }
 
-/** Returns, for drawdowns, the peaks before some scenarios, except the start, ascending. */
+/** Returns the peaks before the given scenarios, ascending, without the start; empty for losses. */
 export function findPeaks(goal: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
   if (goal.measure === 'loss') return new Int32Array(0);
   const wanted = new Set(of);

@@ -13,24 +13,24 @@ import { createTrials, WORK_MAX, type Trials } from '../trials.js';
 import { limitWork, estimateWork } from '../work-meter.js';
 import type { Solvers } from '../solvers.js';
 
-/** Detail of the error INFEASIBLE: reasons why a problem has no solution. */
+/** Detail of the error INFEASIBLE: the conflicting rows, and changes that resolve the conflict. */
 export interface Infeasibility {
-  /** True if verified multipliers prove the conflict. */
+  /** True if verified multipliers prove the conflict, or every choice of securities was excluded. */
   readonly proven: boolean;
   readonly conflict: readonly ConflictRow[];
   readonly relaxations: readonly Relaxation[];
   readonly all_rows_relaxation?: readonly Relaxation[];
   /**
-   * False if the work limit was reached: not all rows of the conflict were tried, changes may be missing, and the
+   * False if the work limit was reached: not every row of the conflict was tested, changes may be missing, and the
    * listed changes may not be the smallest. Absent otherwise.
    */
   readonly exhaustive?: false;
 }
 
-/** Reasons why a problem has no solution, with sentences that are not part of the detail. */
+/** Explanation of an infeasible problem, with conflicts for sentences that are not part of the detail. */
 export interface Explanation {
   readonly detail: Infeasibility;
-  /** Further conflicting rows that remain if a row of the conflict is removed, by that row. */
+  /** Conflicts that remain if a row of the first conflict is removed, by that row. */
   readonly remaining: readonly Remaining[];
 }
 
@@ -39,30 +39,30 @@ export interface Remaining {
   readonly conflict: readonly RowName[];
 }
 
-/** Fields that name a row. */
+/** Fields that identify a row. */
 type RowName = Pick<Origin, 'id' | 'index' | 'type'>;
 
-/** Maximum number of rows of a conflict over choices of securities that are tried individually. */
+/** Maximum number of rows of a choice problem that are tested one by one. */
 const CHOICE_ROWS_MAX = 24;
 
-/** Share of the work limit for finding the conflict. The rest is for its resolution. */
+/** Fraction of the work limit for finding the conflict; the rest is for its resolution. */
 const CONFLICT_SHARE = 0.5;
 
-/** Minimum work of an explanation, in solves of the problem's size. */
+/** Minimum work of an explanation, in solves of a problem of this size. */
 const SOLVES_MAX = 200;
 
 /**
- * Returns the maximum number of multiplications of an explanation: the limit for all trials of a choice of securities,
- * more for a large problem.
+ * Returns the maximum number of multiplications of an explanation: the work limit of `Trials`, or more for a large
+ * problem.
  */
 function workOf(problem: Problem): number {
   return Math.max(WORK_MAX, SOLVES_MAX * estimateWork(assembleProgram(problem).program));
 }
 
 /**
- * Explains why the rows of a problem are infeasible: an irreducible set of conflicting rows, for each parameter the
- * least change that restores feasibility, and the least joint change that respects priorities.
- * @param workMax Number of multiplications after which the search ends, once there is a proof.
+ * Explains why the rows of a problem are infeasible: an irreducible set of conflicting rows, the least change of each
+ * single parameter that restores feasibility, and the least joint change that respects priorities.
+ * @param workMax number of multiplications after which the search ends, once there is a proof.
  * @returns undefined if no conflict can be proven: the solver failed for another reason.
  * @cost a linear program per row of the problem, and a few per parameter of the conflict.
  */
@@ -74,7 +74,10 @@ export function explainInfeasibility(
   return explainRows({ solver: inner, algebra }, problem, workMax)?.detail;
 }
 
-/** Same, with the conflicts that remain without a row of the conflict. */
+/**
+ * Explains infeasible rows as `explainInfeasibility`, and returns the conflicts that remain after removing a row of the
+ * conflict.
+ */
 export function explainRows(
   { solver: inner, algebra }: Solvers,
   problem: Problem,
@@ -101,7 +104,7 @@ export function explainRows(
   return { detail, remaining };
 }
 
-/** Returns the least joint change; if only one parameter may move, its change. */
+/** Returns the least joint change; if only one parameter can move, the change of that parameter. */
 function jointChange(
   solvers: Solvers,
   problem: Problem,
@@ -116,7 +119,7 @@ function jointChange(
   return known === undefined ? jointMoves(solvers, problem, { trials, moves, origins }) : [known];
 }
 
-/** Difference of two values of a parameter that counts as rounding, relative to 1 and the value. */
+/** Difference of two parameter values that counts as rounding, relative to 1 and the value. */
 const SAME = 2e-9;
 
 function isSameMove(a: ParameterMove, b: ParameterMove): boolean {
@@ -125,7 +128,10 @@ function isSameMove(a: ParameterMove, b: ParameterMove): boolean {
   return isOwn && Math.abs(a.to - b.to) <= SAME * (1 + Math.abs(b.to));
 }
 
-/** Returns moves if the moves that suffice for the convex rows leave no choice of securities. */
+/**
+ * Returns moves that also permit a choice of securities, if moves for the convex rows do not suffice; empty without
+ * non-convex rows.
+ */
 function findMovesWithChoices(
   solvers: Solvers,
   problem: Problem,
@@ -136,14 +142,14 @@ function findMovesWithChoices(
     : choiceMoves(solvers, problem, { ...among, within: EXACT, convex: combineMoves(problem) });
 }
 
-/** Returns the convex rows that are moved together with choices; all of them if a search is short. */
+/** Selects the convex rows that may move together with choices: all if searches are short. */
 function combineMoves({ index }: Problem): ChoiceMoves['convex'] {
   return index.length <= EXACT_NAMES_MAX ? 'all' : 'sought';
 }
 
 /**
- * Returns conflicts that remain after removing one of the client's rows of a conflict. @cost a linear program per row,
- * more for each remaining conflict
+ * Returns the conflicts that remain after removing a row of the request from a conflict.
+ * @cost a linear program per row, more for each remaining conflict
  */
 function remainingConflicts(solver: Solver, problem: Problem, { origins }: Conflict): Remaining[] {
   return origins.flatMap((without) => {
@@ -154,11 +160,11 @@ function remainingConflicts(solver: Solver, problem: Problem, { origins }: Confl
 }
 
 /**
- * Explains why no choice of securities satisfies the non-convex rows, while the convex ones are feasible: by dropping
- * rows while the search still fails, and by moving the parameters of the remaining ones until it succeeds, within
- * counted work.
- * @param proven True if every choice was excluded.
- * @param workMax Maximum number of multiplications of all trials together.
+ * Explains why no choice of securities satisfies the non-convex rows although the convex rows are feasible. It removes
+ * rows while the search still fails, then moves the parameters of the remaining rows until it succeeds, within a work
+ * limit.
+ * @param proven true if every choice was excluded.
+ * @param workMax maximum number of multiplications of all trials together.
  */
 export function explainChoice(solvers: Solvers, problem: Problem, proven: boolean, workMax?: number): Infeasibility {
   const trials = createTrials(solvers, problem, workMax);
@@ -204,8 +210,8 @@ function findIrreducibleChoice(trials: Trials, problem: Problem): Origin[] {
 }
 
 /**
- * Describes the conflicting rows, the possible value of each parameter, and the conflicts that remain after removing one of
- * the rows.
+ * Describes the conflicting rows, the attainable value of each parameter, and the conflicts that remain after removing
+ * a row.
  */
 export function describeInfeasibility(
   problem: Problem,
@@ -224,7 +230,7 @@ export function describeInfeasibility(
   ].join(' ');
 }
 
-/** Maximum number of changes described in sentences. */
+/** Maximum number of parameter changes described in sentences. */
 const REACHES_MAX = 5;
 
 const ENDED =
@@ -238,7 +244,7 @@ function lowerFirst(text: string): string {
   return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
 }
 
-/** Describes the effect of risk parity on a choice of securities. */
+/** Describes why risk parity excludes a choice of securities; empty for other objectives. */
 function describeParity(problem: Problem, conflict: readonly ConflictRow[]): string[] {
   const { goal } = problem;
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return [];
@@ -247,14 +253,14 @@ function describeParity(problem: Problem, conflict: readonly ConflictRow[]): str
   return chooses ? ['Risk parity holds every security with a risk budget: there is no choice of securities.'] : [];
 }
 
-/** Returns true if a count allows fewer securities than the risk parity portfolio holds. */
+/** Returns true if a count row allows fewer securities than the risk parity portfolio holds. */
 function isBelowParity(problem: Problem): boolean {
   return listNonConvexRows(problem).some(
     ({ origin, row }) => row.form === 'count' && origin.soft === null && row.maximum < namesOfParity(problem, origin),
   );
 }
 
-/** Describes groups in the rows of a conflict that contain no candidate. */
+/** Describes groups in conflicting rows that contain no candidate. */
 function describeMissingSecurities({ rows }: Problem, conflict: readonly ConflictRow[]): string[] {
   const own = new Set(conflict.map(({ index }) => index));
   return rows.flatMap(({ origin, row }) => {
@@ -268,7 +274,7 @@ function describeMissingSecurities({ rows }: Problem, conflict: readonly Conflic
   });
 }
 
-/** Returns relaxations of the curved rows of a conflict to the best attainable values of their measures. */
+/** Returns relaxations of the curved rows of a conflict to the best attainable values. */
 export function relaxCurvedRows(solvers: Solvers, problem: Problem, { origins }: Conflict): readonly Relaxation[] {
   const curved = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin));
   const moves = findSingleMoves(
@@ -293,16 +299,16 @@ function describeReach(relaxation: Relaxation): string {
   return `${nameOf(relaxation)} requires ${request}; ${reach} ${text(to)}.`;
 }
 
-/** Parameters that are the only number of their rows. */
+/** Parameters of rows that have no other numeric parameter. */
 const SOLE: ReadonlySet<string> = new Set(['limit', 'minimum', 'maximum', 'threshold']);
 
-/** Parameters that are not fractions in rows about fractions. */
+/** Parameters that are not fractions, in rows whose unit is a fraction. */
 const COUNTED: ReadonlySet<string> = new Set(['days', 'notional']);
 
-/** Number of digits of limits in sentences. */
+/** Number of significant digits of limits in sentences. */
 const DIGITS = 4;
 
-/** Returns the name of a row in sentences. */
+/** Returns the name of a row for a sentence. */
 function nameOf({ id, index, type }: RowName): string {
   if (index === null) return IMPLICIT[type] ?? type;
   return id === '' ? `${type} (row ${index})` : id;

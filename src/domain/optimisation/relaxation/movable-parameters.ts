@@ -10,27 +10,25 @@ import {
 import type { RowParameterChange } from './parameter-change.js';
 import type { Origin, Problem } from '../problem.js';
 
-/** Parameter of a row that a relaxation may move, or the width of its limits that no parameter moves. */
+/** Parameter that a relaxation may move, or the width of a row whose limits depend on no parameter. */
 export interface MovableParameter {
   readonly origin: Origin;
-  /** Parameter to move; null for the width of the row. */
+  /** Parameter to move; null for the width of a row. */
   readonly parameter: string | null;
   readonly from: number;
   /** Direction of relaxation. */
   readonly direction: 1 | -1;
-  /** Distance that the class allows. */
+  /** Maximum distance of a move that the class allows. */
   readonly room: number;
   /** Scale of the parameter: the largest of 1, its value, and the coefficients of its row. */
   readonly size: number;
-  /** True if the rows of a program are proportional to the parameter, regardless of other parameters. */
+  /** True if the rows of a program are proportional to the parameter and depend on no other parameter. */
   readonly isLinear: boolean;
-  /** Row whose weighted average the parameter bounds; null for other limits. */
+  /** Row with the weighted average that the parameter bounds; null for other limits. */
   readonly average: { readonly row: LinearRow; readonly average: Average } | null;
 }
 
-/**
- * Returns the parameters behind the convex limits of some rows, except those of soft rows and of rows of priority 0.
- */
+/** Returns the parameters that set the convex limits of the given rows, except for soft rows and rows of priority 0. */
 export function listMovableParameters({ rows }: Problem, origins: readonly Origin[]): MovableParameter[] {
   const results = new Map<string, MovableParameter>();
   for (const { origin, row } of rows) {
@@ -40,7 +38,7 @@ export function listMovableParameters({ rows }: Problem, origins: readonly Origi
         const direction = slope > 0 === (side === 'upper') ? 1 : -1;
         const key = `${origin.index} ${parameter} ${direction}`;
         if (slope === 0 || results.has(key)) continue;
-        const from = origin.params[parameter] as number; // Parameters behind limits are numbers.
+        const from = origin.params[parameter] as number; // parameters of limits are numbers
         const size = Math.max(1, Math.abs(from), largestIn(row));
         const average = row.form === 'linear' && row.average !== undefined ? { row, average: row.average } : null;
         results.set(key, {
@@ -59,7 +57,10 @@ export function listMovableParameters({ rows }: Problem, origins: readonly Origi
   return [...results.values()];
 }
 
-/** Returns the widths of some rows with limits that no parameter moves: of rows without any other limit, or of all. */
+/**
+ * Returns the widths of given rows: of rows whose limits all depend on no parameter, or of all rows with any such
+ * limit.
+ */
 export function listRowWidths(
   { rows }: Problem,
   origins: readonly Origin[],
@@ -76,7 +77,7 @@ export function listRowWidths(
   });
 }
 
-/** Returns true if a radius is proportional to its parameter. */
+/** Returns true if the radius of a row is proportional to its parameter. */
 function isProportional(row: ProgramRow, from: number): boolean {
   return row.form !== 'norm' || row.radiusOf(2 * from) === 2 * row.radiusOf(from);
 }
@@ -97,23 +98,23 @@ function limitsOf(row: ProgramRow): SidedLimit[] {
     case 'distance':
     case 'norm':
     case 'tail':
-      // A larger radius relaxes the row, on either side of the parameter.
+      // A larger radius relaxes the row, whether the parameter is a maximum or a minimum.
       return [{ limit: row.limit, side: 'upper' }];
     default:
       return [];
   }
 }
 
-/** Relative move above which a row is removed rather than relaxed. */
+/** Maximum relative move; beyond it a row is effectively removed, not relaxed. */
 const ROOM_MAX = 1e4;
 
-/** Returns the largest coefficient of a row; 1 for a row on the weights themselves. */
+/** Returns the largest coefficient of a row; 1 for a row other than a linear one. */
 function largestIn(row: ProgramRow): number {
   if (row.form !== 'linear') return 1;
   return (row.average?.numerator ?? row.coefficients).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 }
 
-/** Returns how far a parameter may move from a value before its class refuses it, up to `reach`. */
+/** Returns the maximum distance, at most `reach`, by which a parameter may move before its class refuses the value. */
 function computeAcceptedRange(
   { origin, parameter, to: from }: RowParameterChange,
   direction: 1 | -1,
@@ -128,12 +129,12 @@ function computeAcceptedRange(
     if (accepts(middle)) near = middle;
     else far = middle;
   }
-  // Limits of classes are round numbers, which halving only approaches.
+  // Limits of classes are round numbers, which bisection only approaches.
   const round = Math.round((from + direction * near) * 1e6) / 1e6;
   return accepts(Math.abs(round - from)) && Math.abs(round - from) > near ? Math.abs(round - from) : near;
 }
 
-/** Returns true if the class accepts the value. */
+/** Returns true if the constraint class accepts the value. */
 export function isAccepted({ type, params }: Origin, parameter: string | null, to: number): boolean {
   if (parameter === null) return to >= 0;
   const entry = findConstraintClass(type);

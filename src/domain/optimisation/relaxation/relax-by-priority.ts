@@ -7,22 +7,22 @@ import type { SearchOutcome } from '../search.js';
 import type { Solvers } from '../solvers.js';
 import { createTrials, type Trials } from '../trials.js';
 
-/** Infeasible problem, with its failed solve. */
+/** Infeasible problem, with the outcome of its solve. */
 export interface InfeasibleSolve {
   readonly problem: Problem;
   readonly outcome: Exclude<SearchOutcome, { kind: 'solved' }>;
 }
 
-/** Tolerance of the least move if each tried move requires a search over choices of securities. */
+/** Tolerance of the least move if each trial requires a search over choices of securities. */
 const WITHIN = 1e-6;
 
 /**
- * Finds the least moves of rows with a stated priority that make a problem feasible, rows of higher priority first.
- * Rows without a number (an exclusion, the budget) are widened. Limits that no parameter of their row changes are
- * widened only if nothing else is sufficient.
- * @param mayRelax Rows to relax. Default: those with a stated priority.
+ * Finds the least moves of rows with a stated priority that make a problem feasible, rows of higher priority number
+ * first. Rows without a numeric parameter (an exclusion, the budget) are widened. Limits that depend on no parameter
+ * are widened only if nothing else suffices.
+ * @param mayRelax rows to relax. Default: those with a stated priority.
  * @returns undefined if the other rows are infeasible, or no row can be relaxed.
- * @cost a few linear programs and a solve; searches by halving, within counted work, if a choice of securities fails.
+ * @cost a few linear programs and a solve; bisection searches, within a work limit, if a choice of securities fails.
  */
 export function relaxByPriority(
   solvers: Solvers,
@@ -40,8 +40,8 @@ export function relaxByPriority(
 }
 
 /**
- * Returns the least move of one row, if that suffices for a choice of securities. @param isAny true to move any row,
- * not only distances
+ * Returns the least move of a single row that permits a choice of securities; undefined if there is none.
+ * @param isAny true to move any row, not only distances
  */
 function relaxSingleRow({ solvers, trials, problem, origins }: Way, isAny: boolean): readonly Moved[] | undefined {
   if (listNonConvexRows(problem).length === 0) return undefined;
@@ -54,7 +54,7 @@ interface Way {
   readonly solvers: Solvers;
   readonly trials: Trials;
   readonly problem: Problem;
-  /** Rows that may be relaxed. */
+  /** Rows that may be relaxed, by origin. */
   readonly origins: readonly Origin[];
 }
 
@@ -65,8 +65,8 @@ function relaxRowsJointly(way: Way, movables: readonly MovableParameter[]): read
 }
 
 /**
- * Moves all rows that may be relaxed, convex or not, if moves of one kind are not sufficient; returns nothing if there
- * is no choice to make.
+ * Moves all rows that may be relaxed, convex or not, by trial, for problems in which moves of one kind do not suffice;
+ * undefined without non-convex rows.
  */
 function relaxByTrial(
   { solvers, trials, problem, origins }: Way,
@@ -79,7 +79,7 @@ function relaxByTrial(
   return moves === undefined ? undefined : roundMovesOutward(solvers, problem, moves.map(roundMoveToInteger));
 }
 
-/** Rounds numbers of securities to integers, because a fraction has no effect. */
+/** Rounds a number of securities to an integer, because a fraction has no effect. */
 function roundMoveToInteger({ movable, to }: ParameterMove): ParameterMove {
   const isWhole = movable.parameter !== null && isCount(movable.origin, movable.parameter);
   return isWhole ? { movable, to: movable.from + Math.trunc(to - movable.from) } : { movable, to };

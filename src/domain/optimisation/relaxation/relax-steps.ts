@@ -6,9 +6,9 @@ import type { Problem } from '../problem.js';
 import { solveProblem, type SearchOutcome } from '../search.js';
 import type { Solvers } from '../solvers.js';
 
-/** Relaxation step of a row applied at a rebalance. */
+/** Relaxation step of a row that was applied at a rebalance. */
 export interface RelaxedStep {
-  /** Positions of its entry, and of the step within it. */
+  /** Position of the entry, and of the step within the entry. */
   readonly entry: number;
   readonly step: number;
   readonly row: ConstraintRow;
@@ -20,7 +20,7 @@ export interface RelaxedStep {
 export interface RelaxedProblem {
   readonly problem: Problem;
   readonly outcome: SearchOutcome;
-  /** Last applied step of each entry. */
+  /** Last applied step of each entry that was reached. */
   readonly steps: readonly RelaxedStep[];
 }
 
@@ -33,8 +33,8 @@ export interface RelaxInput {
 }
 
 /**
- * Returns the problem after the first steps that make it feasible, or after all steps. Each step is applied in addition
- * to the earlier ones.
+ * Applies relaxation steps until the problem is feasible, or to the last step. Each step is applied in addition to the
+ * earlier steps.
  * @cost a solve for each step
  */
 export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: RelaxInput): RelaxedProblem | undefined {
@@ -43,7 +43,7 @@ export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: R
   const taken = new Map<number, RelaxedStep>();
   for (const [entry, { row: id, steps }] of relax.entries()) {
     const index = rows.findIndex((row) => row.id === id);
-    const row = rows[index]!; // Documents are validated: the row exists, and its class has the limit.
+    const row = rows[index]!; // Validation has checked that the row exists and that its class has a main limit.
     for (const [step, limit] of steps.entries()) {
       const params = findStepParameter(findConstraintClass(row.type)!, limit)!;
       changed = changed.map((own, i) => (i === index ? { ...own, params: { ...own.params, ...params } } : own));

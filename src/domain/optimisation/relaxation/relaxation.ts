@@ -12,7 +12,7 @@ import { solveProblem } from '../search.js';
 import type { Solvers } from '../solvers.js';
 import { solveConvex } from '../solve-convex.js';
 
-/** Change of one parameter that restores feasibility. */
+/** Change of a single parameter that restores feasibility. */
 export interface Relaxation {
   readonly id: string;
   readonly index: number | null;
@@ -22,49 +22,50 @@ export interface Relaxation {
   readonly to: number;
   readonly change: number;
   /**
-   * Value up to which smaller changes are excluded, if the least change is not proven. Only for a choice of securities.
+   * Value up to which changes are proven insufficient, if the change is not proven to be the least; only for a choice
+   * of securities.
    */
   readonly bound?: number;
-  /** Share of the change that is not proven to be necessary. */
+  /** Fraction of the change that is not proven to be necessary. */
   readonly gap?: number;
 }
 
-/** Executed move. */
+/** Move that was verified by a solve. */
 export interface Moved extends ParameterMove {
   readonly change: number;
-  /** Value up to which no value is sufficient, if that is not `to` itself. */
+  /** Value up to which no value suffices; absent if `to` is proven to be the least. */
   readonly bound?: number;
 }
 
-/** Number of decimals of relaxed parameters, for a number of that size. */
+/** Maximum number of decimals of a relaxed parameter, and of significant digits. */
 const DECIMALS = 9;
 const DIGITS = 15;
 
-/** Returns the number of steps per unit in which relaxed parameters are reported. */
+/** Returns the number of reporting steps per unit for a relaxed parameter. */
 function stepsPerUnit(value: number): number {
   const whole = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
   return raiseToPower(10, Math.min(DECIMALS, Math.max(DIGITS - whole, 0)));
 }
 
-/** Maximum number of certificates for one relaxation: each rules out an interval of the parameter. */
+/** Maximum number of certificates of infeasibility for one relaxation. Each rules out an interval of the parameter. */
 const CERTIFICATES_MAX = 40;
 
-/** Outward steps to try if rounding makes the least value itself infeasible. */
+/** Numbers of additional outward steps to try if rounding makes the least value infeasible. */
 const OUTWARD = [0, 1, 2, 10, 100, 1000, 10_000];
 
-/** Gap that counts as rounding. */
+/** Infeasibility gap that counts as rounding. */
 const ROUNDING = 1e-15;
 
-/** Maximum number of doublings of a parameter in search of a value at which a proof becomes invalid. */
+/** Maximum number of doublings in the search for a value at which a proof becomes invalid. */
 const DOUBLINGS_MAX = 60;
 
 /**
- * Finds, for each parameter of the given rows, the least change that restores feasibility by itself, cheapest first.
- * Each change is verified by solving again. Rows of priority 0 never move.
+ * Finds, for each parameter of the given rows, the least single change that restores feasibility, smallest change
+ * first. Each change is verified by solving the problem again. Rows of priority 0 never move.
  */
 export function findSingleMoves(solvers: Solvers, problem: Problem, origins: readonly Origin[]): Moved[] {
   const tails = new Set(problem.rows.flatMap(({ origin, row }) => (row.form === 'tail' ? [origin] : [])));
-  // Tails first: their minimum is one program, and others next to them may use up the work.
+  // Tails come first: their minimum is a single program, and searches for other parameters may use up the work limit.
   const movables = listMovableParameters(problem, origins).toSorted(
     (a, b) => Number(tails.has(b.origin)) - Number(tails.has(a.origin)),
   );
@@ -91,8 +92,8 @@ function addBound(move: Moved, bound: number | undefined): Moved {
 }
 
 /**
- * Finds the smallest value of a parameter at which the rows are feasible; undefined if no value is. For a limit on a
- * tail, this is the smallest average within the other rows.
+ * Finds the smallest value of a parameter at which the rows are feasible; undefined if there is none. For a limit on a
+ * tail, this is the smallest tail average within the other rows.
  */
 function findLeastValue(
   solver: Solver,
@@ -118,15 +119,15 @@ function findLeastValue(
 
 interface Least {
   readonly to: number;
-  /** Value up to which no value is sufficient, if that is not `to` within rounding. */
+  /** Value up to which no value suffices; absent if it equals `to` up to rounding. */
   readonly bound?: number;
-  /** Weights with the parameter at that value. */
+  /** Weights at that value of the parameter. */
   readonly weights: Float64Array;
 }
 
 /**
- * Searches along certificates of infeasibility: each is valid up to some value of the parameter, where the next one is
- * sought, until there is none.
+ * Searches along certificates of infeasibility. Each certificate is valid up to some value of the parameter, where the
+ * next certificate is computed, until the rows are feasible.
  */
 function leastFrom(
   solver: Solver,
@@ -156,7 +157,9 @@ function leastFrom(
   return undefined;
 }
 
-/** Relative offsets beyond a barely sufficient value at which feasibility is tested if rounding hides it. */
+/**
+ * Relative offsets beyond a barely sufficient value at which feasibility is tested too, because rounding may hide it.
+ */
 const NUDGES = [0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 
 type Standing =
@@ -164,14 +167,14 @@ type Standing =
   | { readonly kind: 'impossible'; readonly nudge: number; readonly proof: Proof }
   | { readonly kind: 'undecided'; readonly nudge: number };
 
-/** Returns the rows of a problem with an objective that is fast to solve, to test feasibility only. */
+/** Returns the problem with an objective that is fast to solve, for tests of feasibility. */
 export function listSeparateRows(problem: Problem): Problem {
   return { ...problem, goal: createTrackingGoal(problem.index), costs: null, robustness: null };
 }
 
 /**
- * Determines whether the convex rows are feasible with changes or proven infeasible. If undecided, tests slightly
- * larger changes.
+ * Determines whether the convex rows are feasible after changes, or proven infeasible. If neither is certain, tests
+ * slightly larger changes.
  */
 export function checkMoves(
   solver: Solver,
@@ -192,7 +195,7 @@ export function checkMoves(
   return { kind: 'undecided', nudge: 0 };
 }
 
-/** Returns the move at which a gap becomes zero; undefined if there is none within reach. */
+/** Returns the move at which an infeasibility gap becomes zero; undefined if there is none within reach. */
 function endOf(gap: (move: number) => number, reach: number, room: number): number | undefined {
   let near = 0;
   let far = Math.min(reach, room);
@@ -202,8 +205,8 @@ function endOf(gap: (move: number) => number, reach: number, room: number): numb
     near = far;
     far = Math.min(2 * far, room);
   }
-  // The gap is nearly linear in the parameter: the secant is exact, and bisection protects it if the gap ends in a
-  // plateau.
+  // The gap is nearly linear in the parameter, so the secant is nearly exact; bisection is the safeguard if the gap
+  // ends in a plateau.
   for (let step = 0; step < 100 && far - near > 1e-15 * (reach + far); step++) {
     const low = gap(near);
     const high = gap(far);
@@ -220,7 +223,10 @@ export interface ParameterMove {
   readonly to: number;
 }
 
-/** Rounds moves outward to whole steps, and adds steps if needed, so that solving with all of them succeeds. */
+/**
+ * Rounds moves outward to reporting steps, with additional steps if needed, so that the problem with all moves is
+ * solvable.
+ */
 export function roundMovesOutward(
   solvers: Solvers,
   problem: Problem,
@@ -230,14 +236,14 @@ export function roundMovesOutward(
     const rounded = moves.map(({ movable, to }) => ({ movable, to: roundedBy(movable.from, to) }));
     if (!rounded.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
     const changes = rounded.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
-    // Solves like the request of a client: if the rows leave a single point, the last bit of a bound decides.
+    // The test solves the problem as for a request: if the rows leave a single point, the last bit of a bound decides.
     if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved')
       return rounded.map(createMove);
   }
   return undefined;
 }
 
-/** Relative distance to a number with few digits that counts as solver rounding: seven securities, not 7.00000005. */
+/** Relative distance from a number with few digits that counts as solver rounding: seven securities, not 7.00000005. */
 const SOLVER_ROUNDING = 1e-8;
 
 function solveDirectly(from: number, to: number): number {
@@ -250,7 +256,7 @@ const moveOutward = (extra: number) => (from: number, to: number) => roundUpward
 function roundUpwards(from: number, to: number, extra: number): number {
   const side = to >= from ? 1 : -1;
   const perUnit = stepsPerUnit(to);
-  // A tenth of a step is rounding of the value; the following solve decides.
+  // A tenth of a step counts as rounding of the value; the solve that follows decides.
   const steps = Math.ceil(side * to * perUnit - 0.1) + extra;
   return steps === 0 ? 0 : (side * steps) / perUnit;
 }
@@ -263,6 +269,6 @@ function createMove({ movable, to }: ParameterMove): Moved {
 }
 
 export function toRelaxation({ movable: { origin, parameter, from }, to, change, bound }: Moved): Relaxation {
-  const own = { id: origin.id, index: origin.index, type: origin.type, parameter: parameter!, from, to, change }; // Clients move parameters, not widths.
+  const own = { id: origin.id, index: origin.index, type: origin.type, parameter: parameter!, from, to, change }; // the API reports only moves of parameters, not of widths
   return bound === undefined ? own : { ...own, bound, gap: (to - bound) / (to - from) };
 }

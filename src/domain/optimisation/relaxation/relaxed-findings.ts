@@ -6,7 +6,10 @@ import type { Origin } from '../problem.js';
 import type { Moved } from './relaxation.js';
 import type { RowSide } from '../report.js';
 
-/** Warns about rows that were relaxed at a rebalance: which, by how much, and the resulting forced sales. */
+/**
+ * Warns about rows that were relaxed at a rebalance: the rows, the amounts, and the forced sales that caused a
+ * relaxation.
+ */
 export function reportRelaxedRows({
   parent,
   relaxed,
@@ -47,7 +50,7 @@ export function reportRelaxSteps({ parent, steps }: Pick<DerivedSolve, 'parent' 
   });
 }
 
-/** Describes, for a choice of securities, how far the change found may be above the minimum. */
+/** Describes how far a change found by a search over choices of securities may be above the minimum. */
 function openSentence(bound: number | undefined): string {
   return bound === undefined ? '' : ` A search found this value; values up to ${round(bound)} are proven insufficient.`;
 }
@@ -55,7 +58,7 @@ function openSentence(bound: number | undefined): string {
 /** Maximum number of forced sales listed individually. */
 const NAMED_MAX = 5;
 
-/** Describes sales that a limit on turnover from earlier weights cannot prevent. */
+/** Describes the forced sales that a limit on turnover from earlier weights cannot prevent. */
 function sumForcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): string {
   const { reference } = params;
   if (type !== 'Turnover' || (reference !== 'previous' && reference !== 'held')) return '';
@@ -69,7 +72,7 @@ function sumForcedSales({ type, params }: Origin, all: DerivedSolve['leavers']):
 
 const round = (value: number): number => Number(value.toPrecision(6));
 
-/** Returns the amount by which the bound of one side of a row was relaxed; null if it is unchanged. */
+/** Returns the amount by which the bound of a row side was relaxed; null if it is unchanged. */
 export function findRelaxation({ placed: { origin, row }, side }: RowSide, relaxed: readonly Moved[]): number | null {
   const parameters = parametersOf(row, side);
   const own = relaxed.find(
@@ -79,7 +82,7 @@ export function findRelaxation({ placed: { origin, row }, side }: RowSide, relax
   return own?.change ?? null;
 }
 
-/** Returns the parameters behind one side of a row. */
+/** Returns the parameters that set one side of a row. */
 function parametersOf(row: ProgramRow, side: RowSide['side']): readonly string[] {
   const ofLimit = (limit: Limit | null) => (limit === null ? [] : computeSlopes(limit).map(([parameter]) => parameter));
   switch (row.form) {

@@ -1,31 +1,31 @@
-/** Weights that minimise a linear objective plus a price times a tail. */
+/** Weights that minimise a linear objective plus a price times a tail average. */
 export interface PricedCorner {
   readonly weights: Float64Array;
-  /** Objective without the tail. */
+  /** Objective without the tail term. */
   readonly cost: number;
   readonly tail: number;
 }
 
-/** Weights at a limit, with the corner at the price at which they are optimal. */
+/** Weights whose tail equals the limit, with the corner at the price for which they are optimal. */
 export interface CornerInterpolation<C> {
   readonly weights: Float64Array;
   readonly corner: C;
 }
 
-/** Maximum number of prices; five to fifteen are usual. */
+/** Maximum number of prices that are tried; five to fifteen are usual. */
 const PRICES_MAX = 40;
 
 /** Growth factor of the price while all tails are on one side of the limit. */
 const GROWTH = 4;
 
-/** Relative difference of two values of the objective with its priced tail at which both count as equal. */
+/** Relative difference below which two values of objective plus priced tail count as equal. */
 const SAME = 1e-8;
 
 /**
- * Finds the optimum of a linear objective within a limit on a tail. At each price the optimum is a corner. Its tail
+ * Finds the optimum of a linear objective within a limit on a tail. At each price the optimum is a corner, whose tail
  * jumps across the limit at the price at which two corners are equally good. All weights between these corners are
- * equally good, and the tail of one of them equals the limit. The next price tried is the one at which the two corners
- * around the limit are equal.
+ * equally good, and the tail of one of them equals the limit. The next price is the one at which the two corners around
+ * the limit are equally good.
  * @param first a price near the right one
  * @param most the limit
  * @returns undefined if no price has corners on both sides of the limit, or a corner was not found
@@ -58,7 +58,7 @@ export function interpolateCorners<C extends PricedCorner>(
   return undefined;
 }
 
-/** Returns the mean of two weights whose tail equals the limit, if the tail is linear between them. */
+/** Returns the mixture of two weight vectors whose tail equals the limit, if the tail is linear between them. */
 function interpolateAtLimit(over: PricedCorner, under: PricedCorner, most: number): Float64Array {
   const share = (most - under.tail) / (over.tail - under.tail);
   return over.weights.map((weight, i) => {

@@ -17,20 +17,20 @@ import type { PlacedRow } from '../problem.js';
 import type { TailCut, TailCuts } from './tail-cuts.js';
 import { addUpperRows } from '../upper-rows.js';
 
-/** Row whose tail is above its limit. */
+/** Tail row whose limit is exceeded. */
 export interface ExceededTail {
   readonly placed: PlacedCurve & { readonly row: TailRow };
-  /** Largest allowed average. */
+  /** Limit: largest allowed average. */
   readonly most: number;
 }
 
-/** Result of a search for the price of a tail. */
+/** Result of a search for the price at which a tail equals its limit. */
 export interface PricedTail {
-  /** New planes that enforce it. */
+  /** New cutting planes that enforce the limit. */
   readonly planes: readonly TailCut[];
-  /** Average at the right price, equal to the limit within rounding; null if no price attains the limit. */
+  /** Tail average at the right price, equal to the limit up to rounding; null if no price attains the limit. */
   readonly attained: number | null;
-  /** Optimum at that price, converted to a solution with the last plane as its row; null if there is none. */
+  /** Optimum at that price, as a solution with the last plane as its row; null if there is none. */
   readonly optimum: Answered | null;
 }
 
@@ -40,35 +40,35 @@ interface Answered {
   readonly answer: ProgramAnswer;
 }
 
-/** Maximum number of prices tried for one tail; five to fifteen are usual. */
+/** Maximum number of prices that are tried for one tail; five to fifteen are usual. */
 const PRICES_MAX = 30;
 
-/** Maximum number of sets of scenarios for one price of a linear objective. */
+/** Maximum number of scenario sets at one price for a linear objective. */
 const SETS_MAX = 12;
 
-/** Number of planes that touch a tail at single weights before others are used as well: usual limits need no more. */
+/** Number of tangent planes before planes from a price search are added too; usual limits need no more. */
 const TOUCHING = 30;
 
-/** Number of tangent planes between two searches for a price, if the objective is linear. */
+/** Number of tangent planes between two price searches for a linear objective. */
 const TOUCHING_LINEAR = 6;
 
-/** Growth factor of a price that leaves the tail above its limit. */
+/** Growth factor of a price at which the tail is above its limit. */
 const GROWTH = 4;
 
-/** Number of successive prices without effect, after which the price is only increased. */
+/** Number of successive prices without effect, after which the search ends. */
 const IDLE_MAX = 2;
 
-/** Difference of an average and its limit that counts as zero, relative to 1 and the limit. */
+/** Difference between an average and its limit that counts as zero, relative to 1 and the limit. */
 const MET = 1e-9;
 
-/** Ratio of the least sufficient price to an insufficient one at which the first is accepted. */
+/** Maximum ratio of the least sufficient price to an insufficient price at which the search ends. */
 const NARROW = 1.2;
 
 /**
- * Finds planes that keep a tail at its limit if the limit is near the minimum, where hundreds of tangent planes at
- * single weights would be needed. Weights that minimise the objective plus a price times the tail are optimal for some
- * limit, and the forces of their scenarios form one plane with the same solution.
- * @param found Solution with the planes known so far, whose price for them starts the search.
+ * Finds cutting planes that keep a tail at its limit if the limit is near the minimum, where hundreds of tangent planes
+ * would be needed. Weights that minimise the objective plus a price times the tail are optimal for some limit, and the
+ * forces of their scenarios form a single plane with the same solution.
+ * @param found solution with the known planes, whose multipliers give the first price.
  * @cost for each price about 20 factorisations of N^3 / 6 + S N^2 / 2 for the S worst scenarios of the weights
  * @source Lemaréchal, Nemirovskii & Nesterov (1995), New variants of bundle methods, Mathematical Programming 69, for
  *   aggregated planes.
@@ -89,7 +89,7 @@ export function solvePricedTail(
   let set = setAt(goal, x);
   let last: Optimum | undefined;
   const resting = findSecuritiesAtBounds(bare.program, x);
-  // If two corners are equally good, rounding decides whether a solve converges. Other units round differently.
+  // If two corners are equally good, rounding decides whether a solve converges, so other units are tried.
   const units = bare.program.curvature === 0 ? UNITS : UNITS.slice(0, 1);
   const optimumOf = (price: number): Optimum | undefined => {
     const terms = units.map((times) => ({ goal, bare, set, unit: times * unit, price }));
@@ -140,12 +140,12 @@ function firstOf<T, R>(values: readonly T[], toResult: (value: T) => R | undefin
   return undefined;
 }
 
-/** Returns a linear objective at some weights, with the kinks that cost. */
+/** Returns a linear objective at some weights, including the kinks in the objective. */
 function costAt({ linear, kinks }: Program, weights: Float64Array): number {
   return kinks.reduce((sum, kink) => sum + (kink.limit === null ? sumKinks(kink, weights) : 0), dot(linear, weights));
 }
 
-/** Returns the optimum between two corners as one with the plane of their price for its row. */
+/** Returns the optimum between two corners as a solution whose tail row is the plane at their price. */
 function createLimitSolution(
   bare: Assembled,
   placed: ExceededTail['placed'],
@@ -167,47 +167,50 @@ function createLimitSolution(
   };
 }
 
-/** Returns true if prices of tails are searched in a round of planes. */
+/** Returns true if the round of cutting planes includes a price search. */
 export function isPriced(isLinear: boolean, round: number): boolean {
   return isLinear ? round % TOUCHING_LINEAR === TOUCHING_LINEAR - 1 : round >= TOUCHING;
 }
 
 interface PricedTerms {
   readonly goal: TailGoal;
-  /** Rows without the planes below the tail. */
+  /** Program without the cutting planes of the tail. */
   readonly bare: Assembled;
   readonly set: TailSet;
   readonly unit: number;
   readonly price: number;
 }
 
-/** Weights that minimise the objective with a tail at a price. */
+/** Weights that minimise the objective plus a priced tail. */
 interface Optimum {
   readonly weights: Float64Array;
   readonly plane: TailCut;
-  /** Price of the plane. */
+  /** Multiplier of the plane. */
   readonly price: number;
   readonly answer: ProgramAnswer;
 }
 
-/** @param rows rows of the terms, with possibly narrower bounds */
+/**
+ * Returns the optimum at a price; undefined without a solution.
+ * @param rows program of `bare`, possibly with narrower bounds
+ */
 function optimumAt(solver: Solver, { goal, set, unit, price }: PricedTerms, rows: Program): Optimum | undefined {
   const { n } = rows;
   const { program, rowsBefore } = createTailProgram(goal, rows, set, unit, price);
   const answer = solver.solve(program, { effort: 'quick' });
   if (answer.status !== 'solved') return undefined;
   const multipliers = answer.point.rowMultipliers.subarray(rowsBefore);
-  // Sum of the forces: the price up to rounding. Divided by it, the forces form an average.
+  // The forces sum to the price up to rounding. Divided by the sum, they form an average.
   const total = multipliers.subarray(0, set.scenarios.length).reduce((sum, value) => sum + value, 0);
   const slopes = computeTailForces(goal, computeTailShares(goal, set, multipliers), n).map((force) => force / total);
   const own = selectFirstVariables(program, answer, n, rowsBefore);
   return { weights: own.point.x, plane: { goal, slopes }, price: total, answer: own };
 }
 
-/** Maximum number of rounds in which resting securities are released. */
+/** Maximum number of rounds in which fixed securities are released. */
 const LET_GO_MAX = 12;
 
-/** Finds the optimum while securities are fixed at bounds where they do not improve it; releases those that would. */
+/** Finds the optimum with securities fixed at bounds, and releases those that would improve it. */
 function optimumAmong(
   solver: Solver,
   terms: PricedTerms,
@@ -230,7 +233,9 @@ function optimumAmong(
   return undefined;
 }
 
-/** Converts the optimum to a solution whose row has its plane as a limit. */
+/**
+ * Converts an optimum to a solution whose tail row is its plane; null if it does not satisfy the optimality conditions.
+ */
 function addPlane(bare: Assembled, placed: PlacedRow, { weights, plane, price, answer }: Optimum): Answered | null {
   const { slopes } = plane;
   const program = addUpperRows(bare.program, [{ coefficients: slopes, upper: dot(slopes, weights) }]);
@@ -250,16 +255,16 @@ interface PriceSearch {
 }
 
 interface PricedPoint {
-  /** Average at the weights of a price. */
+  /** Tail average at the weights for a price. */
   readonly tail: number;
   /**
-   * True if the scenarios of the program were the worst ones of these weights; otherwise other weights may have a
-   * smaller tail.
+   * True if the program contained the worst scenarios of these weights; otherwise other weights may have a smaller
+   * tail.
    */
   readonly isWhole: boolean;
 }
 
-/** Tries prices, alternating between secants and geometric means, until the tail is at its limit. */
+/** Tries prices, alternating between secant steps and geometric means, until the tail equals its limit. */
 function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => PricedPoint | undefined): number | null {
   const met = MET * (1 + most);
   let [low, above] = [0, 0];
@@ -288,7 +293,7 @@ function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => Pr
   return attained;
 }
 
-/** Returns the rows without the planes of a tail, and the total price of those planes. */
+/** Returns the program without the cutting planes of a tail, and the sum of their multipliers. */
 function removeTailPlanes(
   assembled: Assembled,
   goal: TailGoal,

@@ -1,26 +1,32 @@
 import type { ScenarioTerms } from '../../objectives/scenario-terms.js';
 import { createTailGoal, computeTailSlopes, type TailGoal, type TailMeasure } from '../../objectives/tail.js';
 
-/** Plane below the average of a tail: slopes'w is at most the average at w. */
+/** Cutting plane of a tail: slopes'w is at most the tail average at w. */
 export interface TailCut {
   readonly goal: TailGoal;
   /** [N] */
   readonly slopes: Float64Array;
 }
 
-/** Tails that the rows of a problem limit, with the planes that searches found: they are valid for all limits. */
+/** Tails in the rows of a problem, with the cutting planes found so far, which are valid for all limits. */
 export interface TailCuts {
-  /** Returns the tail with these terms. Always returns the same object. */
+  /** Returns the tail goal for given terms; always an identical object. */
   goal(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
   /** Known planes, in the order in which they were found. */
   readonly known: readonly TailCut[];
-  /** Adds the plane that touches a tail at some weights. @cost T N */
+  /**
+   * Adds the tangent plane of a tail at some weights.
+   * @cost T N
+   */
   add(goal: TailGoal, weights: Float64Array): TailCut;
-  /** Adds a plane that is proven to be below a tail. */
+  /** Adds a plane that is proven to be below the tail average. */
   hold(cut: TailCut): void;
 }
 
-/** @param scenarios simple returns by scenario, [T x N] */
+/**
+ * Creates the tails of a problem without cutting planes.
+ * @param scenarios simple returns by scenario, [T x N]
+ */
 export function createTailCuts(names: number, scenarios: (terms: ScenarioTerms) => Float64Array): TailCuts {
   const goals = new Map<string, TailGoal>();
   const known: TailCut[] = [];

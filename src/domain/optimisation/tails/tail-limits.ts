@@ -6,24 +6,23 @@ import { computeExcess, isCurve } from '../curved-rows.js';
 import type { Problem } from '../problem.js';
 import { solveConvex, type ConvexSolution } from '../solve-convex.js';
 
-/** Rows that take part, and their parameters. */
+/** Selection of rows, with changed parameters and linearised averages. */
 type Rows = Pick<Assembly, 'includes' | 'changes' | 'views'>;
 
-/** State of the limits on tails. */
+/** Result of a feasibility check of tail limits. */
 export interface TailLimitState {
-  /** Weights that satisfy them and the other rows; undefined if none were found. */
+  /** Weights that satisfy the tail limits and all other rows; undefined if none were found. */
   readonly weights: Float64Array | undefined;
   /**
-   * True if further planes may change the result. This is the case for several tails, whose planes may intersect
-   * anywhere.
+   * True if further cutting planes may change the result, as for several tails, whose planes may intersect anywhere.
    */
   readonly isOpen: boolean;
 }
 
 /**
- * Minimises a tail within the other hard rows, if these satisfy every limit on tails. Otherwise, finds the plane that
- * proves the minimum: one program with it excludes the limit, which tangent planes at single weights approach only
- * slowly.
+ * Minimises each tail within the other hard rows, until all tail limits hold at a minimum. If a minimum exceeds its
+ * limit, adds the plane that proves the minimum: a single program with it excludes the limit, which tangent planes
+ * approach only slowly.
  */
 export function checkTailLimits(solver: Solver, problem: Problem, rows: Rows): TailLimitState {
   const limited = problem.rows
@@ -48,9 +47,9 @@ export function checkTailLimits(solver: Solver, problem: Problem, rows: Rows): T
   return { weights: undefined, isOpen: box === undefined };
 }
 
-/** Rows for the minimum of a tail. */
+/** Rows within which a tail is minimised. */
 interface LeastTail extends Rows {
-  /** Limits on other tails that are part of the program. */
+  /** Limits on other tails that the program includes. */
   readonly beside: 'none' | 'others';
   readonly restriction?: Restriction | undefined;
 }
@@ -76,15 +75,18 @@ export function minimiseTail(
 }
 
 /**
- * Number of scenarios used at once if weights are unbounded, because weights that fit some scenarios lose in all
- * others.
+ * Maximum number of scenarios that are all used at once if weights are unbounded, because weights that fit some
+ * scenarios lose in all others.
  */
 const ALL_MAX = 2000;
 
-/** Maximum absolute weight of a security without a lower bound, when some weights are searched. */
+/** Maximum absolute weight of a security without a lower bound, in a search for any feasible weights. */
 const BOX = 10;
 
-/** Adds bounds for unbounded securities: with any leverage a tail has no minimum. */
+/**
+ * Returns bounds for securities without a lower bound, because a tail has no minimum with unlimited leverage; undefined
+ * if there are no such securities.
+ */
 function addBounds({ lower }: Program): Restriction | undefined {
   if (!lower.includes(-Infinity)) return undefined;
   return {
@@ -94,7 +96,7 @@ function addBounds({ lower }: Program): Restriction | undefined {
   };
 }
 
-/** Returns true if zero weights satisfy the rows. Their tail is zero, and the planes below tails pass through them. */
+/** Returns true if zero weights satisfy the rows. Their tail is zero, and cutting planes of tails pass through zero. */
 function acceptsZeroWeights({ lower, upper, rows, kinks, norms }: Program): boolean {
   return (
     kinks.length === 0 &&

@@ -83,7 +83,7 @@ export const blend = defineOverlayType({
   },
 });
 
-/** The weights of a blend are known in advance. */
+/** Reports settings of decision dates, which have no effect because the weights of a blend are known in advance. */
 const untimed = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] => [
   ...(lag === 0 ? [] : [reportWithoutEffect('rebalance.effective_lag', lag, FIXED)]),
   ...DATED.flatMap((member) =>

@@ -89,7 +89,7 @@ const refusal = (path: string, code: string, message: string): Remark => ({
   value: code,
 });
 
-/** Reports duplicate currencies, and the overlay's own currency. */
+/** Reports duplicate currencies, and the currency of the overlay itself. */
 function unhedgeable({ to, currencies }: Terms, { currency: beneath }: Beneath): Remark[] {
   if (currencies === undefined) {
     const isSame = beneath !== undefined && findMajorUnit(beneath) === findMajorUnit(to);
@@ -107,7 +107,7 @@ function unhedgeable({ to, currencies }: Terms, { currency: beneath }: Beneath):
   });
 }
 
-/** Reports hedges without effect, and unused terms. */
+/** Reports hedges without effect and unused terms. */
 function unhedged(spec: Terms): Remark[] {
   const { ratio: whole, rates, currencies } = spec;
   const ratios = currencies?.map(({ ratio: own = whole }) => own) ?? [whole];
@@ -120,7 +120,7 @@ function unhedged(spec: Terms): Remark[] {
     ];
   const isOverruled = currencies?.every(({ ratio: own }) => own !== undefined) === true;
   return [
-    ...ratios.flatMap((own, k) => (own === 0 ? [reportWithoutEffect(`currencies[${k}]`, currencies![k], why)] : [])), // There are several.
+    ...ratios.flatMap((own, k) => (own === 0 ? [reportWithoutEffect(`currencies[${k}]`, currencies![k], why)] : [])), // there are several hedged currencies
     ...(isOverruled && whole !== 1
       ? [reportWithoutEffect('ratio', whole, 'every entry of currencies has its own ratio')]
       : []),
@@ -128,16 +128,16 @@ function unhedged(spec: Terms): Remark[] {
 }
 
 interface Marks {
-  /** Price of a forward struck at each earlier close; on the day of the strike, the forward itself, [T]. */
+  /** Price of a forward struck at each close, for delivery at the next month end, [T]. */
   readonly opened: Float64Array;
-  /** Price of the forward that ran up to each close, [T]. */
+  /** Price at each close of the forward that was open until then, [T]. */
   readonly closed: Float64Array;
 }
 
-/** Hedged part of one currency. */
+/** Hedge of one currency. */
 interface Leg extends Marks {
   readonly ratio: number;
-  /** Its fraction of the index after each close, [T]. */
+  /** Fraction of the index in this currency after each close, [T]. */
   readonly weight: Float64Array;
   readonly spot: Float64Array;
 }
@@ -147,7 +147,7 @@ function legsOf(spec: Terms, context: OverlayContext): Leg[] {
   if (currencies === undefined) {
     const spot = context.exchange();
     const weight = new Float64Array(spot.length).fill(1);
-    return [{ ratio: whole, weight, spot, ...marks({ spot, foreign: rates.foreign! }, spec, context) }]; // One of them is present.
+    return [{ ratio: whole, weight, spot, ...marks({ spot, foreign: rates.foreign! }, spec, context) }]; // one of the two is present
   }
   return currencies.map(({ currency, rate, ratio: own = whole }) => {
     const spot = context.exchange(currency);
@@ -157,11 +157,13 @@ function legsOf(spec: Terms, context: OverlayContext): Leg[] {
 
 interface Pair {
   readonly spot: Float64Array;
-  /** Series of the rate of the hedged currency. */
+  /** Series of the interest rate of the hedged currency. */
   readonly foreign: string;
 }
 
-/** Computes forwards by session: each runs to the first month end after the session on which it is struck. */
+/**
+ * Computes forward prices by session: each forward runs to the first month end after the session on which it is struck.
+ */
 function marks({ spot, foreign: series }: Pair, { rates, basis: year }: Terms, context: OverlayContext): Marks {
   const { days } = context;
   const domestic = context.rate(rates.domestic);
@@ -169,7 +171,7 @@ function marks({ spot, foreign: series }: Pair, { rates, basis: year }: Terms, c
   const ends = context.monthEnds();
   const markAt = (t: number, struck: number, end: number): number => {
     const tenor = end - struck;
-    if (tenor <= 0) return spot[t]!; // The calendar ends here.
+    if (tenor <= 0) return spot[t]!; // the calendar ends before the next month end
     const forward = (spot[t]! * (1 + (domestic[t]! * tenor) / year)) / (1 + (foreign[t]! * tenor) / year);
     return spot[t]! + ((forward - spot[t]!) * (end - days[t]!)) / tenor;
   };
@@ -186,13 +188,16 @@ function marks({ spot, foreign: series }: Pair, { rates, basis: year }: Terms, c
 }
 
 interface Hedged {
-  /** Growth in the currency of the overlay. */
+  /** Growth in the currency of the overlay, [T]. */
   readonly converted: Float64Array;
   readonly exchange: Float64Array;
   readonly legs: readonly Leg[];
 }
 
-/** Invested amount and level, in units of the level at the last strike. */
+/**
+ * Computes the path of the hedged index, with the invested amount and the level in units of the level at the last
+ * strike.
+ */
 function computeHedgedPath(
   { converted, exchange, legs }: Hedged,
   { adjust }: Terms,
@@ -226,7 +231,7 @@ function computeHedgedPath(
   return { growth, exposures: [exposure], exchange, parts, resets: null };
 }
 
-/** Returns the gain of forwards over a session, in units of the level when their amounts were set. */
+/** Returns the gain of the forwards over a session, in units of the level when their amounts were set. */
 function gainOf(legs: readonly Leg[], struck: number, t: number): number {
   let gain = 0;
   for (const { ratio: own, weight, spot, opened, closed } of legs)

@@ -35,7 +35,7 @@ export const currency = defineOverlayType({
   },
 });
 
-/** Returns growth of a rate over each session, 1 on the first, [T]. */
+/** Returns the growth of a rate over each session, 1 on the first session, [T]. */
 export function computeExchangeGrowth(rates: Float64Array): Float64Array {
   return rates.map((rate, t) => (t === 0 ? 1 : rate / rates[t - 1]!));
 }

@@ -54,14 +54,14 @@ export const decrement = defineOverlayType({
         context,
         fractions.map((fraction) => points * fraction),
       );
-    const rate = p! / 100; // One of them is present.
+    const rate = p! / 100; // one of the two is present
     const factor = (t: number): number =>
       method === 'geometric' ? raiseToPower(1 - rate, fractions[t]!) : 1 - rate * fractions[t]!;
     return holdWhole(context, 'decrement', (growth, t) => growth * factor(t));
   },
 });
 
-/** Reports annual points that consume the whole base value. */
+/** Returns a warning about annual points that consume the whole base value. */
 const exhausting = (points: number, baseValue: number): Remark => ({
   severity: 'warning',
   code: 'OUT_OF_RANGE',
@@ -70,7 +70,7 @@ const exhausting = (points: number, baseValue: number): Remark => ({
   value: points,
 });
 
-/** Subtracts a number of points per session. */
+/** Returns the path of an index from which a number of points is subtracted each session. */
 function lessPoints(context: OverlayContext, taken: Float64Array): OverlayPath {
   let level = context.baseValue;
   return holdWhole(context, 'decrement', (growth, t) => {

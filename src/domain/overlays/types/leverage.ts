@@ -82,7 +82,7 @@ function carrySentences(factor: number, rate: string | null, days: number): stri
   return [rate === null ? `${what} nothing.` : `${what} ${rate}, by calendar days over ${days}.`];
 }
 
-/** Returns null without interest. */
+/** Returns the rate as text; null without interest. */
 function rateText(series: string | null, spreadBps: number, factor: number): string | null {
   if (series === null && spreadBps === 0) return null;
   const rate = series === null ? 'a rate of 0' : `the rate ${series}`;

@@ -132,7 +132,7 @@ const repeat = (halfLives: readonly number[]): Remark[] =>
     return first === k ? [] : [reportWithoutEffect(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
   });
 
-/** Reports a limit below the target, which applies at volatilities that an index never has. */
+/** Reports a maximum exposure below the target, which is reached only at volatilities that no index has. */
 const cap = ({ target, max_leverage }: Terms): Remark[] =>
   max_leverage >= target
     ? []
@@ -153,13 +153,13 @@ interface Terms {
 }
 
 interface AnnualTerms extends Terms {
-  /** Sessions of a year. */
+  /** Number of sessions per year. */
   readonly annualisation: number;
 }
 
 /**
- * Returns exposures at which the index would have the target volatility, [T]: 1 before the first return, or the maximum
- * if that is less.
+ * Returns the exposures at which the index would have the target volatility, [T]: before the first return 1, or the
+ * maximum exposure if that is less.
  */
 function targetExposures(
   { target, half_lives, sessions, max_leverage, lag, annualisation: year }: AnnualTerms,
@@ -180,7 +180,7 @@ function targetExposures(
   return { exposure, volatility };
 }
 
-/** Returns annual volatility from squared returns with decaying weights, up to each, [R]. */
+/** Returns the annual volatility up to each return from squared returns with exponentially decaying weights, [R]. */
 function decayed(
   squares: Float64Array,
   { decay, year }: { readonly decay: number; readonly year: number },
@@ -194,7 +194,10 @@ function decayed(
   });
 }
 
-/** Same from the latest returns with equal weights, fewer at the beginning, [R]. */
+/**
+ * Returns the annual volatility from the latest squared returns with equal weights, of which there are fewer at the
+ * beginning, [R].
+ */
 function windowMean(
   squares: Float64Array,
   { sessions, year }: { readonly sessions: number; readonly year: number },

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { blockFields, defineBlockKind, listMeanings, listNames } from '../block.js';
 
-/** Sources of the bars of a chart. */
+/** Sources of the bars in a chart. */
 export const BAR_SOURCES = {
   annual_returns: 'return of each calendar year',
   top_weights: 'the largest weights on the last date',

@@ -3,7 +3,7 @@ import { defineObject } from '../../schema/define-object.js';
 import { LIMIT_RULE_NAMES } from '../../compliance/rules.js';
 import { blockFields, defineBlockKind, listMeanings, listNames } from '../block.js';
 
-/** Lines of a chart. */
+/** Lines in a chart. */
 export const CHART_LINES = {
   level: 'the portfolio, rebased to 100',
   index_level: 'the index that it follows, rebased to 100',

@@ -3,15 +3,15 @@ import { defineObject } from '../../schema/define-object.js';
 import { blockFields, defineBlockKind, listNames } from '../block.js';
 
 interface StatEntry {
-  /** Printed above the figure. */
+  /** Label printed above the figure. */
   readonly label: string;
-  /** Definition of the figure, to be printed after its label. */
+  /** Definition of the figure, printed after its label. */
   readonly meaning: string;
-  /** Runs for which a grid shows it by default. */
+  /** Runs for which a grid shows the figure by default. */
   readonly usual: 'every run' | 'no overlay' | 'derived' | 'short positions' | 'none';
 }
 
-/** Figures of a run for a grid. */
+/** Figures of a run that a grid can show. */
 export const STATS = {
   total_return: {
     label: 'Return',
@@ -135,12 +135,12 @@ export const statGrid = defineBlockKind({
 /** Properties of a run that determine its figures. */
 export interface StatRun {
   readonly isDerived: boolean;
-  /** True if its index is an overlay, which no portfolio follows. */
+  /** True if the index is an overlay, which no portfolio follows. */
   readonly isOverlay: boolean;
   readonly hasShorts: boolean;
 }
 
-/** Returns the figures of a run that a grid shows. Default: the figures of every run. */
+/** Returns the figures of a run that a grid shows. Default: the usual figures of the run. */
 export function selectStats(
   {
     stats,

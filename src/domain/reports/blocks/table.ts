@@ -3,7 +3,7 @@ import { defineObject } from '../../schema/define-object.js';
 import { ScenarioList } from '../../scenarios/scenario-request.js';
 import { blockFields, defineBlockKind, listMeanings, listNames } from '../block.js';
 
-/** Sources of the rows of a table. */
+/** Sources of the rows in a table. */
 export const TABLE_SOURCES = {
   constituents: 'holdings on the last date, the largest first',
   rebalances: 'the latest rebalances, with securities added and removed, turnover, cap and the weight it moved',
@@ -28,16 +28,16 @@ const SOURCES = listNames(TABLE_SOURCES);
 /** Sources that also read the market. */
 export const MARKET_SOURCES: ReadonlySet<TableSource> = new Set(['risk', 'dividend_points', 'pack', 'scenarios']);
 
-/** Sources with all their rows, regardless of the limit. */
+/** Sources that show all their rows, regardless of the limit. */
 const WHOLE_SOURCES: ReadonlySet<TableSource> = new Set(['limits', 'overlay_parts', 'scenarios']);
 
-/** Maximum number of rows: a universe of the largest size, some 120 pages. */
+/** Maximum number of rows: the largest universe, about 120 pages. */
 const ROWS_MAX = 5000;
 const COLUMNS_MAX = 40;
 
 const Cell = z.union([z.string().max(400), z.number(), z.boolean(), z.null()]);
 
-/** Table inside a template. */
+/** Table given in a template. */
 export const LiteralTable = defineObject(() => ({
   index: z.array(z.union([z.string().max(200), z.int()])).max(ROWS_MAX),
   columns: z.array(z.string().max(200)).max(COLUMNS_MAX),

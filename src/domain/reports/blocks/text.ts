@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { blockFields, defineBlockKind } from '../block.js';
 
-/** Maximum number of characters: some six printed pages. */
+/** Maximum number of characters: about six printed pages. */
 const CHARACTERS_MAX = 20_000;
 
 export const text = defineBlockKind({

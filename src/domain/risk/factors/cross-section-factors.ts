@@ -9,36 +9,36 @@ export const MARKET = 'MARKET';
 /** Magnitude of a t-statistic that counts as significant. */
 const SIGNIFICANT = 2;
 
-/** Returns that are regressed on exposures known before them. */
+/** Rows of a return panel that are regressed on exposures known before the first of them. */
 export interface RegressedSpan {
-  /** Rows of the panel, from the first to before the last. */
+  /** Range of panel rows: first row, and row after the last. */
   readonly from: number;
   readonly to: number;
-  /** Exposures to styles, [n x P]. */
+  /** Style exposures, [n x P]. */
   readonly styles: Float64Array;
-  /** Weights of the securities in the regression, above 0, [n]. */
+  /** Regression weights of the securities, above 0, [n]. */
   readonly weights: Float64Array;
 }
 
 export interface CrossSectionFactorsInput {
-  /** [T x n] returns; overwritten by the residuals. */
+  /** Returns, [T x n]; overwritten by the residuals. */
   readonly panel: Float64Array;
   /** Sector of each security, [n]. */
   readonly sectors: readonly string[];
   readonly styleNames: readonly string[];
-  /** Spans that together cover the panel. */
+  /** Spans that together cover all panel rows. */
   readonly spans: readonly RegressedSpan[];
-  /** Exposures to styles at the end, [n x P]. */
+  /** Style exposures at the end of the panel, [n x P]. */
   readonly exposures: Float64Array;
-  /** Weights of the observations, [T], with sum 1. */
+  /** Observation weights, [T], with sum 1. */
   readonly weights: Float64Array;
-  /** Sessions of a year; 252 by default. */
+  /** Sessions of a year. Default: 252. */
   readonly periods?: number;
 }
 
 /**
- * Computes market, sectors and styles as factors. The returns of each session are regressed on a constant, sector
- * dummies and style exposures; sector returns average zero.
+ * Estimates a factor model with market, sector and style factors. The returns of each session are regressed on a
+ * constant, sector dummies and style exposures; sector returns average zero.
  * @cost of the regressions: T n (S + P), and n (S + P)^2 per span
  */
 export function estimateCrossSectionFactors(
@@ -60,7 +60,7 @@ export function estimateCrossSectionFactors(
   };
 }
 
-/** Returns labels of sectors, ascending, and the position of each security's label among them. */
+/** Returns the sector labels, ascending, and for each security the position of its label. */
 export function labelSectors(sectors: readonly string[]): { readonly labels: string[]; readonly sectorAt: Int32Array } {
   const labels = [...new Set(sectors)].toSorted(compareText);
   const placeOf = new Map(labels.map((label, place) => [label, place]));
@@ -72,7 +72,7 @@ export function listFactorNames(sectors: readonly string[], styles: readonly str
   return [MARKET, ...sectors.map((label) => (others.has(label) ? `SECTOR ${label}` : label)), ...styles];
 }
 
-/** Returns exposures to market, sectors and styles, [n x (1 + S + P)]. */
+/** Returns the exposures to market, sectors and styles, [n x (1 + S + P)]. */
 export function createExposures(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
   const K = 1 + S + P;
   const exposures = new Float64Array(sectorAt.length * K);
@@ -83,10 +83,7 @@ export function createExposures(sectorAt: Int32Array, styles: Float64Array, S: n
   return exposures;
 }
 
-/**
- * Computes returns of market, sectors and styles, [T x K], and their explanatory power; the panel becomes the
- * residuals.
- */
+/** Computes the returns of market, sectors and styles, [T x K], and the fit; the panel becomes the residuals. */
 export function estimateFactorReturns(
   { panel, styleNames: { length: P }, spans }: Pick<CrossSectionFactorsInput, 'panel' | 'styleNames' | 'spans'>,
   sectorAt: Int32Array,
@@ -119,7 +116,7 @@ export function estimateFactorReturns(
   return { returns, fit: { rSquared, tStatistics: tSums, significant } };
 }
 
-/** Returns sector dummies and styles, [n x (S + P)]. */
+/** Returns the regression design: sector dummies and style exposures, [n x (S + P)]. */
 function designOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
   const p = S + P;
   const design = new Float64Array(sectorAt.length * p);
@@ -130,7 +127,10 @@ function designOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: numb
   return design;
 }
 
-/** The market return is the mean of the sector returns; a sector factor is the sector's return in excess of it. */
+/**
+ * Writes factor returns from regression coefficients: the market return is the mean of the sector returns; a sector
+ * factor return is the sector return in excess of it.
+ */
 function combine(coefficients: Float64Array, S: number, out: Float64Array): void {
   let market = 0;
   for (let s = 0; s < S; s++) market += coefficients[s]! / S;
@@ -138,13 +138,13 @@ function combine(coefficients: Float64Array, S: number, out: Float64Array): void
   for (let k = 0; k < coefficients.length; k++) out[1 + k] = coefficients[k]! - (k < S ? market : 0);
 }
 
-/** Returns variances of those combinations relative to the residual variance, [K]. */
+/** Returns the variances of the factor returns relative to the residual variance, [K]. */
 function combineVariances(inverse: Float64Array, S: number, P: number): Float64Array {
   const p = S + P;
   const variances = new Float64Array(1 + p);
   const row = new Float64Array(p);
   for (let k = 0; k <= p; k++) {
-    // Weights of the coefficients in factor k.
+    // weights of the regression coefficients in factor k
     row.fill(0);
     if (k === 0) row.fill(1 / S, 0, S);
     else {
@@ -161,7 +161,7 @@ function combineVariances(inverse: Float64Array, S: number, P: number): Float64A
 interface Observed {
   /** [T]. */
   readonly weights: Float64Array;
-  /** Factor on a weighted sum of squares. */
+  /** Factor on the weighted sum of squares. */
   readonly scale: number;
 }
 
@@ -174,7 +174,7 @@ function computeWeightedCovariance(returns: Float64Array, K: number, { weights, 
       const value = scale * weights[t]! * centred[t * K + k]!;
       for (let l = 0; l < K; l++) covariance[k * K + l]! += value * centred[t * K + l]!;
     }
-  // Products in either order differ in their last digit.
+  // The matrix is mirrored, because products in either order may differ in their last digit.
   for (let k = 0; k < K; k++) for (let l = 0; l < k; l++) covariance[k * K + l] = covariance[l * K + k]!;
   return covariance;
 }
@@ -194,7 +194,7 @@ function centredBy(panel: Float64Array, columns: number, weights: Float64Array):
   return panel.map((value, at) => value - means[at % columns]!);
 }
 
-/** Returns periods of a year over 1 - sum w^2. */
+/** Returns the scale of an unbiased annual variance: periods of a year over 1 - sum w^2. */
 function unbiased(weights: Float64Array, periods: number): number {
   return periods / (1 - weights.reduce((sum, weight) => sum + weight * weight, 0));
 }

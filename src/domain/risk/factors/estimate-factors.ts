@@ -20,30 +20,30 @@ import { computeStyleExposures, listStyles, type StyleName } from './styles.js';
 /** Default number of principal components. */
 const DEFAULT_COMPONENTS = 10;
 
-/** Maximum number of sessions for which exposures to styles apply: a month. */
+/** Maximum number of sessions for which style exposures apply: one month. */
 export const EXPOSURE_SESSIONS = 23;
 
 export interface FactorSettings {
   readonly estimator: FactorEstimator;
-  /** Number of principal components. */
+  /** Number of principal components of the statistical model. */
   readonly factors?: number | undefined;
   readonly half_life: number | null;
-  /** Number of samples drawn to adjust the eigenvalues of the factor covariance. */
+  /** Number of samples for the adjustment of the factor covariance's eigenvalues. */
   readonly eigenvalue_simulations?: number | undefined;
 }
 
 /** Estimated factor model. */
 export interface EstimatedFactors {
   readonly model: FactorModel;
-  /** Share of the variance explained; only for principal components. */
+  /** Share of the variance that the factors explain; only for principal components. */
   readonly fit: Pick<FactorFit, 'rSquared'> & Partial<FactorFit>;
-  /** First row of the panel that was used: styles need earlier history. */
+  /** First panel row that was used: style exposures need earlier history. */
   readonly from: number;
 }
 
 /**
- * Estimates a factor model of the covered securities of a window. Sectors and exposures at its end are those known on
- * its last session; returns are regressed on exposures known before each return.
+ * Estimates a factor model of the covered securities of a window. Sectors and final exposures are those known on the
+ * last session of the window; returns are regressed on exposures known before each return.
  * @param panel [T x n] returns; overwritten.
  * @cost an eigenproblem of min(T, n), or T n (S + P) and the datapoints of a session in 21
  */
@@ -63,7 +63,7 @@ export function estimateFactors(
   const sectors = Array.from(columns, (column) => findSector(window, column));
   const { names, exposures, spans } =
     estimator === 'styles' ? createStyledSpans(window, columns, sessions) : plainSpan(n, sessions.length);
-  const [{ from }] = spans as [RegressedSpan, ...RegressedSpan[]]; // There is at least one.
+  const [{ from }] = spans as [RegressedSpan, ...RegressedSpan[]]; // there is at least one span
   const rows = panel.subarray(from * n);
   const weights = new Float64Array(sessions.length - from).fill(1 / (sessions.length - from));
   if (halfLife !== null) fillHalfLifeWeights(halfLife, weights);
@@ -83,7 +83,7 @@ export function estimateFactors(
   return { model, fit, from };
 }
 
-/** Returns the share of the summed variances that factors explain. */
+/** Returns the share of the total variance that the factors explain. */
 function explainedBy({ exposures, covariance, specific }: FactorModel): number {
   const n = specific.length;
   const K = exposures.length / n;
@@ -100,7 +100,7 @@ interface StyledSpans {
   readonly spans: readonly RegressedSpan[];
 }
 
-/** Returns a span in which every security has equal weight and no style. */
+/** Returns a single span with equal weights and no styles. */
 function plainSpan(n: number, observations: number): StyledSpans {
   const none = new Float64Array(0);
   const weights = new Float64Array(n).fill(1);
@@ -108,8 +108,8 @@ function plainSpan(n: number, observations: number): StyledSpans {
 }
 
 /**
- * Returns calendar months with the exposures known at the close before each. They begin where every current style has
- * some values, unless that leaves too few returns.
+ * Returns the calendar months of a panel, each with the exposures known at the close before the month. The first month
+ * is the first from which every current style has values, unless that leaves too few returns.
  */
 function createStyledSpans(
   { sm, datapoints, to }: ReturnWindow,
@@ -135,7 +135,7 @@ function createStyledSpans(
   return { names, exposures, spans: isEnough ? spans.slice(first) : spans };
 }
 
-/** Returns true if every style has data. */
+/** Returns true if every style has a nonzero exposure. */
 function isWhole(styles: Float64Array, count: number): boolean {
   for (let k = 0; k < count; k++) {
     let at = k;
@@ -145,14 +145,14 @@ function isWhole(styles: Float64Array, count: number): boolean {
   return true;
 }
 
-/** Returns rows of a panel in calendar months, ascending, and the last session before each month. */
+/** Returns the panel rows of each calendar month, ascending, and the last session before each month. */
 function spansOf(
   { sessions: days }: SessionMarket,
   sessions: Int32Array,
 ): { from: number; to: number; readonly known: number }[] {
   const spans: { from: number; to: number; readonly known: number }[] = [];
   sessions.forEach((session, row) => {
-    let known = session - 1; // a return has an earlier session
+    let known = session - 1; // a return has a previous session
     while (known > 0 && toMonthNumber(days[known]!) === toMonthNumber(days[session]!)) known--;
     const span = spans.at(-1);
     if (span?.known === known) span.to = row + 1;
@@ -161,12 +161,12 @@ function spansOf(
   return spans;
 }
 
-/** Number of sessions whose exposures are cached: forty years of months. */
+/** Maximum number of cached cross-sections: forty years of months. */
 const KEPT_MAX = 480;
 
 const kept = new WeakMap<CrossSections, Map<number, CrossSection>>();
 
-/** Returns the cross-section of a session, with a cache of earlier reads. */
+/** Returns the cross-section of a session, cached. */
 export function readCrossSection(datapoints: CrossSections, session: number, columns: Int32Array): CrossSection {
   const known = kept.get(datapoints) ?? new Map<number, CrossSection>();
   kept.set(datapoints, known);
@@ -177,8 +177,8 @@ export function readCrossSection(datapoints: CrossSections, session: number, col
 }
 
 /**
- * Returns square roots of the market capitalisation, scaled to mean 1; other securities get the mean. Returns
- * ones if the datapoint is unavailable.
+ * Returns the square roots of market capitalisations, scaled to mean 1; 1 for a security without a value, and for all
+ * securities if the market has no such datapoint.
  */
 export function computeWeights(cross: CrossSection, columns: Int32Array): Float64Array {
   const field = requestLatest('MARKET_CAP');
@@ -189,7 +189,7 @@ export function computeWeights(cross: CrossSection, columns: Int32Array): Float6
   return roots.map((root) => (root > 0 ? root / mean : 1));
 }
 
-/** Reorders rows from ascending columns to the given order. */
+/** Reorders rows from ascending columns to the order of `columns`. */
 function sortBy(rows: Float64Array, ascending: Int32Array, columns: Int32Array): Float64Array {
   const width = rows.length / columns.length;
   const placeOf = new Map(Array.from(ascending, (column, place) => [column, place]));
@@ -205,7 +205,7 @@ function hasSpread(scores: Float64Array): boolean {
   return scores.some((score) => score !== 0);
 }
 
-/** Returns loadings [n x K] whose products are the factor part of a covariance: exposures times a root of F. */
+/** Returns loadings, [n x K], whose products are the factor part of a covariance: exposures times a root of F. */
 export function createLoadings({ exposures, covariance, specific }: FactorModel): Float64Array {
   const n = specific.length;
   const K = exposures.length / n;
@@ -220,7 +220,10 @@ export function createLoadings({ exposures, covariance, specific }: FactorModel)
   return loadings;
 }
 
-/** Returns B F B' + D, annualised. @param out [n x n], overwritten */
+/**
+ * Computes the covariance B F B' + D, annualised.
+ * @param out [n x n], overwritten
+ */
 export function computeFactorCovariance(engine: Engine, model: FactorModel, out: Float64Array): void {
   const n = model.specific.length;
   engine.scope(() => {
@@ -231,7 +234,7 @@ export function computeFactorCovariance(engine: Engine, model: FactorModel, out:
   for (let i = 0; i < n; i++) out[i * (n + 1)]! += model.specific[i]!;
 }
 
-/** Returns the same covariance as the panel of its loadings. */
+/** Returns the covariance of a factor model in panel form; the panel consists of its loadings. */
 export function createFactorPanel(model: FactorModel): PanelCovariance {
   const n = model.specific.length;
   const panel = new Float64Array(model.exposures.length);
@@ -239,7 +242,10 @@ export function createFactorPanel(model: FactorModel): PanelCovariance {
   return { panel, assets: n, keep: 1, common: 0, scale: new Float64Array(n), own: model.specific };
 }
 
-/** Writes the loadings with a factor a row. @param out [K x n], overwritten */
+/**
+ * Writes the loadings with one row per factor.
+ * @param out [K x n], overwritten
+ */
 function fillFactorRows(model: FactorModel, out: Float64Array): void {
   const n = model.specific.length;
   const loadings = createLoadings(model);

@@ -15,42 +15,42 @@ import { readCrossSection, computeWeights } from './estimate-factors.js';
 import { findSector } from './sectors.js';
 import { STYLE_NAMES, computeStyleExposures, listStyles } from './styles.js';
 
-/** Factor models for attribution of returns. */
+/** Factor models for return attribution. */
 export const ATTRIBUTION_MODELS = ['styles', 'market_sector'] as const;
 export type AttributionModel = (typeof ATTRIBUTION_MODELS)[number];
 
 export interface FactorAttributionInput extends Pick<AttributionInput, 'returns' | 'days'> {
-  /** Market of every security; its sessions are the days of the run. */
+  /** Market that contains every security; its sessions are the days of the run. */
   readonly window: Required<ReturnWindow>;
   readonly model: AttributionModel;
-  /** Session of the market on which each period ends, [n]. */
+  /** Market session on which each period ends, [n]. */
   readonly sessions: Int32Array;
-  /** Column of the market for each security of the run, -1 if there is none, [H]. */
+  /** Market column of each security of the run, -1 if there is none, [H]. */
   readonly columns: Int32Array;
-  /** Returns weights held at the start of a period, [H]. Valid until the next period is read. */
+  /** Returns the weights held at the start of a period, [H]. Valid until the next period is read. */
   weightsBefore(period: number): Float64Array;
 }
 
 export interface FactorAttribution extends Pick<Attribution, 'totalReturn' | 'residual' | 'reconciles'> {
   readonly factors: readonly string[];
-  /** Mean exposures at the start of the periods, [K]. */
+  /** Mean exposures at the start of the periods, by factor, [K]. */
   readonly exposures: Float64Array;
-  /** Linked contributions, [K]. */
+  /** Linked contributions by factor, [K]. */
   readonly contributions: Float64Array;
-  /** Part of the returns of securities that the factors do not explain. */
+  /** Part of the security returns that the factors do not explain. */
   readonly specific: number;
-  /** Part from costs, from securities without a regression, and from other sources than securities. */
+  /** Part from costs, from securities without a regression, and from sources other than securities. */
   readonly other: number;
-  /** Mean share of the gross weight in a regression. */
+  /** Mean fraction of the gross weight that is in a regression. */
   readonly coveredWeight: number;
-  /** Number of months, and of those without a regression. */
+  /** Number of months, and the months without a regression (`unexplained`). */
   readonly months: number;
   readonly unexplained: readonly TooFew[];
 }
 
-/** Month in which too few securities of the market have returns for a regression. */
+/** Month without a regression, because too few securities of the market have returns. */
 export interface TooFew {
-  /** Number of securities with a return on each of its sessions. */
+  /** Number of securities with a return on each session of the month. */
   readonly names: number;
   /** Minimum number of securities. */
   readonly needed: number;
@@ -62,15 +62,15 @@ interface Month {
   readonly factors: readonly string[];
   /** [n x K] */
   readonly exposures: Float64Array;
-  /** [sessions x K] */
+  /** Factor returns, [sessions x K]. */
   readonly returns: Float64Array;
-  /** [sessions x n] */
+  /** Specific returns, [sessions x n]. */
   readonly residuals: Float64Array;
-  /** Row for each column of the market, -1 if there is none. */
+  /** Row of each market column in the exposures, -1 if there is none. */
   readonly rowOf: Int32Array;
 }
 
-/** Return of a period by factor. */
+/** Exposures and contributions of a period, by factor. */
 interface Earned {
   readonly exposures: ReadonlyMap<string, number>;
   readonly contributions: ReadonlyMap<string, number>;
@@ -79,10 +79,10 @@ interface Earned {
 }
 
 /**
- * Attributes the return of a run to factors. For every calendar month, returns of the securities with a return on each
- * session are regressed on the exposures known at the close before the month. A factor contributes its return times the
- * exposure of the held weights. Periods are linked, so that factors, specific and other returns sum to the total
- * return.
+ * Attributes the return of a run to factors. For every calendar month, the returns of the securities with a return on
+ * each session are regressed on the exposures known at the close before the month. The contribution of a factor is its
+ * return times the exposure of the held weights. Contributions are linked over periods, so that factor, specific and
+ * other contributions sum to the total return.
  * @throws Refusal TOTAL_LOSS
  * @cost of the regressions: S N (sectors + styles)
  */
@@ -121,7 +121,7 @@ export function attributeToFactors(input: FactorAttributionInput): FactorAttribu
   };
 }
 
-/** Returns factors of all periods in the order of a model: the market, sectors, styles. */
+/** Returns the factors of all periods in model order: the market, sectors, styles. */
 function factorsOf(earned: readonly Earned[]): string[] {
   const results = new Set(earned.flatMap(({ exposures }) => [...exposures.keys()]));
   const styles = STYLE_NAMES.filter((name) => results.delete(name));
@@ -182,7 +182,7 @@ function earnedOver(
   };
 }
 
-/** Runs the regressions of the month of a session, if enough securities have returns. */
+/** Runs the regressions for the month of a session, if enough securities have returns. */
 function regressMonth({ window, model }: FactorAttributionInput, session: number): Month | TooFew {
   const { sm, growth, datapoints } = window;
   const [first, last] = monthAround(window, session);
@@ -214,8 +214,8 @@ function regressMonth({ window, model }: FactorAttributionInput, session: number
 }
 
 /**
- * Returns first and last session of the month of a session, within the window; the first session of a market has no
- * return.
+ * Returns the first and the last session of the month of a session, within the window; the first session of a market
+ * has no return.
  */
 function monthAround({ sm: { sessions }, to }: ReturnWindow, session: number): readonly [number, number] {
   const month = toMonthNumber(sessions[session]!);

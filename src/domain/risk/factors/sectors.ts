@@ -1,7 +1,7 @@
 import { readReference } from '../../market/market-data.js';
 import type { ReturnWindow } from '../return-panel.js';
 
-/** Group of securities without a sector. */
+/** Label of securities without a sector. */
 const UNCLASSIFIED = 'UNCLASSIFIED';
 
 /** Returns the sector of a security as known on the last session of a window. */

@@ -3,21 +3,21 @@ import { requestLatest, type FieldRequest } from '../../datapoints/field-request
 import { resolve } from '../../datapoints/resolution.js';
 import { computeZScores } from '../../datapoints/transforms.js';
 
-/** Sessions of a year and of a month. */
+/** Number of sessions of a year and of a month. */
 const YEAR = 252;
 const MONTH = 21;
 
 interface StyleEntry {
-  /** Datapoints of its descriptors: the style is omitted if a market lacks all of them. */
+  /** Datapoints of the style's descriptors. The style is omitted if a market lacks all of them. */
   readonly fields: readonly FieldRequest[];
   readonly meaning: string;
-  /** Returns the descriptor of a datapoint; NaN if there is none. */
+  /** Returns the descriptor of a datapoint value; NaN if it has none. */
   readonly of?: (value: number) => number;
 }
 
 const logarithm = (value: number): number => (value > 0 ? Math.log(value) : Number.NaN);
 
-/** Styles of a factor model, in the order of its factors. */
+/** Styles of a factor model, in factor order. */
 export const STYLES = {
   SIZE: { fields: [requestLatest('MARKET_CAP')], of: logarithm, meaning: 'logarithm of MARKET_CAP' },
   VALUE: {
@@ -41,24 +41,24 @@ export type StyleName = keyof typeof STYLES;
 
 export const STYLE_NAMES = Object.keys(STYLES) as StyleName[]; // Object.keys returns plain strings.
 
-/** All datapoints that the styles read. */
+/** All datapoints that styles use. */
 export const STYLE_FIELDS: readonly FieldRequest[] = STYLE_NAMES.flatMap((name) => entryOf(name).fields);
 
-/** Score to which descriptors are winsorised. */
+/** Maximum magnitude of a winsorised score. */
 const SCORE_MAX = 3;
 
 function entryOf(name: StyleName): StyleEntry {
   return STYLES[name];
 }
 
-/** Returns the styles for which a market has datapoints. */
+/** Returns the styles whose datapoints a market has. */
 export function listStyles({ market: { market } }: Pick<CrossSection, 'market'>): StyleName[] {
   return STYLE_NAMES.filter((name) => entryOf(name).fields.some((field) => 'dataset' in resolve(market, field)));
 }
 
 /**
- * Computes exposures to styles as known on the session of a cross-section: descriptors winsorised at three deviations,
- * standardised to mean 0 and deviation 1, 0 if a security has no value.
+ * Computes the style exposures known on the session of a cross-section: descriptors winsorised at three deviations and
+ * standardised to mean 0 and deviation 1; 0 for a security without a value.
  * @param columns ascending, [n].
  * @returns [n x styles] row-major
  */
@@ -77,7 +77,10 @@ export function computeStyleExposures(
   return exposures;
 }
 
-/** Returns the mean of the standardised scores of a style's datapoints, standardised again; 0 if there is none. */
+/**
+ * Returns the mean of the standardised scores of a style's datapoints, standardised again; 0 for a security without a
+ * value.
+ */
 function scoresOf(cross: CrossSection, { fields, of }: StyleEntry, columns: Int32Array): Float64Array {
   const held = fields.filter((field) => 'dataset' in resolve(cross.market.market, field));
   const parts = held.map((field) => {
@@ -99,7 +102,7 @@ function winsorise(values: Float64Array): Float64Array {
   );
 }
 
-/** Returns the residual of a regression on another score. */
+/** Returns the residual of a score after a regression on another score. */
 function removeScore(scores: Float64Array, other: Float64Array): Float64Array {
   let product = 0;
   let square = 0;

@@ -12,14 +12,14 @@ import { createFullTable, listTableNames, createSymmetricTable } from './dense-t
 import { FACTOR_TABLES, MODEL_TABLES, type ImportTerms, type ModelProblems } from './import-terms.js';
 import type { DatedTables, ModelTable } from './model-tables.js';
 
-/** Model of one date. */
+/** Imported model of one date. */
 export interface AssembledModel {
   readonly date: string;
   /** Securities, ascending, [n]. */
   readonly identifiers: readonly string[];
-  /** Annual, [n x n], exactly symmetric. */
+  /** Annual covariance, [n x n], exactly symmetric. */
   readonly covariance: Float64Array;
-  /** Null for covariances without factors. */
+  /** Factor model; null for a covariance without factors. */
   readonly factors: FactorModel | null;
   readonly diagnostics: Omit<CovarianceDiagnostics, 'intensity'>;
 }
@@ -30,7 +30,7 @@ type Diagnostics = AssembledModel['diagnostics'];
 const NAMED_MAX = 5;
 
 /**
- * Checks the tables of a date, and computes the annual covariance from them. Must run inside an engine's scope.
+ * Checks the tables of a date and computes the annual covariance. Must run inside an engine scope.
  * @returns undefined if there is a problem
  * @cost of the eigenvalues: 4/3 n^3 for covariances, n K^2 for factors
  */
@@ -53,7 +53,7 @@ export function assembleModel(
   return model;
 }
 
-/** Requires only covariances, or the three tables of factors. */
+/** Requires a covariance table and no other, or the three factor tables. */
 function assertTables({ date, path, tables }: DatedTables, problems: ModelProblems): void {
   const given = MODEL_TABLES.filter((name) => tables[name] !== undefined);
   const isWhole = tables.covariance === undefined ? given.length === FACTOR_TABLES.length : given.length === 1;
@@ -83,7 +83,7 @@ function fromCovariance(
   return { date, identifiers, covariance, factors: null, diagnostics: addRepairs(diagnostics, repaired) };
 }
 
-/** Returns B F B' + D, as an estimate of factors does. */
+/** Computes the covariance B F B' + D from the factor tables, as for an estimated factor model. */
 function fromFactors(
   engine: Engine,
   { date, tables }: DatedTables,
@@ -94,7 +94,7 @@ function fromFactors(
     ModelTable,
     ModelTable,
     ModelTable,
-  ]; // This was asserted above.
+  ]; // present, because `assertTables` requires it
   const identifiers = [...exposures.rows.keys()].toSorted(compareText);
   const factors = [...exposures.columns.keys()];
   if (!isWithinSize(identifiers.length, exposures, problems) || !hasFactors(factors.length, exposures, problems))
@@ -127,7 +127,7 @@ function fromFactors(
 const addRepairs = (diagnostics: Diagnostics, repaired: number): Diagnostics =>
   repaired === 0 ? diagnostics : { ...diagnostics, isRepaired: true };
 
-/** Converts to annual numbers. */
+/** Converts variances and covariances to annual numbers. */
 function scale(values: Float64Array, { units, annualisation }: Omit<ImportTerms, 'repair'>): Float64Array {
   return units === 'annual' ? values : values.map((value) => annualisation * value);
 }
@@ -139,7 +139,10 @@ interface Definite {
   readonly what: string;
 }
 
-/** Returns a matrix without negative eigenvalues: repaired on request, otherwise a problem. */
+/**
+ * Returns the diagnostics of a matrix without negative eigenvalues. Repairs negative ones on request; otherwise reports
+ * a problem.
+ */
 function semidefinite(engine: Engine, { matrix, repair, table, what }: Definite, problems: ModelProblems): Diagnostics {
   const diagnostics = diagnoseCovariance(engine, matrix, { repair });
   if (!diagnostics.isPositiveSemiDefinite)
@@ -166,7 +169,7 @@ function hasFactors(count: number, { path }: ModelTable, problems: ModelProblems
   return false;
 }
 
-/** Reports securities without exposures. */
+/** Reports securities of a table that have no exposures. */
 function assertAmong(
   names: ReadonlyMap<string, number>,
   known: readonly string[],
@@ -181,11 +184,11 @@ function assertAmong(
   }
 }
 
-/** Plausible range of median annual volatilities, to check the units of a model. */
+/** Range of plausible median annual volatilities, for a check of units. */
 const VOLATILITY_MIN = 0.02;
 const VOLATILITY_MAX = 3;
 
-/** Warns about a volatility that suggests other units. */
+/** Warns about a median volatility that suggests wrong units. */
 function warnOfUnits(
   { identifiers, covariance, date }: AssembledModel,
   path: string,

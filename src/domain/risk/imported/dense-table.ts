@@ -2,14 +2,14 @@ import { compareText } from '../../refusals/findings.js';
 import type { ModelProblems } from './import-terms.js';
 import type { ModelTable } from './model-tables.js';
 
-/** Relative difference of two covariances of one pair that counts as rounding. */
+/** Relative difference of the two covariances of a pair that counts as rounding. */
 const SYMMETRIC = 1e-9;
 
-/** Table as a matrix, NaN without a cell. */
+/** Table as a dense matrix; NaN for a missing cell. */
 export interface DenseTable {
   readonly rows: readonly string[];
   readonly columns: readonly string[];
-  /** [rows x columns] row-major */
+  /** Values, [rows x columns] row-major. */
   readonly values: Float64Array;
 }
 
@@ -18,14 +18,17 @@ interface Shape {
   readonly columns: readonly string[];
 }
 
-/** Reads the cells of a table in the order of securities; duplicate cells, and unknown securities, are problems. */
+/**
+ * Reads the cells of a table into a matrix in the given order. Duplicate cells are problems. Cells of unknown
+ * securities are skipped, because callers report such securities by name.
+ */
 export function createDenseTable(table: ModelTable, { rows, columns }: Shape, problems: ModelProblems): DenseTable {
   const rowAt = positionsIn(table.rows, rows);
   const columnAt = positionsIn(table.columns, columns);
   const values = new Float64Array(rows.length * columns.length).fill(Number.NaN);
   table.each(({ row, column, value, place }) => {
     const [i, j] = [rowAt[row]!, columnAt[column]!];
-    if (i < 0 || j < 0) return; // It is reported with its name.
+    if (i < 0 || j < 0) return; // callers report unknown securities
     const at = i * columns.length + j;
     if (values[at] === values[at]) {
       const [name, other] = [rows[i]!, columns[j]!];
@@ -41,7 +44,7 @@ function positionsIn(names: ReadonlyMap<string, number>, order: readonly string[
   return Int32Array.from(names.keys(), (name) => placeOf.get(name) ?? -1);
 }
 
-/** Requires a value for every row and column. */
+/** Reads a table and requires a value in every cell. */
 export function createFullTable(table: ModelTable, shape: Shape, problems: ModelProblems): DenseTable {
   const dense = createDenseTable(table, shape, problems);
   const { rows, columns, values } = dense;
@@ -57,27 +60,25 @@ export function createFullTable(table: ModelTable, shape: Shape, problems: Model
 const missing = (row: string, column: string): string =>
   `There is no value for ${row}${column === '' ? '' : ` and ${column}`}.`;
 
-/** Returns names of rows and columns of a table of covariances, ascending. */
+/** Returns the row and column names of a covariance table, ascending. */
 export function listTableNames({ rows, columns }: ModelTable): string[] {
   return [...new Set([...rows.keys(), ...columns.keys()])].toSorted(compareText);
 }
 
 interface SymmetricTerms {
   readonly names: readonly string[];
-  /** True to use the mean of two covariances of one pair that differ. */
+  /** True to replace two differing covariances of a pair by their mean. */
   readonly repair: boolean;
 }
 
 export interface SymmetricTable {
-  /** [names x names], exactly symmetric. */
+  /** Covariances, [names x names], exactly symmetric. */
   readonly values: Float64Array;
-  /** Number of pairs whose two covariances differed by more than rounding. */
+  /** Number of pairs whose covariances differed by more than rounding. */
   readonly repaired: number;
 }
 
-/**
- * Reads covariances of every pair of securities; one triangle is sufficient. A negative variance is always a problem.
- */
+/** Reads a covariance table, of which one triangle is sufficient. A negative variance is always a problem. */
 export function createSymmetricTable(
   table: ModelTable,
   { names, repair }: SymmetricTerms,
@@ -104,7 +105,7 @@ export function createSymmetricTable(
           `The covariance of ${names[i]} and ${names[j]} is ${above}, and that of ${names[j]} and ${names[i]} ${below}; repair uses their mean.`,
           names[i],
         );
-      // Uses either if both are equal, or the present one if the other is absent.
+      // Uses the mean of both values, or the present value if the other is missing.
       const mean = above !== below && below === below && above === above ? (above + below) / 2 : known;
       values[i * n + j] = mean;
       values[j * n + i] = mean;

@@ -4,13 +4,13 @@ import type { FindingCode } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { IsoDate } from '../../schema/shape.js';
 
-/** Tables of an imported model: one of covariances, or the three of a factor model. */
+/** Tables of an imported model: the covariance table, or the three tables of a factor model. */
 export const MODEL_TABLES = ['covariance', 'exposures', 'factor_covariance', 'specific_variances'] as const;
 export type ModelTableName = (typeof MODEL_TABLES)[number];
 
 export const FACTOR_TABLES = ['exposures', 'factor_covariance', 'specific_variances'] as const;
 
-/** Media types of a file with a model, and their contents. */
+/** Media types of model files, and their formats. */
 export const MODEL_FILES = {
   'text/csv': 'csv',
   'application/vnd.apache.arrow.stream': 'arrow',
@@ -69,7 +69,7 @@ export const RiskModelImport = defineObject(() => ({
 })).meta({ id: 'RiskModelImport' });
 export type RiskModelImport = z.infer<typeof RiskModelImport>;
 
-/** Terms of a file, in the query. */
+/** Import terms of a file, as query parameters. */
 export const RiskModelImportQuery = defineObject(() => ({
   units: importTermFields.units.optional().meta({ description: 'As in the JSON body. Required with a file.' }),
   annualisation: z.int().min(1).max(366).optional().meta({ description: 'As in the JSON body.' }),
@@ -78,7 +78,7 @@ export const RiskModelImportQuery = defineObject(() => ({
 }));
 export type RiskModelImportQuery = z.infer<typeof RiskModelImportQuery>;
 
-/** Problem of a model, with its path. */
+/** Problem in an imported model, with its path. */
 export interface ModelProblem {
   readonly code: FindingCode;
   readonly path: string;

@@ -1,22 +1,25 @@
-/** Date of an imported model, from which it is in force. */
+/** Date from which an imported model is in force. */
 export interface ModelDate {
   readonly date: string;
-  /** Securities of the other dates without a covariance on this date, ascending. */
+  /** Securities of other dates without a covariance on this date, ascending. */
   readonly lacks: readonly string[];
 }
 
-/** Position of the model of a date in the files of an imported one. */
+/** Model of one date, with its position in the files of an imported model. */
 export interface DatedPart {
   readonly date: string;
-  /** Securities in the order of its matrix. */
+  /** Securities in the order of the matrix. */
   readonly names: readonly string[];
-  /** First number of its packed matrix. */
+  /** Index of the first number of its packed matrix. */
   readonly at: number;
-  /** First number of its packed factors. */
+  /** Index of the first number of its packed factors. */
   readonly factorsAt: number;
 }
 
-/** Returns dates of a model, ascending, with their positions: matrices and packed factor models are concatenated. */
+/**
+ * Returns the dates of a model, ascending, with their file positions: packed matrices, and packed factor models, are
+ * concatenated.
+ */
 export function groupPartsByDate(names: readonly string[], dates: readonly ModelDate[], factors: number): DatedPart[] {
   let [at, factorsAt] = [0, 0];
   return dates.map(({ date, lacks }) => {
@@ -29,7 +32,7 @@ export function groupPartsByDate(names: readonly string[], dates: readonly Model
   });
 }
 
-/** Returns the part in force on a date: the latest one dated on or before it; undefined if there is none. */
+/** Returns the part in force on a date: the latest part dated on or before it; undefined if there is none. */
 export function findPart<P extends Pick<DatedPart, 'date'>>(parts: readonly P[], date: string): P | undefined {
   return parts.findLast((part) => part.date <= date);
 }

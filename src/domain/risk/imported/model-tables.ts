@@ -1,7 +1,7 @@
 import { LIMITS } from '../../refusals/limits.js';
 import type { ModelProblems, ModelTableName } from './import-terms.js';
 
-/** Cell of a table: positions of its row and column, and its position in the source. */
+/** Cell of a table: row, column and value, with the position in the source. */
 export interface ModelCell {
   readonly row: number;
   readonly column: number;
@@ -9,38 +9,38 @@ export interface ModelCell {
   readonly place: number;
 }
 
-/** Cells of one table of a model as they were read. */
+/** Cells of one model table, as read. */
 export interface ModelTable {
-  /** Path of the table, for problems. */
+  /** Path of the table in messages. */
   readonly path: string;
-  /** Names of rows and columns in the order of occurrence. */
+  /** Positions of row and column names, in the order of occurrence. */
   readonly rows: ReadonlyMap<string, number>;
   readonly columns: ReadonlyMap<string, number>;
   add(cell: { readonly row: string; readonly column: string; readonly value: number; readonly place: number }): void;
   each(visit: (cell: ModelCell) => void): void;
-  /** Returns the path of a position, for problems. */
+  /** Returns the path of a source position for messages. */
   pathOf(place: number): string;
 }
 
-/** Tables of a model of one date. */
+/** Tables of the model of one date. */
 export interface DatedTables {
   readonly date: string;
-  /** Path of the date, for problems. */
+  /** Path of the date in messages. */
   readonly path: string;
   readonly tables: Readonly<Partial<Record<ModelTableName, ModelTable>>>;
 }
 
 interface Placed {
   readonly date: string;
-  /** Paths of the date and of the table. */
+  /** Paths of the date and of the table in messages. */
   readonly path: string;
   readonly table: string;
   readonly pathOf: (place: number) => string;
 }
 
-/** Collects the tables of a model by date. */
+/** Collection of model tables by date. */
 export interface ModelTables {
-  /** Returns a table of the last date, or of a later one; undefined if the date is a problem. */
+  /** Returns a table of the last date or of a new, later date; undefined if the date is a problem. */
   tableOf(name: ModelTableName, placed: Placed): ModelTable | undefined;
   readonly dates: readonly DatedTables[];
 }
@@ -49,7 +49,7 @@ export function createModelTables(problems: ModelProblems): ModelTables {
   const dates: (DatedTables & { readonly tables: Partial<Record<ModelTableName, ModelTable>> })[] = [];
   const refusals = new Set<string>();
 
-  /** Reports a problem once for each date. */
+  /** Reports a problem, at most once for each date. */
   function refuse(code: 'BAD_DATE' | 'OUT_OF_RANGE', { date, path }: Placed, message: string): undefined {
     if (!refusals.has(date)) problems.error({ code, path, message, value: date });
     refusals.add(date);
@@ -75,7 +75,7 @@ export function createModelTables(problems: ModelProblems): ModelTables {
 /** Initial capacity of a table in cells. */
 const ROOM = 1024;
 
-/** Integers of a cell: row, column and position. */
+/** Number of integers per cell: row, column and position. */
 const WHOLE = 3;
 
 function createTable(path: string, pathOf: (place: number) => string): ModelTable {

@@ -13,22 +13,22 @@ import type { ReadModel } from './read-model-body.js';
 type PackedDate = ImportedModelPayload['dates'][number];
 type Report = (fraction: number, message: string) => void;
 
-/** An imported model as it is stored. */
+/** Imported model in its stored form. */
 export interface PackedImport {
   /** Securities of all dates, ascending. */
   readonly assetIds: readonly string[];
   readonly terms: ImportTerms;
   readonly dates: readonly PackedDate[];
-  /** Packed matrices, date after date. */
+  /** Packed matrices of all dates, concatenated. */
   readonly covariance: Float64Array<ArrayBuffer>;
-  /** Packed factors, date after date; null of covariances. */
+  /** Packed factor models of all dates, concatenated; null for covariances without factors. */
   readonly factors: Float64Array<ArrayBuffer> | null;
-  /** Factors of the newest date. */
+  /** Factor model of the newest date. */
   readonly factorModel: FactorModel | null;
   readonly newest: Pick<AssembledModel['diagnostics'], 'averageCorrelation' | 'conditionNumber' | 'smallestEigenvalue'>;
 }
 
-/** All dates of a model, in ascending order. */
+/** Packs all dates of a model, in ascending order; undefined if there is a problem. */
 export function packModel(
   engine: Engine,
   { dates, terms }: ReadModel,
@@ -37,7 +37,7 @@ export function packModel(
 ): PackedImport | undefined {
   const models = assembled(engine, { dates, terms }, problems, report);
   if (problems.errors > 0) return undefined;
-  const newest = models.at(-1)!; // A model without dates is a problem.
+  const newest = models.at(-1)!; // a model without dates is a problem
   const assetIds = [...new Set(models.flatMap(({ identifiers }) => identifiers))].toSorted(compareText);
   const { averageCorrelation, conditionNumber, smallestEigenvalue } = newest;
   return {
@@ -45,13 +45,13 @@ export function packModel(
     terms,
     dates: models.map((model) => dateOutput(model, assetIds)),
     covariance: joinParts(models.map(({ upper }) => upper)),
-    factors: newest.factors && joinParts(models.map(({ packedFactors }) => packedFactors!)), // Every date has them, or none.
+    factors: newest.factors && joinParts(models.map(({ packedFactors }) => packedFactors!)), // either every date has factors, or no date has
     factorModel: newest.factors,
     newest: { averageCorrelation, conditionNumber, smallestEigenvalue },
   };
 }
 
-/** A model of one date, packed. */
+/** Packed model of one date. */
 interface PackedModel extends Pick<AssembledModel, 'date' | 'identifiers' | 'factors'> {
   readonly upper: Float64Array<ArrayBuffer>;
   readonly packedFactors: Float64Array<ArrayBuffer> | null;
@@ -72,7 +72,7 @@ function assembled(
   for (const [k, tables] of dates.entries()) {
     report(k / dates.length, 'checking');
     const model = engine.scope(() => assembleModel(engine, tables, terms, problems));
-    if (model === undefined) continue; // The problems of other dates are reported as well.
+    if (model === undefined) continue; // continue, so that problems of later dates are reported as well
     const upper = packUpper(model.covariance, model.identifiers.length);
     numbers += upper.length;
     if (!isWithinNumbers(numbers, tables, problems)) return [];
@@ -91,7 +91,7 @@ function isWithinNumbers(numbers: number, { date, path }: DatedTables, problems:
   return false;
 }
 
-/** Requires all dates to have the factors of the first date, or none of them to have any. */
+/** Requires every date to have the factors of the first date, or no factors if the first date has none. */
 function assertAlike(
   first: Pick<AssembledModel, 'date' | 'factors'> | undefined,
   { factors }: AssembledModel,
@@ -126,7 +126,7 @@ function dateOutput(
   };
 }
 
-/** Numbers one after the other. */
+/** Concatenates arrays. */
 function joinParts(parts: readonly Float64Array[]): Float64Array<ArrayBuffer> {
   const numbers = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

@@ -11,7 +11,7 @@ import { createModelTables, type DatedTables } from './model-tables.js';
 import type { Finding } from '../../refusals/findings.js';
 import { checkShape } from '../../schema/shape.js';
 
-/** A parsed model with the units of its numbers. */
+/** Parsed model with the units of its numbers. */
 export interface ReadModel {
   readonly terms: ImportTerms;
   readonly dates: readonly DatedTables[];
@@ -19,7 +19,7 @@ export interface ReadModel {
 
 type Problems = ModelProblems & { take(findings: readonly Finding[]): void };
 
-/** Returns the tables of a model in the form of an import. */
+/** Reads the tables of a model from a JSON body; undefined if the body does not have the required shape. */
 export function readModelBody(sent: unknown, problems: Problems): ReadModel | undefined {
   const { value: body, findings } = checkShape(RiskModelImport, sent);
   problems.take(findings);

@@ -1,20 +1,20 @@
 import { computeDeviation, computeMean } from '../../analytics/series.js';
 
-/** Number of outcomes in a window of the rolling bias: a year of months. */
+/** Number of outcomes in a window of the rolling bias statistic: one year of months. */
 const ROLLING = 12;
 
 /** Accuracy of T forecasts of one portfolio. */
 export interface ForecastStatistics {
   readonly observations: number;
-  /** Standard deviation of the standardised outcomes; 1 for correct forecasts. */
+  /** Bias statistic: standard deviation of the standardised outcomes; 1 for correct forecasts. */
   readonly bias: number;
-  /** Interval that contains the bias in 95 of 100 cases if forecasts are correct and returns normal. */
+  /** Interval that contains the bias statistic in 95 of 100 cases if forecasts are correct and returns are normal. */
   readonly biasBand: readonly [low: number, high: number];
-  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. */
+  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer outcomes. */
   readonly rollingDeviation: number | null;
-  /** Mean of z^2 - ln z^2, 2.27 if forecasts are correct and returns normal; null if an outcome is exactly 0. */
+  /** Mean of z^2 - ln z^2, 2.27 if forecasts are correct and returns are normal; null if an outcome is exactly 0. */
   readonly qStatistic: number | null;
-  /** Mean of ln s^2 + r^2 / s^2 over the horizon, smallest for correct forecasts. */
+  /** QLIKE loss: mean of ln s^2 + r^2 / s^2 over the horizon, smallest for correct forecasts. */
   readonly qlike: number;
   /** Root mean square of the forecasts, annualised. */
   readonly forecastVolatility: number;
@@ -22,16 +22,16 @@ export interface ForecastStatistics {
   readonly realisedVolatility: number;
 }
 
-/** Outcomes of a portfolio and their forecasts, [T] each. */
+/** Outcomes of a portfolio with their forecasts, [T] each. */
 export interface ForecastSeries {
-  /** Forecast standard deviation of an outcome: over the horizon, above 0. */
+  /** Forecast standard deviation of each outcome over the horizon, above 0. */
   readonly forecasts: Float64Array;
-  /** Returns over the horizon. */
+  /** Returns over the horizon after each forecast. */
   readonly outcomes: Float64Array;
 }
 
 /**
- * Computes statistics of variance forecasts.
+ * Computes accuracy statistics of volatility forecasts.
  * @param of.horizon sessions of an outcome.
  * @param of.periods sessions of a year.
  * @source Menchero, Orr, Wang (2011), The Barra US Equity Model (USE4), methodology notes: bias statistics; Patton

@@ -6,7 +6,9 @@ import { Id, IsoDate } from '../../schema/shape.js';
 const RANDOM_MAX = 500;
 const EIGENPORTFOLIOS_MAX = 100;
 
-/** Request of a validation: terms of the forecasts of a stored model's settings, and of their measurement. */
+/**
+ * Request of a risk model validation: terms of the forecasts with a stored model's settings, and of their measurement.
+ */
 export const RiskValidationRequest = defineObject(() => ({
   start: IsoDate.nullable().default(null).meta({
     description: 'First day of a forecast. Default: the first with a whole window before it.',

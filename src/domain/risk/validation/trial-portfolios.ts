@@ -5,7 +5,7 @@ import { computeNaturalLog } from '#kernels/random/natural-log.js';
 export const PORTFOLIO_FAMILIES = ['equal_weight', 'index', 'random', 'active', 'eigenportfolio'] as const;
 export type PortfolioFamily = (typeof PORTFOLIO_FAMILIES)[number];
 
-/** Portfolio on which a model is tested, on one day. */
+/** Portfolio with which a model is tested, on one day. */
 export interface TrialPortfolio {
   readonly family: PortfolioFamily;
   /** Number within its family, from 1. */
@@ -22,16 +22,16 @@ export interface RandomTrials {
   readonly seed: number;
 }
 
-/** Returns equal weights of every covered security. */
+/** Returns the portfolio with equal weights of every covered security. */
 export function createEqualTrial(n: number): TrialPortfolio {
   return { family: 'equal_weight', number: 1, weights: new Float64Array(n).fill(1 / n) };
 }
 
 /**
- * Returns random long portfolios: exponential weights on the securities with the smallest keys. Keys and weights of a
- * security depend only on seed, portfolio and security, so that portfolios are stable when securities enter or leave.
+ * Draws random long portfolios: exponential weights on the securities with the smallest keys. Key and weight of a
+ * security depend only on seed, portfolio and security, so that portfolios stay stable when securities enter or leave.
  * @param names covered securities, as streams of random numbers, [n].
- * @returns portfolios, each with its difference from the equally weighted portfolio
+ * @returns portfolios, each followed by its difference from the equally weighted portfolio
  */
 export function drawTrials(names: Int32Array, { count, seed }: RandomTrials): TrialPortfolio[] {
   const n = names.length;
@@ -57,8 +57,8 @@ export function drawTrials(names: Int32Array, { count, seed }: RandomTrials): Tr
 }
 
 /**
- * Returns eigenvectors of a covariance as portfolios of gross weight 1: `count` of them evenly by rank, from the
- * largest eigenvalue on.
+ * Returns eigenvectors of a covariance as portfolios of gross weight 1: `count` of them, evenly spaced by rank, from
+ * the largest eigenvalue on.
  * @param covariance [n x n].
  * @cost a symmetric eigenproblem of order n
  */

@@ -16,16 +16,16 @@ import {
   type TrialPortfolio,
 } from './trial-portfolios.js';
 
-/** Maximum number of forecast days of one validation, one per week over forty years. The latest days are used. */
+/** Maximum number of forecast days of one validation: one per week over forty years. Earlier days are not used. */
 const FORECASTS_MAX = 2_000;
 
-/** Minimum number of outcomes for a report on a portfolio. */
+/** Minimum number of outcomes for the statistics of a portfolio. */
 const OUTCOMES_MIN = 2;
 
 export interface ValidationInput {
-  /** Market with its growth; forecasts are made on its sessions from `from`, and outcomes end at `to`. */
+  /** Market with its growth. Forecasts are made on sessions from `from`; outcomes end at `to`. */
   readonly window: ReturnWindow;
-  /** Columns of the securities of the model. */
+  /** Market columns of the model's securities. */
   readonly asked: readonly number[];
   readonly settings: RiskSettings;
   readonly terms: Pick<RiskValidationRequest, 'sessions' | 'horizon' | 'random' | 'eigenportfolios' | 'seed'>;
@@ -34,7 +34,7 @@ export interface ValidationInput {
   readonly report: (fraction: number) => void;
 }
 
-/** Portfolio with the accuracy of its forecasts. */
+/** Portfolio with the accuracy statistics of its forecasts. */
 export interface PortfolioValidation extends ForecastStatistics {
   readonly family: PortfolioFamily;
   readonly number: number;
@@ -44,7 +44,7 @@ export interface PortfolioValidation extends ForecastStatistics {
 export interface TriedForecast {
   readonly family: PortfolioFamily;
   readonly number: number;
-  /** Standard deviation over the horizon. */
+  /** Forecast standard deviation over the horizon. */
   readonly forecast: number;
   /** Return over the horizon. */
   readonly outcome: number;
@@ -53,7 +53,7 @@ export interface TriedForecast {
 /** All forecasts of one day. */
 export interface ForecastDay {
   readonly day: Day;
-  /** Last day of the outcomes. */
+  /** Last day of the outcomes of these forecasts. */
   readonly until: Day;
   /** Number of securities with an estimate. */
   readonly names: number;
@@ -62,15 +62,15 @@ export interface ForecastDay {
 
 export interface RiskValidation {
   readonly days: readonly ForecastDay[];
-  /** Number of days with too little data for an estimate. */
+  /** Number of forecast days with too little data for an estimate. */
   readonly skipped: number;
   readonly portfolios: readonly PortfolioValidation[];
 }
 
 /**
- * Measures how well the settings of a risk model forecast over history. On each day, a model is estimated on the
- * returns up to that day. It forecasts the volatility of portfolios over the horizon, which is compared with their
- * returns. Forecasts use no data after their day.
+ * Measures how accurately the settings of a risk model forecast over history. On each forecast day, a model is
+ * estimated from the returns up to that day. Its volatility forecasts of portfolios over the horizon are compared with
+ * the realised returns. Forecasts use no data after their day.
  * @throws Refusal RISK_INSUFFICIENT_DATA with fewer than two days, and refusals of an estimate on all of them
  * @cost an estimate and an eigenproblem per day
  */
@@ -95,7 +95,7 @@ function forecastSessions({ window: { from, to }, terms: { sessions, horizon } }
   return results.slice(-FORECASTS_MAX);
 }
 
-/** Returns a refusal if the known data allows no estimate. */
+/** Makes the forecasts of one day; returns a refusal if the known data allow no estimate. */
 function forecastOn(engine: Engine, input: ValidationInput, session: number): ForecastDay | Refusal {
   const { window, asked, settings, terms } = input;
   const { sm } = window;
@@ -124,7 +124,7 @@ function forecastOn(engine: Engine, input: ValidationInput, session: number): Fo
   return { day: sm.sessions[session]!, until: sm.sessions[session + terms.horizon]!, names: n, tried };
 }
 
-/** Returns positions of the covered securities among those of the model. */
+/** Returns the positions of the covered securities among the securities of the model. */
 function placesOf(columns: Int32Array, asked: readonly number[]): Int32Array {
   const placeOf = new Map(asked.map((column, place) => [column, place]));
   return columns.map((column) => placeOf.get(column)!);
@@ -139,7 +139,7 @@ function estimateValue<T>(estimate: () => T): T | Refusal {
   }
 }
 
-/** Returns the holdings of the index among the covered securities, scaled to its total; none if that is zero. */
+/** Returns the index holdings among the covered securities, scaled to their total; empty if the total is zero. */
 function indexTrial(held: ReadonlyMap<number, number> | undefined, columns: Int32Array): TrialPortfolio[] {
   const weights = Float64Array.from(columns, (column) => held?.get(column) ?? 0);
   const sum = weights.reduce((total, weight) => total + weight, 0);
@@ -151,14 +151,14 @@ interface Horizon {
   readonly horizon: number;
 }
 
-/** Returns the returns of securities from the close of a session over the horizon, [n]. */
+/** Returns the returns of securities over the horizon after the close of a session, [n]. */
 function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { session, horizon }: Horizon): Float64Array {
   const values = new Float64Array(columns.length).fill(1);
   for (let s = session + 1; s <= session + horizon; s++) {
     const row = readGrowthRow(sm, s);
     for (let i = 0; i < values.length; i++) {
       const factor = growth[row + columns[i]!]!;
-      if (factor === factor) values[i]! *= factor; // NaN if a rate is missing: no change is assumed.
+      if (factor === factor) values[i]! *= factor; // NaN if an exchange rate is missing; no change is assumed
     }
   }
   return values.map((value) => value - 1);

@@ -102,13 +102,13 @@ interface Buffer {
   readonly count: number;
   readonly enter: number;
   readonly exit: number;
-  /** Returns true for a constituent, by position among the columns of the scope. */
+  /** Returns true if the security at a position in the columns of the scope is a constituent. */
   isConstituent(position: number): boolean;
 }
 
 /**
- * Keeps securities up to the entry rank, then constituents up to the exit rank while slots remain, then the best
- * others.
+ * Selects securities up to the entry rank, then constituents up to the exit rank while the count is not reached, then
+ * the best other securities.
  */
 function selectBuffered(order: Int32Array, { count, enter, exit, isConstituent }: Buffer): Chosen {
   const isKept = new Uint8Array(order.length).fill(1, 0, enter);

@@ -87,16 +87,16 @@ interface ScoreLimits {
   readonly minimum: number | null;
 }
 
-/** Keeps the best scores, limited in number and by a minimum. Securities without a score come last. */
+/** Selects the best scores, limited in number and by a minimum. Securities without a score come last. */
 function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): Chosen {
   const isScored = (position: number): boolean => !Number.isNaN(scores[position]!);
   const good = order.filter((position) => !isScored(position) || minimum === null || scores[position]! >= minimum);
   const scored = good.filter(isScored).length;
   const most: RankThreshold[] = count === null ? [] : [{ type: 'count', rank: count }];
   const least: RankThreshold[] = minimum === null ? [] : [{ type: 'minimum', rank: scored, bound: minimum }];
-  // The threshold that fewer securities meet comes first.
+  // The threshold that fewer securities satisfy comes first.
   const ofScored = count !== null && count <= scored ? [...most, ...least] : [...least, ...most];
-  // Securities without a score rank after those below the minimum, which take no slot.
+  // Securities without a score rank after those below the minimum, and do not count towards the number.
   const below = order.length - good.length;
   const ofUnscored: RankThreshold[] = [{ type: 'count', rank: below + (count ?? good.length) }];
   return {

@@ -8,7 +8,7 @@ import type { RankThreshold } from '../thresholds.js';
 import { readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues, type Chosen } from '../verdicts.js';
 import { formatShare } from '../../catalogue/sentence-numbers.js';
 
-/** Tolerance of the cumulative share, so that a share reached up to rounding counts as reached. */
+/** Tolerance of the cumulative share, so that a share that is reached up to rounding counts as reached. */
 const SHARE_TOLERANCE = 1e-12;
 
 const share = z.number().min(0).max(1).nullable().default(null);
@@ -99,7 +99,7 @@ interface BandParams {
   readonly upper: number | null;
 }
 
-/** Reports problems of the bands in combination with the other parameters. */
+/** Returns problems of the bands in combination with other parameters. */
 function bandProblems({ coverage, buffer, lower, upper }: BandParams) {
   const problems: {
     readonly name: 'buffer' | 'lower' | 'upper';
@@ -133,7 +133,7 @@ const staySentence = ({ buffer, bands, coverage }: Limits): string =>
 interface Covered {
   /** Positions, best first. */
   readonly order: Int32Array;
-  /** Sizes in that order. */
+  /** Sizes in the order of `order`. */
   readonly sizes: Float64Array;
   readonly hasConstituents: boolean;
   isConstituent(position: number): boolean;
@@ -157,8 +157,8 @@ function withinBuffer(
 }
 
 /**
- * Keeps the best securities up to the lower band, then constituents up to the upper band while the coverage is not
- * reached, then the best others.
+ * Selects the best securities up to the lower band, then constituents up to the upper band while the coverage is not
+ * reached, then the best other securities.
  */
 function withinBands(
   { order, sizes, isConstituent }: Covered,
@@ -192,13 +192,13 @@ function withinBands(
   };
 }
 
-/** Returns the number of leading sizes that reach a share of their sum. */
+/** Returns the number of leading sizes whose sum reaches a share of the total. */
 function reachedBy(sizes: Float64Array, part: number): number {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   return total > 0 && part > 0 ? countUntil(sizes, part * total) : 0;
 }
 
-/** Returns the number of leading sizes that reach a sum. */
+/** Returns the number of leading sizes whose sum reaches a value. */
 function countUntil(sizes: Float64Array, sum: number): number {
   let reached = 0;
   for (let i = 0; i < sizes.length; i++) {

@@ -5,7 +5,7 @@ import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
-/** Maximum number of groups of one rule. */
+/** Maximum number of groups per rule. */
 const GROUPS_MAX = 1000;
 
 export const quota = defineSelectionClass({

@@ -4,7 +4,7 @@ import { AssetIdentifier } from '../../schema/shape.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
 import { formatShare } from '../../catalogue/sentence-numbers.js';
 
-/** Tolerance on the sum of given weights without renormalisation. */
+/** Tolerance of the sum of given weights if they are not normalised. */
 const SUM_TOLERANCE = 1e-9;
 
 const sumOf = (weights: Iterable<number>): number => {

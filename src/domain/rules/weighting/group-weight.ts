@@ -7,9 +7,9 @@ import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
 interface Group {
   readonly name: string | null;
-  /** Weight before normalisation over the groups. */
+  /** Weight of the group before normalisation over all groups. */
   readonly weight: number;
-  /** Sum of the weights within it. */
+  /** Sum of the weights within the group. */
   readonly total: number;
 }
 

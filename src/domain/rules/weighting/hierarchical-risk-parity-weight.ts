@@ -76,7 +76,7 @@ function split(risk: RiskEstimate, terms: HierarchyTerms, count: number) {
 const sampleRisk = (scope: WeightingScope, window: number): RiskEstimate | Unweighed =>
   estimateRisk(scope, { window, target: 'constant_correlation', intensity: 0 });
 
-/** Refusals of a stored model that suspend the rebalance. */
+/** Refusals of a stored model for which the rebalance is suspended. */
 const MODEL_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LACKS_NAMES']);
 
 function createStoredRisk(

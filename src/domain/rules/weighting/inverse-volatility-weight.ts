@@ -7,7 +7,7 @@ import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
-/** Volatility below which a price counts as constant: rounding of a constant growth. */
+/** Volatility below which a price counts as constant: rounding errors of a constant growth. */
 const VOLATILITY_MIN = 1e-12;
 
 export const inverseVolatilityWeight = defineWeightingClass({

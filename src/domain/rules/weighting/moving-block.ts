@@ -1,15 +1,15 @@
 import type { RiskEstimate } from './risk-panel.js';
 
 export interface MovingBlock {
-  /** Covariance of the securities that moved, [n x n]. */
+  /** Covariance of the securities whose price changed, [n x n]. */
   readonly covariance: Float64Array;
-  /** Positions of these securities among the selected ones. */
+  /** Positions of these securities among the selected securities. */
   readonly positions: readonly number[];
 }
 
 /**
- * Returns the covariance of the securities whose price moved. A security with a constant price is not held, like one
- * without data.
+ * Returns the covariance of the securities whose price changed. Securities with a constant price or without data are
+ * not held.
  */
 export function selectMovingBlock({ covariance, positions }: RiskEstimate): MovingBlock {
   const n = positions.length;

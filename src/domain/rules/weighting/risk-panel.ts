@@ -6,23 +6,23 @@ import { findCoverage, readReturns, type ReturnWindow } from '../../risk/return-
 import type { Unweighed, WeightingScope } from '../weighting-class.js';
 
 export interface RiskRequest {
-  /** Trailing returns. */
+  /** Number of trailing returns. */
   readonly window: number;
   readonly target: ShrinkageTarget;
-  /** Weight on the target. Default (null): securities / (securities + observations). */
+  /** Weight on the shrinkage target. Default (null): securities / (securities + observations). */
   readonly intensity: number | null;
 }
 
 export interface RiskEstimate {
   readonly kind: 'estimated';
-  /** Covered securities, as positions among the selected ones. */
+  /** Covered securities, as positions among the selected securities. */
   readonly positions: Int32Array;
-  /** Annualised, [n x n]. */
+  /** Annualised covariance, [n x n]. */
   readonly covariance: Float64Array;
 }
 
 /**
- * Computes the shrunk covariance of the trailing returns of the selected securities as known at the decision.
+ * Estimates the shrunk covariance of the trailing returns of the selected securities as known at the decision.
  * @cost window * n^2 / 2 multiply-adds
  */
 export function estimateRisk(

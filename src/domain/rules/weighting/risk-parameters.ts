@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { SHRINKAGE_TARGETS, type ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import * as parameters from '../parameters.js';
 
-/** Parameters of the weightings that estimate a covariance. */
+/** Parameters of weightings that estimate a covariance. */
 export const riskParameters = {
   window: parameters
     .window(252)

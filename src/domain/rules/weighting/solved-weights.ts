@@ -1,12 +1,12 @@
 import { createWeights, type RawWeights, type Unweighed } from '../weighting-class.js';
 
-/** Solved weight below which a weight counts as zero, from the accuracy of the solver. */
+/** Solved weight below which a security counts as not held; the limit follows from the accuracy of the solver. */
 const WEIGHT_MIN = 1e-9;
 
 export interface Solved {
   /** Weights by covered security. */
   readonly weights: Float64Array;
-  /** Position of each covered security among the selected ones. */
+  /** Position of each covered security among the selected securities. */
   readonly positions: ArrayLike<number>;
   /** Number of selected securities. */
   readonly count: number;
@@ -14,7 +14,7 @@ export interface Solved {
   readonly covariance: Float64Array;
 }
 
-/** Expands the weights of the covered securities to all selected ones; the others are not held. */
+/** Expands the weights of the covered securities to all selected securities; the others are not held. */
 export function expandSolved({ weights, positions, count, covariance }: Solved): RawWeights {
   const values = new Float64Array(count);
   weights.forEach((weight, k) => {

@@ -8,7 +8,7 @@ import * as parameters from '../parameters.js';
 import { nameUsedField, readValues } from '../verdicts.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
-/** Limit on the absolute z-score. */
+/** Limit to which absolute z-scores are winsorised. */
 const WINSORISED_AT = 3;
 
 const strength = z
@@ -24,7 +24,7 @@ const direction = z
 
 const Tilt = defineObject(() => ({ field: parameters.field, strength, direction })).meta({ id: 'Tilt' });
 
-/** Maximum number of tilts in addition to the first. */
+/** Maximum number of further tilts. */
 const TILTS_MAX = 16;
 
 export const tiltWeight = defineWeightingClass({

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { recordParts } from '#domain/backtest/run-file/record.js';
-import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
+import { openRecordParts } from '#domain/backtest/run-file/record.js';
+import { createRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
@@ -38,7 +38,7 @@ function computePlanFiles({ engine, ...input }: PlanInput): RunFiles {
     report: () => {},
   });
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
-  return runToFiles(run, { contentHash: input.market.contentHash, inPlace: true });
+  return createRunFiles(run, { contentHash: input.market.contentHash, inPlace: true });
 }
 
 /** Returns a digest of all bytes of a run, equal to the digest of its file if the file contains the prices. */
@@ -53,7 +53,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
   const files = computePlanFiles(input);
   const columns = openColumns((start, end) => files.columns.subarray(start, end));
   const { header } = columns;
-  const parts = recordParts(columns);
+  const parts = openRecordParts(columns);
   return {
     index_id: header.run_id,
     dates: [...columns.i32('days')].map(formatDay),

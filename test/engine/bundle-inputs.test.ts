@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
-import { fileBytesOf } from '#domain/risk/model-parts.js';
+import { computeFileBytes } from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import { verifyBundle } from '#engine/main.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify-home.js';
 import type { ArtifactRef } from '#store/port.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
@@ -154,7 +154,7 @@ describe('on a synthetic market', () => {
     expect(await verifyBundle(await bundleOf('DIVIDED'))).toMatchObject({ ok: true, faults: [] }); // by the files of the run
   }
 
-  const openHome = () => homeFolders(join(service.root, 'home'));
+  const openHome = () => listHomeFolders(join(service.root, 'home'));
 
   /** Stores the matrix of the model in the files of its parts. @returns their names */
   async function dividedModel(assets: number): Promise<readonly string[]> {
@@ -166,7 +166,7 @@ describe('on a synthetic market', () => {
       const bytes = await artifacts.read(body.covariance as ArtifactRef);
       const files: ArtifactRef[] = [];
       let at = 0;
-      for (const length of fileBytesOf(assets)) {
+      for (const length of computeFileBytes(assets)) {
         const part = bytes.slice(at, (at += length));
         files.push(await artifacts.write(part, sha256(part)));
       }

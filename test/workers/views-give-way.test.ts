@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
@@ -29,7 +29,7 @@ const findDocument = (id: string, weighting: string): IndexDocument =>
     pipeline: { weighting: { type: weighting } },
   });
 const own = findDocument('OWN', 'EqualWeight');
-const stored = runToColumns(runOn(openCalendars(), data, own), { contentHash: 'bits' });
+const stored = createRunColumns(runOn(openCalendars(), data, own), { contentHash: 'bits' });
 const benchmark = { indexId: 'OTHER', documents: { OTHER: findDocument('OTHER', 'PriceWeight') } };
 
 interface Asked {

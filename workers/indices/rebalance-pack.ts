@@ -7,7 +7,7 @@ import { hasMemberChanges } from '#domain/books/member-changes.js';
 import { listPendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
 import { findPendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
 import { areAllAnnounced, findNextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
-import type { Decided } from '#domain/books/decider.js';
+import type { DecidedComposition } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
@@ -224,7 +224,7 @@ interface PackOrders {
   /** Session of the reference date, and its day. */
   readonly decided: number;
   readonly decision: Day;
-  readonly traded: Pick<Decided, 'columns' | 'weights'>;
+  readonly traded: Pick<DecidedComposition, 'columns' | 'weights'>;
   readonly announced: ReadonlyMap<number, number>;
   readonly swaps: readonly NamedSwap[];
   readonly findings: readonly Finding[];
@@ -290,7 +290,7 @@ function refuseAllEnded(indexId: string, decided: Day): Refusal {
   return new Refusal('EMPTY_INDEX', message);
 }
 
-function weightsOf({ columns, weights }: Pick<Decided, 'columns' | 'weights'>): ReadonlyMap<number, number> {
+function weightsOf({ columns, weights }: Pick<DecidedComposition, 'columns' | 'weights'>): ReadonlyMap<number, number> {
   return new Map(Array.from(columns, (column, i) => [column, weights[i]!]));
 }
 

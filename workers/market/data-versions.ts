@@ -10,7 +10,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { differenceOf } from '#market/versions/cell-differences.js';
 import { changeCounts } from '#market/versions/change-counts.js';
 import { encodeChange } from '#market/versions/change-file.js';
-import { contentChange } from '#market/versions/content-change.js';
+import { computeContentChange } from '#market/versions/content-change.js';
 import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { restoreContent } from '#market/versions/earlier-content.js';
 import { dataDifferenceView } from '#views/data-difference-view.js';
@@ -21,8 +21,8 @@ import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 export const changeOfContent: Task<'content-change'> = async (input) => {
   const [before, after] = [openCachedMarket(input.before), openCachedMarket(input.after)];
   return {
-    back: addHash(encodeChange(contentChange(before, after))),
-    forth: input.isBothWays ? addHash(encodeChange(contentChange(after, before))) : null,
+    back: addHash(encodeChange(computeContentChange(before, after))),
+    forth: input.isBothWays ? addHash(encodeChange(computeContentChange(after, before))) : null,
     rows: changeCounts(before, after),
   };
 };

@@ -4,7 +4,7 @@ import { createMarketKey } from '#domain/market/market-identity.js';
 import { partPlaces } from '#domain/numbers/even-parts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { assertFiniteNumbers } from '#domain/risk/estimate-risk-model.js';
-import { EIGENVALUES_PART, figuresOfPart, divideModel } from '#domain/risk/model-parts.js';
+import { EIGENVALUES_PART, countPartFigures, divideModel } from '#domain/risk/model-parts.js';
 import { packFactors } from '#domain/risk/packed-factors.js';
 import type { EigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
 import { describeRange } from '#kernels/moments/estimate-covariance.js';
@@ -63,7 +63,7 @@ export const modelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...
   const rows: ArtifactRef[] = [];
   const figures: Float64Array[] = [];
   for (const [k, part] of parts.entries()) {
-    const own = new Float64Array(figuresOfPart(model.cuts, part));
+    const own = new Float64Array(countPartFigures(model.cuts, part));
     own[0] = model.fingerprint;
     figures.push(own);
     control.report(k / parts.length, part === EIGENVALUES_PART ? 'eigenvalues' : 'product');
@@ -141,7 +141,7 @@ function figuresIn(files: readonly ModelFiguresFile[], cuts: Int32Array) {
     if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw refuseDamaged();
     const numbers = new Float64Array(bytes.buffer);
     let next = 0;
-    return parts.map((part) => numbers.subarray(next, (next += figuresOfPart(cuts, part))));
+    return parts.map((part) => numbers.subarray(next, (next += countPartFigures(cuts, part))));
   });
   return partPlaces(files).first.map(({ part, output, at }) => ({ part, figures: outputs[output]![at]! }));
 }

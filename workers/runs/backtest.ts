@@ -12,7 +12,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/block-placement.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
-import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
+import { createRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay } from '#domain/time/days.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
@@ -150,7 +150,7 @@ export function runForDataset(
   });
   control.report(0.8, 'writing the result');
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
-  return { run, ...runToFiles(run, { contentHash: market.contentHash, inPlace: true }) };
+  return { run, ...createRunFiles(run, { contentHash: market.contentHash, inPlace: true }) };
 }
 
 interface RunInputs {

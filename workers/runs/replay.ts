@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { findFirstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
-import { PRICES } from '#domain/backtest/run-file/separate-prices.js';
+import { PRICES_NAME } from '#domain/backtest/run-file/separate-prices.js';
 import type { RunFiles } from '#domain/backtest/run-file/write.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
@@ -43,7 +43,7 @@ function differenceOf(path: string, { columns, prices: made }: RunFiles): RunDif
   const prices = made === null ? undefined : joinBytes(made, allocateKeptMemory(made.length)); // the prices of many securities are on disk
   const areSame =
     isEqual(readStored(path), columns) &&
-    (prices === undefined || isEqual(readStored(resolveNextTo(path, PRICES)), prices));
+    (prices === undefined || isEqual(readStored(resolveNextTo(path, PRICES_NAME)), prices));
   if (areSame) return null;
   // the columns of an extended run have another layout
   const rangeOf =

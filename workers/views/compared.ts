@@ -5,7 +5,7 @@ import { listBookDays } from '#domain/books/index-run.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { assertAboveZero } from '#domain/books/series-benchmark.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { runTreatment } from '#domain/backtest/run-file/settings.js';
+import { restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
@@ -140,7 +140,7 @@ function createSingleHoldingIndex(
     rebalance: { frequency: 'none' },
     pipeline: {
       weighting: { type: equalWeight.type },
-      treatment: { ...runTreatment(treatment), dividends: variant },
+      treatment: { ...restoreTreatment(treatment), dividends: variant },
     },
   };
   return parseAcceptedIndex(body)!; // the document satisfies its schema

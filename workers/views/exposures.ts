@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
@@ -123,7 +123,7 @@ function createFieldReader(
 ): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
-  const treatment = runTreatment(header.treatment);
+  const treatment = restoreTreatment(header.treatment);
   const sides: Readonly<Record<SideName, PlacedNames>> = {
     own: placeSecurities(engine, sm, header.names),
     benchmark: placeSecurities(engine, sm, benchmarkNames),

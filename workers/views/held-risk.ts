@@ -1,6 +1,6 @@
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -61,7 +61,7 @@ export function readRiskWindow(
 
 /** Returns datapoints with the settings of a run. */
 export function createHeldDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
-  return datapointsOf(sm, { treatment: runTreatment(header.treatment), currency: readSecurityCurrency(header) });
+  return datapointsOf(sm, { treatment: restoreTreatment(header.treatment), currency: readSecurityCurrency(header) });
 }
 
 /** Returns the requested span of returns, independent of the data of the store. */

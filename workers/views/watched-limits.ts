@@ -1,6 +1,6 @@
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { createLimitRows, type WatchedContext } from '#domain/compliance/constraint-rows.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
@@ -130,7 +130,7 @@ function createRowsByDay(
     };
   }
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
-  const treatment = runTreatment(header.treatment);
+  const treatment = restoreTreatment(header.treatment);
   const sections = createIndexCrossSections({ market: sm, treatment, currency: readSecurityCurrency(header) });
   const placed = header.names
     .map((name, position) => ({ position, column: sm.columnOf(name) }))

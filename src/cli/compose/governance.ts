@@ -3,6 +3,7 @@ import { createClosureHandlers } from '#http/routes/closures.js';
 import { createGovernanceHandlers } from '#http/routes/governance.js';
 import { createClosureEffects, type ClosureEffectsDependencies } from '#services/governance/closure-effects.js';
 import { createClosures, type ClosuresDependencies } from '#services/governance/closures.js';
+import { summariseGovernance } from '#services/governance/overview.js';
 import { createProcedures } from '#services/governance/procedures.js';
 import { createStatements, type StatementsDependencies } from '#services/governance/statements.js';
 import { createVersions } from '#services/history/versions.js';
@@ -23,6 +24,7 @@ export function composeGovernance(
   { removals, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput,
 ) {
   const procedures = createProcedures(core);
+  const overview = () => summariseGovernance(core.documents);
   const timestamp = () => formatTimestamp(core.now());
   const statements = createStatements({
     ...core,
@@ -37,7 +39,7 @@ export function composeGovernance(
     procedures,
     closures,
     handlers: {
-      ...createGovernanceHandlers({ statements, procedures, indices }, removals),
+      ...createGovernanceHandlers({ overview, statements, procedures, indices }, removals),
       ...createClosureHandlers(closures, removals),
     },
   };

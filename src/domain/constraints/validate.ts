@@ -3,7 +3,7 @@ import { listNamedAssets } from '../catalogue/named-assets.js';
 import { checkParams } from '../catalogue/check-params.js';
 import type { ConstraintRow } from './constraint-row.js';
 import { sortFindings, type Finding } from '../refusals/findings.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { CONSTRAINT_CLASSES, findConstraintClass } from './catalogue.js';
 import type { ConstraintClass } from './constraint-class.js';
 
@@ -33,19 +33,21 @@ function validateRow(
   const row_id = row.id === '' ? null : row.id;
   if (entry === undefined) {
     const accepted = CONSTRAINT_CLASSES.map(({ type }) => type);
-    const message = `${row.type} is not a constraint class; the accepted set is ${accepted.join(', ')}.${didYouMean(row.type, accepted)}`;
+    const message = `${row.type} is not a constraint class; the accepted set is ${accepted.join(', ')}.${suggestName(row.type, accepted)}`;
     return [
       { severity: 'error', code: 'UNKNOWN_TYPE', message, path: `${path}.type`, row_id, accepted, value: row.type },
     ];
   }
   const params = areWatched ? (entry.watched ?? entry.params) : entry.params;
   const { findings: ofParams } = checkParams(params, row.params, { path: `${path}.params`, rowId: row_id });
-  const findings = followPaths ? ofParams : [...ofParams, ...unreadPaths(row, path)];
-  return identifiers === undefined ? findings : [...findings, ...strangers(row, entry, { path, identifiers })];
+  const findings = followPaths ? ofParams : [...ofParams, ...listUnreadPaths(row, path)];
+  return identifiers === undefined
+    ? findings
+    : [...findings, ...listUnknownSecurities(row, entry, { path, identifiers })];
 }
 
 /** Reports bounds that follow a path where only a number is possible, because the problem has a single date. */
-function unreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
+function listUnreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
   return Object.entries(params).flatMap(([name, value]): Finding[] => {
     if (!isBoundPath(value)) return [];
     const at = `${path}.params.${name}`;
@@ -55,7 +57,7 @@ function unreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
 }
 
 /** Warns about identifiers that are not constituents. */
-function strangers(
+function listUnknownSecurities(
   row: ConstraintRow,
   { params }: ConstraintClass,
   { path, identifiers }: Required<Pick<ConstraintCheck, 'path' | 'identifiers'>>,

@@ -8,6 +8,7 @@ import type { Handlers } from '../handler.js';
 
 export function createBatchHandlers(batches: Batches, results: BatchResults): Handlers<typeof batchRoutes> {
   return {
+    listBatches: async ({ query }) => ({ json: { batches: await results.list(query.limit) } }),
     async startBatch({ body, upload, query, origin }) {
       const file = upload();
       const status = await (file === undefined

@@ -6,13 +6,16 @@ import type { Removals } from '../removals.js';
 
 export function createClientHandlers(
   clients: Clients,
-  records: Pick<DeliveryRecords, 'list'>,
+  records: Pick<DeliveryRecords, 'list' | 'latest'>,
   removals: Removals,
 ): Handlers<typeof clientRoutes> {
   return {
     async listClients({ query }) {
       const { shown, ...skipped } = await clients.page(query);
-      return { json: { clients: shown, ...skipped } };
+      const listed = await Promise.all(
+        shown.map(async (client) => ({ ...client, latest_delivery: await records.latest(client.client_id) })),
+      );
+      return { json: { clients: listed, ...skipped } };
     },
     getClient: async ({ params }) => toClientReply(await clients.get(params.client_id)),
     putClient: async ({ params, body, precondition, authorship }) =>

@@ -1,4 +1,4 @@
-import type { governanceRoutes } from '#contract/governance.js';
+import type { GovernanceOverview, governanceRoutes } from '#contract/governance.js';
 import type { Indices } from '#services/indices/indices.js';
 import type { Procedures, StoredProcedure } from '#services/governance/procedures.js';
 import type { Statements } from '#services/governance/statements.js';
@@ -7,16 +7,18 @@ import type { Handlers, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
 
 interface GovernanceServices {
+  readonly overview: () => Promise<GovernanceOverview>;
   readonly statements: Statements;
   readonly procedures: Procedures;
   readonly indices: Pick<Indices, 'get'>;
 }
 
 export function createGovernanceHandlers(
-  { statements, procedures, indices }: GovernanceServices,
+  { overview, statements, procedures, indices }: GovernanceServices,
   removals: Removals,
 ): Handlers<typeof governanceRoutes> {
   return {
+    getGovernance: async () => ({ json: await overview() }),
     async getStatement({ params, media, signal }) {
       const statement = await statements.statement(params.index_id, signal);
       if (media !== 'text/markdown') return { json: statement };

@@ -17,7 +17,11 @@ export function createScheduleHandlers(
   return {
     async listSchedules({ query }) {
       const { shown, ...skipped } = await schedules.page(query);
-      return { json: { schedules: shown, ...skipped } };
+      const latestOf = (id: string) => (query.days === 0 ? null : days.list(id, { limit: query.days }));
+      const listed = await Promise.all(
+        shown.map(async (schedule) => ({ ...schedule, latest: await latestOf(schedule.schedule_id) })),
+      );
+      return { json: { schedules: listed, ...skipped } };
     },
     getSchedulePlan: async ({ params }) => toScheduleReply(await schedules.get(params.schedule_id)),
     async putSchedule({ params, body, precondition, authorship, principal }) {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { reportUnreadFields } from '#domain/documents/idle-settings.js';
 import { partPlaces } from '#domain/numbers/even-parts.js';
-import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
+import { hasPanelForm } from '#domain/risk/estimate-risk-model.js';
 import type { MatrixFiles } from '#domain/risk/matrix-files.js';
 import { assertFewSecurities, EIGENVALUES_PART, PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
@@ -64,7 +64,7 @@ export function createRiskModelJob({
 
   /** Returns true if a model is estimated in parts: a large model with rows that can be computed separately. */
   async function isInParts(payload: RiskModelPayload, order: RiskModelOrder, attempt: RiskAttempt): Promise<boolean> {
-    if (!isSumOfPanel(order.request.estimator)) return false;
+    if (!hasPanelForm(order.request.estimator)) return false;
     const most = payload.identifiers?.length ?? markets.require().market.identifiers.length;
     if (most <= wholeMax) return false;
     const { securities } = await attempt.compute('risk-model-size', order, 0);

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { assertMeets, assertOrder } from '#domain/schema/assert-order.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { nameInHeader } from '#domain/backtest/run-file/separate-prices.js';
+import { formatNameInHeader } from '#domain/backtest/run-file/separate-prices.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -319,7 +319,7 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
     const columns = await descriptorOf(path);
     const earlier: Record<string, number> = {};
     for (const ref of listEarlierFiles(run))
-      earlier[nameInHeader(run.artifacts.columns.name, ref.name)] = await descriptorOf(await artifacts.file(ref));
+      earlier[formatNameInHeader(run.artifacts.columns.name, ref.name)] = await descriptorOf(await artifacts.file(ref));
     return { path, descriptors: { columns, earlier }, close };
   } catch (failure) {
     await close();

@@ -6,7 +6,7 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
+import { listMatrixFiles, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName } from '#jobs/tasks.js';
@@ -39,7 +39,7 @@ async function link(
 ): Promise<Record<string, MatrixFiles>> {
   const linked: Record<string, MatrixFiles> = {};
   for (const [id, matrix] of Object.entries(matrices)) {
-    const files = await attempt.share(filesOf(matrix).map((ref) => ({ ref, name: artifacts.newName() })));
+    const files = await attempt.share(listMatrixFiles(matrix).map((ref) => ({ ref, name: artifacts.newName() })));
     linked[id] = 'files' in matrix ? { ...matrix, files: [...files] } : files[0]!;
   }
   return linked;

@@ -1,6 +1,6 @@
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import { roundToCommonGrid } from '#domain/backtest/common-grid.js';
-import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import { mayDifferInBits } from '#domain/backtest/engine-bits.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { DocumentChange } from '#domain/documents/document-changes.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
@@ -53,7 +53,7 @@ export async function effectsOf(
   { from, to, totals, engineVersion }: Ends,
   value: (inputs: Inputs) => Promise<number | UnavailableValue>,
 ): Promise<Effects> {
-  const isOther = (side: RunSide): boolean => hasOtherBits(side.run.engine_version, engineVersion);
+  const isOther = (side: RunSide): boolean => mayDifferInBits(side.run.engine_version, engineVersion);
   const [first, last] = [totals[0]!, totals[1]!];
   const start = isOther(from) ? await value({ plan: from.plan, data: from }) : first;
   const isEnd = { request: !isOtherData, definition: request.length === 0 && !isOtherData };

@@ -1,4 +1,4 @@
-import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import { mayDifferInBits } from '#domain/backtest/engine-bits.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 
@@ -30,7 +30,7 @@ export function listContentReasons(run: RunDocument, content: MarketIdentity, is
 
 /** Returns the reason why a run is stale because of the engine; empty if this engine computes bit-identical results. */
 export function listEngineReasons({ engine_version: stored }: RunDocument, engineVersion: string): string[] {
-  return hasOtherBits(stored, engineVersion)
+  return mayDifferInBits(stored, engineVersion)
     ? [`The run was made by engine ${stored}; engine ${engineVersion} may compute slightly different values.`]
     : [];
 }

@@ -4,7 +4,7 @@ import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
+import { listMatrixFiles, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { ArtifactReference, HashedReference } from '#jobs/tasks/references.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction, FoundDocument } from '#store/port.js';
@@ -135,7 +135,7 @@ export async function resolveColumnsFile(artifacts: Pick<ArtifactStore, 'file'>,
 export function artifactsOf({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
   const own = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
-  return [...own, ...Object.values(models).flatMap(filesOf)];
+  return [...own, ...Object.values(models).flatMap(listMatrixFiles)];
 }
 
 /** File of a run with its role. */
@@ -146,7 +146,7 @@ export interface NamedFile {
 }
 
 const listNamedMatrix = (name: string, matrix: MatrixFiles) =>
-  filesOf(matrix).map((ref, i) => ['files' in matrix ? `${name}, file ${i + 1}` : name, ref] as const);
+  listMatrixFiles(matrix).map((ref, i) => ['files' in matrix ? `${name}, file ${i + 1}` : name, ref] as const);
 
 /** Returns all files of a run. */
 export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {

@@ -1,4 +1,4 @@
-import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
+import { listMatrixFiles, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import {
@@ -48,7 +48,7 @@ export async function hasNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   { covariance, factors }: RiskModelDocument,
 ): Promise<boolean> {
-  const files = [...filesOf(covariance), ...(factors === undefined ? [] : [factors])];
+  const files = [...listMatrixFiles(covariance), ...(factors === undefined ? [] : [factors])];
   return (await artifacts.damaged(files.map((ref) => ({ ref, madeAt: 0 })))).size === 0;
 }
 
@@ -191,7 +191,7 @@ export async function listOptimisedModels(
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
-const namesOf = (matrix: MatrixFiles): string[] => filesOf(matrix).map(({ name }) => name);
+const namesOf = (matrix: MatrixFiles): string[] => listMatrixFiles(matrix).map(({ name }) => name);
 
 function factorsOf({ factors, factor_model: told }: RiskModelDocument): Pick<ModelReferences[string], 'factors'> {
   if (factors === undefined || told === undefined) return {};

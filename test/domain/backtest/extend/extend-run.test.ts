@@ -3,7 +3,7 @@ import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { FULL_RUN_REASON_NAMES } from '#domain/documents/full-run-reasons.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
@@ -13,7 +13,7 @@ import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { openMarketSince, shareMarket, type ContentDigests } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
-import { prefixDiffers, prefixOf, findSettledDay } from '#market/content/prefix.js';
+import { comparePrefixes, prefixOf, findSettledDay } from '#market/content/prefix.js';
 import {
   cut,
   expectSameReads,
@@ -90,7 +90,7 @@ describe('on random markets', () => {
           };
           const first = runOf(cut(market, rows), document, request);
           if (!first) return;
-          let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
+          let files: Uint8Array[] = [createRunColumns(first, { contentHash: 's' })];
           let stored: StoredRun = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
           let to = rows;
           for (const step of steps) {
@@ -106,9 +106,11 @@ describe('on random markets', () => {
             const columns = openExtended(run.columns, files);
             const isRebalanced = columns.header.rebalances.length > stored.columns.header.rebalances.length;
             if (strategy?.rebalance && isRebalanced) extended.cadence++;
-            expectSameReads(columns, openExtended(runToColumns(whole, { contentHash: 's' })));
-            expect(contentOf(columns)).toEqual(contentOf(openExtended(runToColumns(whole, { contentHash: 's' }))));
-            expect(findFirstDifference(columns, openExtended(runToColumns(whole, { contentHash: 's' })))).toBeNull();
+            expectSameReads(columns, openExtended(createRunColumns(whole, { contentHash: 's' })));
+            expect(contentOf(columns)).toEqual(contentOf(openExtended(createRunColumns(whole, { contentHash: 's' }))));
+            expect(
+              findFirstDifference(columns, openExtended(createRunColumns(whole, { contentHash: 's' }))),
+            ).toBeNull();
             expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
               Buffer.from(runResultJson(whole, STAMP)).toString(),
             );
@@ -139,11 +141,11 @@ describe('on random markets', () => {
           const known = await digested(cut(market, row + 1));
           const day = market.dates[row]!;
           const prefix = prefixOf(known.market, known.digests, day);
-          expect(prefixDiffers(prefixOf(grown.market, grown.digests, day), prefix)).toBeNull();
+          expect(comparePrefixes(prefixOf(grown.market, grown.digests, day), prefix)).toBeNull();
           const since = openMarketSince(shareMarket(market), findSettledDay(market, day));
-          expect(prefixDiffers(prefixOf(since, grown.digests, day), prefix)).toBeNull();
+          expect(comparePrefixes(prefixOf(since, grown.digests, day), prefix)).toBeNull();
           const changed = await digested(change(market, kind, { day, row: choice % (row + 1), choice }));
-          expect(prefixDiffers(prefixOf(changed.market, changed.digests, day), prefix)).toBe(
+          expect(comparePrefixes(prefixOf(changed.market, changed.digests, day), prefix)).toBe(
             kind === 3 ? 'names' : 'history',
           );
         },

@@ -13,7 +13,7 @@ import { encodeChange } from '#market/versions/change-file.js';
 import { computeContentChange } from '#market/versions/content-change.js';
 import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { restoreContent } from '#market/versions/earlier-content.js';
-import { dataDifferenceView } from '#views/data-difference-view.js';
+import { createDataDifferenceView } from '#views/data-difference-view.js';
 import { bytesOf, readChange, refuseDamagedContent } from '../input/known-contents.js';
 import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 
@@ -73,5 +73,5 @@ async function soundMarket(
 /** Lists values that differ between two contents. */
 export const dataDifference: Task<'data-difference'> = async ({ before, after, from, to, ...terms }) => {
   const view = { from, to, ...differenceOf(openCachedMarket(before), openCachedMarket(after), terms) };
-  return { bytes: new TextEncoder().encode(JSON.stringify(dataDifferenceView(view))) };
+  return { bytes: new TextEncoder().encode(JSON.stringify(createDataDifferenceView(view))) };
 };

@@ -3,12 +3,12 @@ import { SCOPES, type Scope } from '#contract/route.js';
 import { PREFIX_PATTERN, PREFIXES_MAX } from '#domain/documents/reach.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
 import { createKeys, issueKey, type NewKey } from '#services/operations/keys.js';
-import { homeFolders, openHome } from '#store/home/home.js';
+import { listHomeFolders, openHome } from '#store/home/home.js';
 import { openDocumentsAlone } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { requestFromService, executeKeyCommand, type KeyAnswer, type KeyCommand } from './key-socket.js';
 import { assertSingleLocation, formatLocationFlags } from './home-command.js';
-import { databaseOf } from './places.js';
+import { readDatabase } from './places.js';
 import { readFirstSentence } from './flag-words.js';
 import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
@@ -150,11 +150,11 @@ function startOf(day: string): string {
 async function execute(settings: Settings, command: KeyCommand): Promise<KeyAnswer> {
   const response = await requestFromService(settings.home, command);
   if (response !== undefined) return response;
-  const database = databaseOf(settings);
+  const database = readDatabase(settings);
   const home = database === undefined ? await openHome(settings.home) : undefined;
   try {
     const { documents, close } = await openDocumentsAlone({
-      home: homeFolders(settings.home),
+      home: listHomeFolders(settings.home),
       database: database && { ...database, isShared: settings.artifacts !== undefined },
       onFailure(cause) {
         throw cause;

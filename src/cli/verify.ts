@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { readManifest } from '#store/home/backup-manifest.js';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import { findDamagedFiles } from '#store/home/restore-home.js';
 import { verifyHome, type VerifiedPart, type VerifyOptions } from '#store/home/verify-home.js';
 import { openArtifactDigests } from '#store/artifact-digest.js';
@@ -10,7 +10,7 @@ import { runWithClient } from '#store/postgres/open-documents.js';
 import { createHomeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
 import { findRecordedLocation } from './moving/open-place.js';
-import { artifactsOf } from './places.js';
+import { readArtifactLocation } from './places.js';
 import type { Settings } from './settings.js';
 import { alignRight } from './terminal.js';
 
@@ -41,7 +41,7 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
   const report = createHomeReport<VerifiedPart>(values.json);
   const parts =
     values.backup === undefined
-      ? await verifyHome(homeFolders(home), {
+      ? await verifyHome(listHomeFolders(home), {
           onProgress: (name) => report.progress(name),
           ...(await readRemoteOptions(settings)),
         })
@@ -68,7 +68,7 @@ async function readRemoteOptions(settings: Settings): Promise<VerifyOptions> {
   const { database } = settings;
   if (database === undefined) return {};
   await runWithClient(database, assertMigrated);
-  const place = artifactsOf(settings);
+  const place = readArtifactLocation(settings);
   if (place !== undefined) await findRecordedLocation(settings);
   return {
     openDocuments: () => openPostgresReader(database),

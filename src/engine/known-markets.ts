@@ -3,7 +3,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { parseDay, type Day } from '#domain/time/days.js';
-import { contentChange } from '#market/versions/content-change.js';
+import { computeContentChange } from '#market/versions/content-change.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
 import type * as Api from './api.js';
 import { readMarket } from './market-input.js';
@@ -30,12 +30,12 @@ export async function readKnown(
     contents.push({ knownOn: parseDay(on)!, market: (await readMarket(market)).market });
   const after = [...contents.slice(1).map(({ market }) => market), last];
   const changes = contents.map(({ knownOn: on, market }, i) => ({
-    knownOn: i === 0 ? ALWAYS : on,
-    change: contentChange(market, after[i]!),
+    knownOn: i === 0 ? BEFORE_HISTORY : on,
+    change: computeContentChange(market, after[i]!),
   }));
-  const lastKnown = contents.length === 0 ? ALWAYS : parseDay(knownOn!)!;
+  const lastKnown = contents.length === 0 ? BEFORE_HISTORY : parseDay(knownOn!)!;
   return createKnownMarkets(last, { knownOn: lastKnown, earlier: changes.toReversed() });
 }
 
 /** The first content counts as known from the beginning, like that of a data store. */
-const ALWAYS: Day = -(2 ** 31);
+const BEFORE_HISTORY: Day = -(2 ** 31);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { checkShape } from '#domain/schema/shape.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { callOnce } from '#base/once.js';
 import { keepSmallValue, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -56,7 +56,7 @@ function kindOf(field: z.core.$ZodType): Kind {
 }
 
 function read(name: string, kind: Kind, texts: string[], findings: Finding[]): unknown {
-  if (kind === 'list') return [...new Set(texts.flatMap(itemsOf))];
+  if (kind === 'list') return [...new Set(texts.flatMap(splitItems))];
   const [text = ''] = texts;
   const refuse = (message: string, value: unknown) => {
     findings.push({ severity: 'error', code: 'WRONG_TYPE', message, path: name, ...keepSmallValue(value) });
@@ -77,7 +77,7 @@ function createUnknownParameter(name: string, accepted: readonly string[]): Find
   return {
     severity: 'error',
     code: 'UNKNOWN_FIELD',
-    message: `The route has no query parameter ${name.slice(0, 80)}; ${known}.${didYouMean(name, accepted)}`,
+    message: `The route has no query parameter ${name.slice(0, 80)}; ${known}.${suggestName(name, accepted)}`,
     path: name.slice(0, 80),
     accepted,
   };
@@ -87,7 +87,7 @@ function createUnknownParameter(name: string, accepted: readonly string[]): Find
 const ENCLOSED = /"(?:[^"\\]|\\.)*"|`[^`]*`|[()[\],]/g;
 
 /** Splits a list at commas outside the brackets and strings of expressions. */
-function itemsOf(text: string): string[] {
+function splitItems(text: string): string[] {
   const items: string[] = [];
   let [start, depth] = [0, 0];
   for (const { 0: found, index } of text.matchAll(ENCLOSED)) {

@@ -10,7 +10,7 @@ import { validateRiskModel } from '#domain/risk/validation/validate-risk-model.j
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ValidateRiskModelInput } from '#jobs/tasks/indices.js';
-import { riskValidationView, validationSentence } from '#views/risk-validation-view.js';
+import { createRiskValidationView, describeValidation } from '#views/risk-validation-view.js';
 import { datapointsOf } from '#views/index-datapoints.js';
 import { createOwnDays, createPlainTerms } from '#views/risk-estimate.js';
 import { runOnEngine } from '../input/numerics.js';
@@ -32,12 +32,12 @@ export const validateModel: Task<'validate-risk-model'> = async (input, control)
         asked: knownColumns,
         settings,
         terms: request,
-        heldOn: columns && heldOn(columns, sm),
+        heldOn: columns && createHeldWeights(columns, sm),
         report: (fraction) => control.report(fraction, 'forecasting'),
       });
     const validation = run === null ? validate(null) : useRunFile(run.columns, validate);
-    const shown = riskValidationView({ modelId, settings, request, indexId: run?.indexId ?? null }, validation);
-    return { view: copyOutput(JSON.stringify(shown)), message: validationSentence(shown) };
+    const shown = createRiskValidationView({ modelId, settings, request, indexId: run?.indexId ?? null }, validation);
+    return { view: copyOutput(JSON.stringify(shown)), message: describeValidation(shown) };
   });
   return { ...(await writeOutputs(input.outputs, { view })), message };
 };
@@ -69,7 +69,7 @@ function windowOf(
 }
 
 /** Returns the weights of a stored run at the close of a day, by column of a market. */
-function heldOn(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
+function createHeldWeights(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
   const days = run.i32('days');
   const { names } = run.header;
   return (day) => {

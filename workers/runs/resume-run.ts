@@ -20,7 +20,13 @@ import type { CheckedFiles } from '#jobs/tasks/files.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { prefixDiffers, prefixOf, reachesBack, findSettledDay, type MarketPrefix } from '#market/content/prefix.js';
+import {
+  comparePrefixes,
+  prefixOf,
+  changesEarlierDays,
+  findSettledDay,
+  type MarketPrefix,
+} from '#market/content/prefix.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { hasContent } from '../run-files/checked-files.js';
 import { openCachedMarket, openCachedSince } from '../input/open-markets.js';
@@ -42,7 +48,7 @@ export interface CheckpointFile {
  * Returns the identity of a run that a longer run may extend: all its inputs up to its last day, except the market and
  * the end.
  */
-function identityOf(plan: BacktestPlan, engineVersion: string, { day }: Pick<RunCheckpoint, 'day'>): string {
+function computeIdentity(plan: BacktestPlan, engineVersion: string, { day }: Pick<RunCheckpoint, 'day'>): string {
   const { request, ...rest } = limitPlanToDate(plan, formatDay(day));
   return createHash('sha256')
     .update(toCanonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT }))
@@ -65,7 +71,7 @@ export function encodeCheckpoint({ plan, engineVersion, handle, market, checkpoi
   if (handle.digests === undefined) return null;
   const state: CheckpointFile = {
     format: CHECKPOINT_FORMAT,
-    identity: identityOf(plan, engineVersion, checkpoint),
+    identity: computeIdentity(plan, engineVersion, checkpoint),
     prefix: prefixOf(market, handle.digests, checkpoint.day),
     checkpoint,
   };
@@ -96,14 +102,15 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   const { engine, handle, plan, models, engineVersion, run } = order;
   assertIntact(order, control);
   const state = readState(run);
-  if (state.identity !== identityOf(plan, engineVersion, state.checkpoint)) throw new CannotResume('no_checkpoint');
+  if (state.identity !== computeIdentity(plan, engineVersion, state.checkpoint))
+    throw new CannotResume('no_checkpoint');
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, findSettledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
   const market = openCachedSince(handle, after);
-  const changed = prefixDiffers(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
+  const changed = comparePrefixes(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
   if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
-  if (reachesBack(market, checkpoint.day)) throw new CannotResume('history_changed');
+  if (changesEarlierDays(market, checkpoint.day)) throw new CannotResume('history_changed');
   return readOrGiveUp(() =>
     useRunFile(run.columns, (stored) => {
       const extended = extendRun({

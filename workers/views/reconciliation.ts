@@ -1,7 +1,7 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
+import { createReconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { runOnEngine } from '../input/numerics.js';
@@ -14,9 +14,9 @@ type ReconcileInput = InputOfView<'reconcile'>;
 
 /** Recomputes the identities of a stored run, and checks its current files. */
 export async function showReconciliation(input: ReconcileInput, { report }: TaskControl): Promise<object> {
-  const risk = await riskOfLast(input);
+  const risk = await measureLastRisk(input);
   const onDate = (): void => report(0);
-  return useRunFile(input.columns, (run) => reconcileView(run, () => listStoredFiles(input), { risk, onDate }));
+  return useRunFile(input.columns, (run) => createReconcileView(run, () => listStoredFiles(input), { risk, onDate }));
 }
 
 function listStoredFiles({ files, cells }: ReconcileInput): StoredFile[] {
@@ -25,7 +25,7 @@ function listStoredFiles({ files, cells }: ReconcileInput): StoredFile[] {
 }
 
 /** Measures the risk of a run's last holdings; null if the served market lacks the data. */
-async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
+async function measureLastRisk({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
   if (!handle) return null;
   try {
     const held = useRunFile(columns, (run) => readHeld(run, null));

@@ -3,8 +3,8 @@ import { loadSystemSha256 } from '#kernels/memory/system-sha256.js';
 import type { Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { EXIT_CONFIGURATION } from '#store/start-refusal.js';
-import type { PlaceClaim } from '#store/place/claim-place.js';
-import { artifactsOf, databaseOf } from '../places.js';
+import type { StoreClaim } from '#store/place/claim-place.js';
+import { readArtifactLocation, readDatabase } from '../places.js';
 import type { Settings } from '../settings.js';
 
 /**
@@ -32,20 +32,20 @@ interface ServiceStoreInput {
 
 /** Opens the documents and artifacts of a service or worker, and logs the state of the results location. */
 export function openServiceStore({ role, home, settings, log, onDefect }: ServiceStoreInput): Promise<Store> {
-  const database = databaseOf(settings);
+  const database = readDatabase(settings);
   // A worker reads from the connection of its heartbeat; no request waits for it.
   const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
   return openStore({
     home,
     database: heard,
-    artifacts: artifactsOf(settings),
+    artifacts: readArtifactLocation(settings),
     isReadOnly: settings.readOnly,
     versionLimits: {
       keyBytesMax: settings.keyQuotaMegabytes * 2 ** 20,
       versionsKept: settings.documentVersionsKept,
     },
     hashApart: (bytes) => (bytes < HASHED_APART_BYTES_MIN ? undefined : loadSystemSha256()),
-    onClaim({ place, storeId, isMade }: PlaceClaim) {
+    onClaim({ place, storeId, isMade }: StoreClaim) {
       const taken = isMade ? 'the database now owns a new folder' : 'the database now owns a place';
       log.warn({ place, store_id: storeId }, `${taken} for its results`);
     },

@@ -13,12 +13,12 @@ import {
 } from '#store/home/home.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openSharedArtifacts } from '#store/open-store.js';
-import { assertPlace, claimPlace } from '#store/place/claim-place.js';
+import { assertStore, claimStore } from '#store/place/claim-place.js';
 import { clear, isMarked, mark, unmark } from '#store/postgres/move-mark.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import { openDatabaseDocuments, runWithClient } from '#store/postgres/open-documents.js';
 import { openSnapshot } from '#store/postgres/snapshot.js';
-import { artifactsOf } from '../places.js';
+import { readArtifactLocation } from '../places.js';
 import type { Settings } from '../settings.js';
 import { assertEmpty, type DocumentTarget } from './copy-documents.js';
 import type { FileLocation } from './move-files.js';
@@ -65,8 +65,8 @@ export async function openDatabaseLocation(
   const documents = await openDatabaseDocuments({ ...engineOptions(clock), place });
   try {
     clock.ms = Date.now();
-    const artifacts = artifactsOf(settings);
-    const shared = artifacts && (await openFiles(settings, await claimPlace(documents, artifacts)));
+    const artifacts = readArtifactLocation(settings);
+    const shared = artifacts && (await openFiles(settings, await claimStore(documents, artifacts)));
     return {
       documents,
       files: shared?.files,
@@ -101,13 +101,13 @@ export async function openArtifactsOf(settings: Settings): Promise<OpenFiles> {
 
 /**
  * @returns the store id of the artifact location in the settings, if the database records one; throws like
- * `assertPlace`
+ * `assertStore`
  */
 export async function findRecordedLocation(settings: Settings): Promise<string | undefined> {
   await runWithClient(settings.database!, assertMigrated);
   const snapshot = await openSnapshot(settings.database!);
   try {
-    return await assertPlace(snapshot, artifactsOf(settings)!);
+    return await assertStore(snapshot, readArtifactLocation(settings)!);
   } finally {
     await snapshot.close();
   }
@@ -123,7 +123,9 @@ export async function openFiles(settings: Settings, storeId: string | undefined)
   const cache = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
   const close = () => rm(cache, { recursive: true, force: true });
   try {
-    const artifacts = await openSharedArtifacts(artifactsOf({ ...settings, cache })!, storeId, { folder: cache });
+    const artifacts = await openSharedArtifacts(readArtifactLocation({ ...settings, cache })!, storeId, {
+      folder: cache,
+    });
     return { files: { kind: 'shared', artifacts }, close };
   } catch (thrown) {
     await close();
@@ -131,7 +133,7 @@ export async function openFiles(settings: Settings, storeId: string | undefined)
   }
 }
 
-/** @throws StartRefusal 75 while a service runs on it */
+/** Opens a home for a copy. @throws StartRefusal 75 while a service runs on it */
 export async function openHomeLocation(path: string, clock: CopyClock, isTarget: boolean): Promise<OpenLocation> {
   const home = await (isTarget ? openTargetHome(path) : openHome(path));
   try {

@@ -14,7 +14,7 @@ import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import { hasEnded, readDay } from '../daily-plans/stored-days.js';
 import type { RunStates } from '../runs/run-states.js';
 import { readRun } from '../stored/run-documents.js';
-import { logBatches, logHead } from '#store/publication/log.js';
+import { readLogBatches, readLogHead } from '#store/publication/log.js';
 import type { DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 
@@ -41,7 +41,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   });
 
   /** Returns effective dates with their announcements as text; an empty set if an underlying index was deleted. */
-  async function datesOn(scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>, document: IndexDocument) {
+  async function listDates(scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>, document: IndexDocument) {
     try {
       const dates = listIndexDates(await scheduleOf(document));
       return new Set(dates.map(({ date, announcement }) => `${formatDay(date)} ${formatDay(announcement)}`));
@@ -52,11 +52,11 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   }
 
   async function readPublished(indexId: string, wanted: ReadonlySet<string>) {
-    const head = await logHead(documents, indexId);
+    const head = await readLogHead(documents, indexId);
     const found = new Set<string>();
     let last = '';
     if (head === undefined) return { found, last };
-    for await (const batch of logBatches(documents, indexId, head)) {
+    for await (const batch of readLogBatches(documents, indexId, head)) {
       for (const { date } of batch) {
         if (wanted.has(date)) found.add(date);
         if (date > last) last = date;
@@ -86,7 +86,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
       if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       const stale = await staleReasons(document.id, recorded);
       if (document.calendar !== before.code && stale.length === 0) continue;
-      const [old, fresh] = [await datesOn(was, document), await datesOn(is, document)];
+      const [old, fresh] = [await listDates(was, document), await listDates(is, document)];
       const log = isPast ? await readPublished(document.id, new Set(removed)) : { found: new Set<string>(), last: '' };
       indices.push({
         index_id: document.id,

@@ -6,7 +6,7 @@ import type { JobKind } from '#jobs/job-kind.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import { marketOfCall } from '#market/serving/call-market.js';
+import { getCallMarket } from '#market/serving/call-market.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { findNamedStore } from '../indices/on-store.js';
@@ -38,6 +38,7 @@ export interface StudiesDependencies extends OptimisationPlansDependencies {
 /** Many optimisations as one job. */
 export interface Studies {
   /**
+   * Queues a study.
    * @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, RISK_MODEL_NOT_FOUND, INVALID_RANGE,
    * NO_DATA_IN_RANGE, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */
@@ -99,7 +100,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       const targets: StoredIndex[] = [];
       for (const id of new Set(terms.requests.map((request) => request.index_id)))
         targets.push(await requireTarget(documents, id));
-      const asked = marketOfCall()?.identity.datasetId;
+      const asked = getCallMarket()?.identity.datasetId;
       const named = new Set<string | null>();
       for (const { document } of targets) named.add(await findNamedStore(documents, document, asked));
       if (named.size > 1) throw ofSeveralStores([...named]);

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { codeOf, PlaceFault } from '../../access/place-fault.js';
+import { codeOf, ArtifactStoreFault } from '../../access/place-fault.js';
 
 export interface ProfileFiles {
   readonly credentialsFile: string;
@@ -9,7 +9,9 @@ export interface ProfileFiles {
 /** Values of a profile by name; the credentials file overrides the configuration file. */
 export type Profile = ReadonlyMap<string, string>;
 
-/** Reads a profile. @returns undefined if neither file contains it. @throws PlaceFault for an unreadable file */
+/**
+ * Reads a profile. @returns undefined if neither file contains it. @throws ArtifactStoreFault for an unreadable file
+ */
 export function readProfile(name: string, { credentialsFile, configFile }: ProfileFiles): Profile | undefined {
   const configured = sectionsOf(configFile).get(name === 'default' ? name : `profile ${name}`);
   const secret = sectionsOf(credentialsFile).get(name);
@@ -21,7 +23,7 @@ export function readProfile(name: string, { credentialsFile, configFile }: Profi
 function sectionsOf(file: string): Map<string, Map<string, string>> {
   const sections = new Map<string, Map<string, string>>();
   let section: Map<string, string> | undefined;
-  for (const line of textOf(file).split('\n')) {
+  for (const line of readText(file).split('\n')) {
     // Comments are skipped, as are indented lines, which are settings of a single service.
     if (/^[\s#;]/.test(line) || line === '') continue;
     if (line.startsWith('[')) {
@@ -41,12 +43,12 @@ function sectionsOf(file: string): Map<string, Map<string, string>> {
  * Reads a file synchronously, because the files are small, local and rarely read. @returns an empty text for a missing
  * file
  */
-function textOf(file: string): string {
+function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
     const code = codeOf(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') return '';
-    throw new PlaceFault(`The file of AWS profiles ${file} cannot be read: ${code}.`, cause);
+    throw new ArtifactStoreFault(`The file of AWS profiles ${file} cannot be read: ${code}.`, cause);
   }
 }

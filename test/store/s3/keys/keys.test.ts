@@ -2,10 +2,10 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { awsOf } from '#cli/aws-settings.js';
+import { selectAwsSettings } from '#cli/aws-settings.js';
 import { readSettings } from '#cli/settings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { artifactPlace } from '#store/place/artifact-place.js';
+import { parseArtifactLocation } from '#store/place/artifact-place.js';
 import { chooseKeys, type AwsSettings } from '#store/s3/keys/choose-source.js';
 import { createRenewedKeys } from '#store/s3/keys/current-keys.js';
 import type { KeySource } from '#store/access/key-source.js';
@@ -27,7 +27,7 @@ type Environment = Readonly<Record<string, string>>;
 
 /** Returns the settings that a process reads from an environment. */
 const readKeySettings = (environment: Environment): AwsSettings =>
-  awsOf(
+  selectAwsSettings(
     readSettings([], { AWS_SHARED_CREDENTIALS_FILE: '/dev/null/a', AWS_CONFIG_FILE: '/dev/null/b', ...environment })
       .settings,
   );
@@ -110,7 +110,7 @@ test('a profile has keys and region in either file, those of credentials first, 
   const keys = (n: number): string => `[desk]\r\naws_access_key_id = AKIA${n}\r\naws_secret_access_key=a/b+=c${n}\r\n`;
   const credentialsFile = await filed('credentials', keys(1));
   const files = { AWS_CONFIG_FILE: configFile, AWS_SHARED_CREDENTIALS_FILE: credentialsFile };
-  const place = artifactPlace({
+  const place = parseArtifactLocation({
     url: 's3://bucket/prefix',
     cache: { folder, bytesMax: 1 },
     aws: readKeySettings({ ...files, AWS_PROFILE: 'desk' }),

@@ -23,20 +23,20 @@ import { createFarPoint, createNearPoint } from './starting-point.js';
 /** Maximum number of steps; 15 to 25 are usual. */
 const STEPS_MAX = 80;
 /** Complementarity of a solution, as a fraction of the account value. */
-const TOLERANCE = 1e-13;
+const COMPLEMENTARITY_MAX = 1e-13;
 /** Complementarity below which further steps only add rounding errors. */
-const LAST = 1e-15;
+const COMPLEMENTARITY_MIN = 1e-15;
 /** Complementarity and residuals from which on the caller may end the iterations. */
-const LOOSE = 1e-6;
+const LOOSE_TOLERANCE = 1e-6;
 /** Maximum residual of a solution; smaller residuals are lost to rounding. */
-const RESIDUAL = 1e-10;
+const RESIDUAL_MAX = 1e-10;
 /** Maximum residual that counts as feasible if rounding errors stop the iterations. */
-const ACCEPTED = 1e-9;
+const RESIDUAL_ACCEPTED = 1e-9;
 /** Fraction of the distance to the nearest bound that a step may take. */
 const STEP_SHARE = 0.995;
 const STEP_MIN = 1e-10; // Minimum step length; shorter steps make no progress.
 /** Maximum distance at which a trade counts as at a bound with a positive multiplier. */
-const AT_BOUND = 1e-9;
+const CONTACT_MAX = 1e-9;
 /** Maximum violation of rows and weight bounds during the search. */
 const VIOLATION_MAX = 1e-7;
 /** Price per unit of violation of a hard row; the multiplier of the variance row is unbounded near a limit of 0. */
@@ -60,14 +60,14 @@ export function solveRelaxation(
   let isAsked = false;
   for (; step < STEPS_MAX; step++) {
     const { gap, worst } = state.measure();
-    if (!isAsked && gap < LOOSE && worst < LOOSE) {
+    if (!isAsked && gap < LOOSE_TOLERANCE && worst < LOOSE_TOLERANCE) {
       isAsked = true;
       if (isEnough(state.partial())) {
         status = 'solved';
         break;
       }
     }
-    if (gap < TOLERANCE && worst < (gap < LAST ? ACCEPTED : RESIDUAL)) {
+    if (gap < COMPLEMENTARITY_MAX && worst < (gap < COMPLEMENTARITY_MIN ? RESIDUAL_ACCEPTED : RESIDUAL_MAX)) {
       status = 'solved';
       break;
     }
@@ -75,7 +75,7 @@ export function solveRelaxation(
   }
   if (status === 'stalled') {
     const { gap, worst } = state.measure();
-    if (gap < ACCEPTED && worst < ACCEPTED) status = 'solved';
+    if (gap < RESIDUAL_ACCEPTED && worst < RESIDUAL_ACCEPTED) status = 'solved';
   }
   return state.answer(status, step);
 }
@@ -113,7 +113,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   const [slackTerm, residual] = [new Float64Array(m), new Float64Array(m)];
   const [predictor, corrector] = [createStep(count, n, m, bounds.length), createStep(count, n, m, bounds.length)];
 
-  function begin(): void {
+  function initialise(): void {
     const first = near === null ? createFarPoint(relaxation, penalties) : createNearPoint(relaxation, penalties, near);
     z.set(first.traded);
     y.set(first.prices);
@@ -129,7 +129,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
       boundSlack[b] = Math.max(way * (limit - w[security]!), 1e-4);
       boundPrice[b] = mu / boundSlack[b]!;
     });
-    if (near !== null) dualGradient();
+    if (near !== null) computeDualGradient();
     // Near a solution the multipliers of bounds follow from the gradient.
     for (let j = 0; j < count; j++) {
       const [room, own] = [size[j]! - z[j]!, gradient[j]!];
@@ -174,7 +174,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     values[mRows] = variance / varianceLimit - 1;
   }
 
-  const averseness = (): number => aversion + variance();
+  const computeAversion = (): number => aversion + findVariancePrice();
 
   function measure(): { gap: number; worst: number } {
     let complementarity = 0;
@@ -195,15 +195,15 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
       worst = Math.max(worst, Math.abs(way * (w[security]! - limit) + boundSlack[b]!));
     }
     mu = complementarity / pairs;
-    dualGradient();
+    computeDualGradient();
     for (let j = 0; j < count; j++)
       worst = Math.max(worst, Math.abs(gradient[j]! - zl[j]! + zu[j]!) * Math.min(1, size[j]!));
     return { gap: complementarity, worst };
   }
 
   /** Computes the gradient of the Lagrangian in the trades, without the multipliers of their bounds. */
-  function dualGradient(): void {
-    const scale = averseness();
+  function computeDualGradient(): void {
+    const scale = computeAversion();
     let ps = 0;
     let pl = 0;
     let pc = 1;
@@ -222,7 +222,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   }
 
   function factor(): boolean {
-    const scale = averseness();
+    const scale = computeAversion();
     for (let i = 0; i < n; i++) curvature[i] = 2 * scale * specific[i]!;
     bounds.forEach(({ security }, b) => void (curvature[security]! += boundPrice[b]! / boundSlack[b]!));
     for (let j = 0; j < count; j++) barrier[j] = zl[j]! / z[j]! + zu[j]! / (size[j]! - z[j]!);
@@ -252,11 +252,11 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     let sum = taxWeight;
     for (let j = 0; j < mRows; j++) sum -= rows[j]!.tax * y[j]!;
     step.dt = system.solve({ gradient: rhs, residual, sum, dz: step.dz, dy: step.dy });
-    complete(step);
+    completeStep(step);
   }
 
   /** Computes the changes of the remaining unknowns from the solution of the reduced system. */
-  function complete({ dz, dy, dw, dzl, dzu, ds, de, db, dp }: InteriorStep): void {
+  function completeStep({ dz, dy, dw, dzl, dzu, ds, de, db, dp }: InteriorStep): void {
     for (let i = 0; i < n; i++) {
       let change = 0;
       for (let j = start[i]!; j < start[i + 1]!; j++) {
@@ -297,10 +297,10 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     evaluate();
   }
 
-  const variance = (): number => (hasVariance ? y[mRows]! / varianceLimit : 0);
-  const multipliers = (): Multipliers => ({ exposures, variance: variance(), rows: y.subarray(0, mRows) });
+  const findVariancePrice = (): number => (hasVariance ? y[mRows]! / varianceLimit : 0);
+  const multipliers = (): Multipliers => ({ exposures, variance: findVariancePrice(), rows: y.subarray(0, mRows) });
 
-  begin();
+  initialise();
   return {
     measure,
     partial: (): PartialAnswer => ({ traded: z, weights: w, multipliers: multipliers() }),
@@ -328,8 +328,8 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     },
     answer(status: RelaxedAnswer['status'], count: number): RelaxedAnswer {
       for (let j = 0; j < trades.count; j++) {
-        if (z[j]! < zl[j]! * 1e-3 && z[j]! < AT_BOUND) z[j] = 0;
-        else if (size[j]! - z[j]! < AT_BOUND && size[j]! - z[j]! < zu[j]! * 1e-3) z[j] = size[j]!;
+        if (z[j]! < zl[j]! * 1e-3 && z[j]! < CONTACT_MAX) z[j] = 0;
+        else if (size[j]! - z[j]! < CONTACT_MAX && size[j]! - z[j]! < zu[j]! * 1e-3) z[j] = size[j]!;
       }
       evaluate();
       const violations = Float64Array.from(values, (value) => Math.max(0, value));

@@ -32,7 +32,7 @@ export interface NewtonSystem {
 }
 
 /** Number of linear functionals of the trades: short-term gains, long-term gains and costs. */
-const FUNCTIONALS = 3;
+const FUNCTIONAL_COUNT = 3;
 
 /**
  * Creates the Newton system of a convex form. @param hasVariance true if the last row is the variance limit, to whose
@@ -54,11 +54,11 @@ export function createNewtonSystem(
    * K^-1 applied to the functionals and summed by security, [n x 3]; Gram matrix of the functionals under K^-1, [3 x
    * 3].
    */
-  const reach = new Float64Array(n * FUNCTIONALS);
-  const gram = new Float64Array(FUNCTIONALS * FUNCTIONALS);
+  const reach = new Float64Array(n * FUNCTIONAL_COUNT);
+  const gram = new Float64Array(FUNCTIONAL_COUNT * FUNCTIONAL_COUNT);
   const rowReach = new Float64Array(m * n); // A K^-1 R', one vector per row.
   const rowWeights: (Float64Array | null)[] = rows.map(({ weights }) => weights);
-  const byFactor = transposed(loadings, n, k);
+  const byFactor = transpose(loadings, n, k);
   const stretched = new Float64Array(k * n);
   const matrix = new Float64Array(order * order);
   const [scaled, x, border, common] = [
@@ -74,7 +74,7 @@ export function createNewtonSystem(
   if (hasVariance) ofTax.push(0);
   let borderDot = 0;
 
-  function blocks(curvature: Float64Array, barrier: Float64Array): void {
+  function computeBlocks(curvature: Float64Array, barrier: Float64Array): void {
     gram.fill(0);
     for (let i = 0; i < n; i++) {
       let total = 0;
@@ -120,7 +120,7 @@ export function createNewtonSystem(
   }
 
   /** Computes A K^-1 R' by row: weights are multiplied by the response of each security, functionals by their sums. */
-  function reachOfRows(): void {
+  function computeRowResponses(): void {
     for (let j = 0; j < m; j++) {
       const [a, b, c] = coefficients[j]! as [number, number, number];
       const weights = rowWeights[j];
@@ -133,16 +133,16 @@ export function createNewtonSystem(
     }
   }
 
-  function factorBlock(kappa: number): void {
+  function computeFactorBlock(kappa: number): void {
     for (let f = 0; f < k; f++) for (let i = 0; i < n; i++) stretched[f * n + i] = response[i]! * byFactor[f * n + i]!;
-    triangleOfProducts(stretched, byFactor, { rows: k, length: n, out: matrix, stride: order });
+    computeProductTriangle(stretched, byFactor, { rows: k, length: n, out: matrix, stride: order });
     for (let f = 0; f < k; f++) matrix[f * order + f]! += 1 / kappa;
   }
 
-  function rowBlock(slack: Float64Array): void {
+  function computeRowBlock(slack: Float64Array): void {
     for (let j = 0; j < m; j++) {
       const row = (k + j) * order;
-      productsWith(byFactor, rowReach, { from: j * n, rows: k, length: n, out: matrix, at: row });
+      computeRowProducts(byFactor, rowReach, { from: j * n, rows: k, length: n, out: matrix, at: row });
       const [a, b, c] = coefficients[j]! as [number, number, number];
       for (let h = 0; h <= j; h++) {
         const [d, e, g] = coefficients[h]! as [number, number, number];
@@ -167,10 +167,10 @@ export function createNewtonSystem(
   return {
     factor({ kappa, curvature, barrier, slack, variance }) {
       if (hasVariance) rowWeights[m - 1] = variance;
-      blocks(curvature, barrier);
-      reachOfRows();
-      factorBlock(kappa);
-      rowBlock(slack);
+      computeBlocks(curvature, barrier);
+      computeRowResponses();
+      computeFactorBlock(kappa);
+      computeRowBlock(slack);
       if (cholesky(matrix, order) !== order) return false;
       border.fill(0);
       for (let j = 0; j < m; j++) border[k + j] = ofTax[j]!;
@@ -217,15 +217,16 @@ export function createNewtonSystem(
       const dt = (dot - sum) / borderDot;
       for (let f = 0; f < order; f++) x[f]! -= border[f]! * dt;
       for (let j = 0; j < m; j++) dy[j] = x[k + j]!;
-      spread(dz);
+      spreadStep(dz);
       return dt;
     },
   };
 
   /** Computes dz = -(K^-1 g + K^-1 (A'B xi + R' dy)), given K^-1 g in `dz`. */
-  function spread(dz: Float64Array): void {
+  function spreadStep(dz: Float64Array): void {
     const totals = [0, 0, 0];
-    for (let j = 0; j < m; j++) for (let q = 0; q < FUNCTIONALS; q++) totals[q]! += coefficients[j]![q]! * x[k + j]!;
+    for (let j = 0; j < m; j++)
+      for (let q = 0; q < FUNCTIONAL_COUNT; q++) totals[q]! += coefficients[j]![q]! * x[k + j]!;
     common.fill(0);
     for (let j = 0; j < m; j++) {
       const weights = rowWeights[j];
@@ -265,7 +266,7 @@ export function solveTriangles(factor: Float64Array, order: number, x: Float64Ar
   }
 }
 
-function transposed(a: Float64Array, rows: number, columns: number): Float64Array {
+function transpose(a: Float64Array, rows: number, columns: number): Float64Array {
   const out = new Float64Array(a.length);
   for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) out[j * rows + i] = a[i * columns + j]!;
   return out;
@@ -278,7 +279,7 @@ interface ProductsOut {
 }
 
 /** Computes the lower triangle of X Y', two rows at a time; an odd last row is paired with the previous row. */
-function triangleOfProducts(
+function computeProductTriangle(
   x: Float64Array,
   y: Float64Array,
   { rows, length, out, stride }: ProductsOut & { readonly stride: number },
@@ -313,7 +314,7 @@ function triangleOfProducts(
 }
 
 /** Computes the products of the rows of X with one row, which begins at `from`. */
-function productsWith(
+function computeRowProducts(
   x: Float64Array,
   row: Float64Array,
   { from, rows, length, out, at }: ProductsOut & { readonly from: number; readonly at: number },

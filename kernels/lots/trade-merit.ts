@@ -4,7 +4,7 @@ import type { Multipliers } from './relaxation.js';
 import { sortSales, type GainPrices } from './relaxed-trades.js';
 
 /** Maximum violation of a hard row that counts as a rounding error in the search. */
-const FEASIBLE = 1e-9;
+const VIOLATION_MAX = 1e-9;
 /** Smallest price of a violation while violations are allowed. */
 const PRICE_MIN = 1e-3;
 
@@ -67,12 +67,12 @@ export function createMerit(
   const exposures = computeFactorExposures(program, active, new Float64Array(k));
   const orders = Array.from({ length: n }, (_, i) => sortSales(program, i, prices));
   /** Quadratic coefficient of each weight in the variance. */
-  const norms = Float64Array.from(specific, (own, i) => own + squaresOf(loadings.subarray(i * k, (i + 1) * k)));
+  const norms = Float64Array.from(specific, (own, i) => own + computeSquares(loadings.subarray(i * k, (i + 1) * k)));
   const limit = Math.sqrt(varianceLimit);
   const values = new Float64Array(m); // Constant and weight terms of the rows, without gains and costs.
   const rowPrices = new Float64Array(m);
   let [variancePrice, isStrict] = [0, true];
-  let [variance, cost] = [squaresOf(exposures), 0];
+  let [variance, cost] = [computeSquares(exposures), 0];
   let [short, long] = [program.fixedShort, program.fixedLong];
   let [ownShort, ownLong] = [0, 0];
 
@@ -112,7 +112,7 @@ export function createMerit(
   const sums = { variance: 0, short: 0, long: 0, spent: 0, violated: 0 };
 
   /** Returns the objective after changes of the sums and of up to two weights. */
-  function total(i: number, change: number, j: number, other: number): number {
+  function computeTotal(i: number, change: number, j: number, other: number): number {
     const spent = cost + sums.spent;
     const [s, l, v] = [short + sums.short, long + sums.long, variance + sums.variance];
     let objective = aversion * v + spent + taxWeight * computeTax(sides, s, l);
@@ -131,28 +131,28 @@ export function createMerit(
       else objective += rowPrices[r]! * value;
     }
     // Feasible trades are always better than infeasible ones.
-    return objective + (violated > FEASIBLE ? HARD_PENALTY * violated + 1 : 0);
+    return objective + (violated > VIOLATION_MAX ? HARD_PENALTY * violated + 1 : 0);
   }
 
   /** Computes the objective and the variance slope of a security at its present trade. */
   const look = { security: -1, slope: 0, short: 0, long: 0, objective: 0 };
 
-  function lookAt(i: number): void {
+  function prepareSecurity(i: number): void {
     if (look.security === i) return;
     realise(i, net[i]!);
     Object.assign(sums, { variance: 0, short: 0, long: 0, spent: 0, violated: measureExcess(i, 0) });
-    const objective = total(i, 0, i, 0);
-    Object.assign(look, { security: i, slope: slopeOf(i), short: ownShort, long: ownLong, objective });
+    const objective = computeTotal(i, 0, i, 0);
+    Object.assign(look, { security: i, slope: computeSlope(i), short: ownShort, long: ownLong, objective });
   }
 
   /** Returns half the derivative of the variance in a weight. */
-  function slopeOf(i: number): number {
+  function computeSlope(i: number): number {
     let slope = specific[i]! * active[i]!;
     for (let f = 0, at = i * k; f < k; f++) slope += loadings[at + f]! * exposures[f]!;
     return slope;
   }
 
-  function objectiveOf(i: number, trade: number): number {
+  function computeObjective(i: number, trade: number): number {
     const change = trade - net[i]!;
     realise(i, trade);
     sums.variance = change * (2 * look.slope + change * norms[i]!);
@@ -160,11 +160,11 @@ export function createMerit(
     sums.long = ownLong - look.long;
     sums.spent = (Math.abs(trade) - Math.abs(net[i]!)) * costRate[i]!;
     sums.violated = measureExcess(i, change);
-    return total(i, change, i, 0);
+    return computeTotal(i, change, i, 0);
   }
 
-  const refresh = (own: Move): void => {
-    own.variance = own.change * (2 * slopeOf(own.security) + own.change * norms[own.security]!);
+  const updateVariance = (own: Move): void => {
+    own.variance = own.change * (2 * computeSlope(own.security) + own.change * norms[own.security]!);
   };
 
   return {
@@ -177,7 +177,7 @@ export function createMerit(
     },
     objective() {
       look.security = -1;
-      lookAt(0);
+      prepareSecurity(0);
       return look.objective;
     },
     isFeasible() {
@@ -187,15 +187,15 @@ export function createMerit(
           worst = Math.max(worst, values[r]! + row.short * short + row.long * long + row.cost * cost);
       });
       for (let i = 0; i < n; i++) worst = Math.max(worst, measureExcess(i, 0));
-      return worst <= FEASIBLE;
+      return worst <= VIOLATION_MAX;
     },
     gain(i, trade) {
-      lookAt(i);
-      return look.objective - objectiveOf(i, trade);
+      prepareSecurity(i);
+      return look.objective - computeObjective(i, trade);
     },
     moveOf(i, trade) {
-      lookAt(i);
-      objectiveOf(i, trade);
+      prepareSecurity(i);
+      computeObjective(i, trade);
       const { short: s, long: l, spent, variance: v } = sums;
       const change = trade - net[i]!;
       let loss = (aversion + multipliers.variance) * v + prices.short * s + prices.long * l + spent;
@@ -205,7 +205,7 @@ export function createMerit(
       });
       return { security: i, trade, change, short: s, long: l, spent, variance: v, loss };
     },
-    refresh,
+    refresh: updateVariance,
     gainOfPair(one, other) {
       const [i, j] = [one.security, other.security];
       let dot = 0;
@@ -217,17 +217,17 @@ export function createMerit(
         spent: 0,
         violated: measureExcess(i, 0) + measureExcess(j, 0),
       });
-      const before = total(i, 0, j, 0);
+      const before = computeTotal(i, 0, j, 0);
       sums.variance = one.variance + other.variance + 2 * one.change * other.change * dot;
       sums.short = one.short + other.short;
       sums.long = one.long + other.long;
       sums.spent = one.spent + other.spent;
       sums.violated = measureExcess(i, one.change) + measureExcess(j, other.change);
-      return before - total(i, one.change, j, other.change);
+      return before - computeTotal(i, one.change, j, other.change);
     },
     move(i, trade) {
-      lookAt(i);
-      objectiveOf(i, trade);
+      prepareSecurity(i);
+      computeObjective(i, trade);
       const change = trade - net[i]!;
       variance += sums.variance;
       short += sums.short;
@@ -242,7 +242,7 @@ export function createMerit(
   };
 }
 
-function squaresOf(values: Float64Array): number {
+function computeSquares(values: Float64Array): number {
   let sum = 0;
   for (const value of values) sum += value * value;
   return sum;

@@ -9,7 +9,7 @@ import { packFactors } from '#domain/risk/packed-factors.js';
 import type { EigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
 import { describeRange } from '#kernels/moments/estimate-covariance.js';
 import {
-  averageOfCorrelationSums,
+  averageCorrelationSums,
   fillCorrelationSums,
   fillCovarianceRows,
   countTriangleEntries,
@@ -125,7 +125,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
   forgetModel();
   const diagnostics = {
     intensity,
-    averageCorrelation: averageOfCorrelationSums(sums),
+    averageCorrelation: averageCorrelationSums(sums),
     ...describeRange(range!, assets), // a job computes all parts
     isRepaired: false,
   };

@@ -47,7 +47,7 @@ export interface Curvature {
 const HALVES_MIN = 64;
 
 /** Number of free securities per factor below which a dense factorisation is at least as fast as the low-rank form. */
-const NAMES_PER_FACTOR = 1.8;
+const VARIABLES_PER_FACTOR = 1.8;
 
 /**
  * Creates an empty curvature.
@@ -101,7 +101,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
         inverse,
       );
     }
-    if (metric.form === 'factor' && count > NAMES_PER_FACTOR * metric.factors) {
+    if (metric.form === 'factor' && count > VARIABLES_PER_FACTOR * metric.factors) {
       form = 'factor';
       return factorLowRank(metric, scale, diagonal, free, count);
     }
@@ -112,7 +112,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     form = 'dense';
     if (square.length < count * count) square = new Float64Array(count * count);
     if (metric.form === 'dense') gatherLower(metric.matrix, metric.n, scale, diagonal, free, count, square);
-    else productLower(metric, scale, diagonal, free, count, square);
+    else computeLowerProduct(metric, scale, diagonal, free, count, square);
     return algebra.cholesky(square.subarray(0, count * count), count) === count;
   }
 
@@ -224,18 +224,18 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
       addProducts(c, solved, { rows: order, columns }, products.fill(0, 0, columns * columns));
       return;
     }
-    halfSolve(solved, columns, algebra.solveLower);
+    solveHalf(solved, columns, algebra.solveLower);
     halves.read(solved, order, columns);
     if (halves.isSparse()) halves.products(products);
     else algebra.symmetricRankK(solved.subarray(0, size), columns, products.subarray(0, columns * columns));
-    halfSolve(solved, columns, algebra.solveLowerTransposed);
+    solveHalf(solved, columns, algebra.solveLowerTransposed);
   }
 
   /**
    * Performs the forward or backward half of `solve`: with a triangular factor for securities that covary, with square
    * roots of reciprocals for the others.
    */
-  function halfSolve(b: Float64Array, columns: number, solveTriangle: DenseAlgebra['solveLower']): void {
+  function solveHalf(b: Float64Array, columns: number, solveTriangle: DenseAlgebra['solveLower']): void {
     if (form === 'dense') {
       solveTriangle(square.subarray(0, order * order), order, b.subarray(0, order * columns));
       return;
@@ -293,7 +293,7 @@ function addLower(
   }
   const own = new Float64Array(count * count);
   if (metric.form === 'dense') gatherLower(metric.matrix, metric.n, scale, diagonal, free, count, own);
-  else productLower(metric, scale, diagonal, free, count, own);
+  else computeLowerProduct(metric, scale, diagonal, free, count, own);
   for (let e = 0; e < own.length; e++) out[e]! += own[e]!;
 }
 
@@ -315,7 +315,7 @@ function gatherLower(
   }
 }
 
-function productLower(
+function computeLowerProduct(
   metric: FactorMetric,
   scale: number,
   diagonal: Float64Array,

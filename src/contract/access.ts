@@ -17,10 +17,10 @@ export const DocumentAccess = defineObject(() => ({
       name: z.string().meta({ description: 'Name of the key.' }),
     })
     .nullable()
-    .meta({ description: 'Author of the first version; null if it was purged.' }),
+    .meta({ description: 'Author of the first version; null if that version was purged.' }),
   shared_with: z.array(z.string()).meta({
     description:
-      'Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.',
+      'Clients that may read the document although their prefixes do not cover it: ids or names of keys, or `sub:` and the subject of a token.',
   }),
 })).meta({ id: 'DocumentAccess' });
 export type DocumentAccess = z.infer<typeof DocumentAccess>;
@@ -72,7 +72,7 @@ export const accessRoutes = routes({
     tag: 'service',
     summary: 'Sets the clients that may read a document.',
     description:
-      'Replaces the list. Keys without prefixes read every document anyway; a shared index is readable with its runs.',
+      'Replaces the list. Keys without prefixes can read every document. A shared index can be read with its runs.',
     params,
     body: { schema: SharingRequest, example: { shared_with: ['reader'] } },
     success: { status: 200, description: 'The access list as stored.', schema: DocumentAccess },

@@ -15,19 +15,19 @@ export const AccountBacktestView = defineObject(() => ({
   start: z.string().meta({ description: 'First session.' }),
   end: z.string().meta({ description: 'Last session.' }),
   final_value: money('Value on the last session.'),
-  final_value_after_tax: money('Value less the tax of the year that is not yet paid.'),
+  final_value_after_tax: money('Value less the tax of the year that has not been paid yet.'),
   annual_return_after_tax: z.number().meta({ description: 'Annual return of the value after tax.' }),
   tax_paid: money('Taxes paid.'),
   costs: money('Trading costs.'),
   dividends: money('Dividends received.'),
-  largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, in shares of the value.' }),
+  largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, as a fraction of the value.' }),
   sessions: z
     .array(
       z.strictObject({
         date,
         value: money('Cash and holdings at the close.'),
-        cash: money('Cash at the close: that of the session before and the entries of this one.'),
-        accrued_tax: money('Tax of the year so far that is not yet paid.'),
+        cash: money('Cash at the close: cash of the previous session plus the entries of this session.'),
+        accrued_tax: money('Tax of the year so far that has not been paid yet.'),
       }),
     )
     .meta({ description: 'Account by session.' }),
@@ -35,7 +35,7 @@ export const AccountBacktestView = defineObject(() => ({
     .array(
       z.strictObject({
         date,
-        status: z.string().meta({ description: 'Status of the solution; an infeasible one trades nothing.' }),
+        status: z.string().meta({ description: 'Status of the solution. An infeasible rebalance trades nothing.' }),
         trades: z.int().meta({ description: 'Number of trades.' }),
         turnover: z.number().meta({ description: 'One-way, as a fraction of the value.' }),
         tracking_error: z.number().meta({ description: 'Annual, after the trades.' }),
@@ -64,7 +64,7 @@ export const AccountBacktestView = defineObject(() => ({
         short_gain: money('Net short-term gains.'),
         long_gain: money('Net long-term gains.'),
         dividends: money('Dividends.'),
-        carried: money('Losses carried forward from the year before.'),
+        carried: money('Losses carried forward from the previous year.'),
         tax: money('Tax, paid on the first session of the next year.'),
       }),
     )
@@ -95,7 +95,7 @@ export const accountBacktestRoutes = routes({
     tag: 'optimise',
     summary: 'Run one account with tax lots over the history of an index, after tax.',
     description:
-      'Lots pass through corporate actions with their basis; dividends, gains and losses are taxed at the end of each year; wash sales, carry-forward and costs are kept. The risk model must be estimated on data before `start`, or imported for several dates.',
+      'Lots keep their basis through corporate actions; dividends, gains and losses are taxed at the end of each year; wash sales, carry-forward and costs are kept. The risk model must be estimated on data before `start`, or imported for several dates.',
     params: defineObject(() => ({ index_id: Id })),
     body: {
       schema: AccountBacktestRequest,

@@ -8,7 +8,7 @@ import {
   DESK_STATES,
 } from '#domain/corporate-actions/action-desk.js';
 import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
-import { commentOn } from './comment.js';
+import { createCommentSchema } from './comment.js';
 import { routes } from './route.js';
 
 const LISTED_MAX = 1000;
@@ -18,14 +18,14 @@ export const DeskAction = defineObject(() => ({
   ...ActionTerms.shape,
   action_id: z
     .string()
-    .meta({ description: 'Id of the action: of its store, security, type, ex-date and related security.' }),
+    .meta({ description: 'Id of the action, derived from its store, security, type, ex-date and related security.' }),
   status: z.enum(['announced', 'paid', 'cancelled']).nullable().meta({ description: 'Null: unknown.' }),
   announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
   state: z.enum(DESK_STATES).meta({
     description:
       '`new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected.',
   }),
-  flags: z.array(z.string()).meta({ description: 'Reasons to review it, and differences from other sources.' }),
+  flags: z.array(z.string()).meta({ description: 'Reasons to review the action, and differences from other sources.' }),
   decisions: z.array(ActionDecision).meta({ description: 'Decisions of people, earliest first.' }),
 })).meta({ id: 'DeskAction', description: 'A corporate action with the decisions about it.' });
 export type DeskAction = z.infer<typeof DeskAction>;
@@ -47,7 +47,7 @@ export const DeskDecisionRequest = defineObject(() => ({
     .max(SOURCES_MAX)
     .default([])
     .meta({ description: 'Values of other sources; differences from the store become flags.' }),
-  comment: commentOn('Comment, for the history and the audit log.'),
+  comment: createCommentSchema('Comment, for the history and the audit log.'),
 })).meta({ id: 'DeskDecisionRequest' });
 export type DeskDecisionRequest = z.infer<typeof DeskDecisionRequest>;
 

@@ -7,7 +7,7 @@ import {
   APPROVAL_STATES,
 } from '#domain/approvals/approval-document.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
-import { commentOn } from './comment.js';
+import { createCommentSchema } from './comment.js';
 import { routes } from './route.js';
 
 const LISTED_MAX = 500;
@@ -31,7 +31,7 @@ export const ApprovalDecisionRequest = defineObject(() => ({
   decision: z.enum(['approve', 'reject', 'withdraw', 'comment']).meta({
     description: '`withdraw` is for the person who requested it.',
   }),
-  comment: commentOn('Comment; required for a rejection.'),
+  comment: createCommentSchema('Comment; required for a rejection.'),
 })).meta({ id: 'ApprovalDecisionRequest' });
 
 const params = defineObject(() => ({

@@ -36,10 +36,10 @@ export const BatchLot = defineObject(() => ({
 })).meta({ id: 'BatchLot' });
 
 export const BatchCertificate = defineObject(() => ({
-  objective: z.number().meta({ description: 'Objective of the trades, in shares of the value.' }),
-  bound: z.number().meta({ description: 'No permitted trades have a lower objective.' }),
+  objective: z.number().meta({ description: 'Objective of the trades, as a fraction of the value.' }),
+  bound: z.number().meta({ description: 'Lower bound of the objective over all permitted trades.' }),
   gap: z.number().meta({ description: 'Objective less bound.' }),
-  primal_residual: z.number().meta({ description: 'Largest violation of a hard row.' }),
+  primal_residual: z.number().meta({ description: 'Largest violation of a hard constraint.' }),
   sides: z
     .array(
       z.strictObject({
@@ -50,7 +50,7 @@ export const BatchCertificate = defineObject(() => ({
         rows: z.array(z.number()).meta({ description: 'Multipliers of the rows and of the pieces of the tax.' }),
       }),
     )
-    .meta({ description: 'Proofs for both signs of net long-term gains.' }),
+    .meta({ description: 'Proofs for net long-term gains and for net long-term losses.' }),
 })).meta({ id: 'BatchCertificate' });
 
 export const BatchAccount = z
@@ -58,7 +58,7 @@ export const BatchAccount = z
     account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
     status: z.enum(['optimal', 'feasible', 'infeasible', 'refused']).meta({
       description:
-        'optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`.',
+        'optimal: the gap is at most 1e-8 of the value; feasible: the gap is larger; infeasible: see `conflicts`; refused: see `findings`.',
     }),
     findings: z.array(Finding).meta({ description: 'Reasons why the account was refused.' }),
     trades: z
@@ -73,18 +73,21 @@ export const BatchAccount = z
     costs: z.number().optional().meta({ description: 'Trading costs.' }),
     tracking_error: z.number().optional().meta({ description: 'Annual, after the trades.' }),
     tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
-    tax_saved: z.number().optional().meta({ description: 'Compared with selling the oldest lots first.' }),
+    tax_saved: z.number().optional().meta({ description: 'Tax saved compared with selling the oldest lots first.' }),
     conflicts: z.array(z.string()).optional().meta({
-      description: 'Rules of an infeasible account that conflict; without any one of them the others can be kept.',
+      description:
+        'Conflicting rules of an infeasible account. If any one of them is removed, the others can be satisfied.',
     }),
     conflict_amounts: z.record(z.string(), z.number().nullable()).optional().meta({
       description:
-        'By how much each of these rules has to give if all other rules of the account are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount, and where no amount suffices.',
+        'Amount by which each of these rules would have to be relaxed if all other rules of the account are kept: tracking error, weight (for exclusions: the weight that stays), or money for the budget. Null for rules without an amount, and if no amount suffices.',
     }),
     conflict_exclusions: z.record(z.string(), z.number()).optional().meta({
-      description: 'Weight that has to stay by excluded security, if the other rules are kept.',
+      description: 'Weight of each excluded security that has to stay if the other rules are kept.',
     }),
-    certificate: BatchCertificate.optional().meta({ description: 'Proof of the gap, which needs no solver.' }),
+    certificate: BatchCertificate.optional().meta({
+      description: 'Proof of the gap, which can be checked without a solver.',
+    }),
   })
   .meta({ id: 'BatchAccount', description: 'Result of one account.' });
 
@@ -98,13 +101,13 @@ export const BatchView = defineObject(() => ({
   tracking_error: z.record(z.string(), z.number()).nullable().meta({
     description: 'Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100.',
   }),
-  largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, in shares of the value.' }),
+  largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, as a fraction of the value.' }),
   value: money('Value of the solved accounts.'),
   tax: money('Tax of the trades.'),
   tax_saved: money('Tax saved compared with selling the oldest lots first.'),
   costs: money('Trading costs.'),
   avoided_wash_sales: count('Trades that the wash sale rule prevented.'),
-  conflicts: z.record(z.string(), z.int()).meta({ description: 'Infeasible accounts by conflicting row.' }),
+  conflicts: z.record(z.string(), z.int()).meta({ description: 'Number of infeasible accounts by conflicting rule.' }),
   refused: z
     .array(
       z.strictObject({

@@ -6,7 +6,7 @@ import { routes } from './route.js';
 export const CalendarOption = defineObject(() => ({
   code: z.string().meta({ description: 'Exchange MIC, the value to send as calendar.', example: 'XNYS' }),
   name: z.string().meta({ description: 'Display name.', example: 'New York Stock Exchange' }),
-  region: z.string().meta({ description: 'First segment of the time zone.', example: 'America' }),
+  region: z.string().meta({ description: 'First part of the IANA time zone.', example: 'America' }),
   tz: z.string().meta({ description: 'IANA time zone.', example: 'America/New_York' }),
   coverage: z
     .strictObject({

@@ -6,7 +6,7 @@ export const CHANGELOG_HEADINGS = ['Added', 'Changed', 'Fixed', 'Removed', 'Depr
 
 export const ChangelogSectionView = defineObject(() => ({
   heading: z.enum(CHANGELOG_HEADINGS),
-  items: z.array(z.string()).meta({ description: 'One change each, as Markdown.' }),
+  items: z.array(z.string()).meta({ description: 'Changes as Markdown, one per entry.' }),
 })).meta({ id: 'ChangelogSectionView' });
 export type ChangelogSectionView = z.infer<typeof ChangelogSectionView>;
 
@@ -35,7 +35,7 @@ export const changelogRoutes = routes({
         .string()
         .max(64)
         .optional()
-        .meta({ description: 'Semantic version: only releases after it, and Unreleased.', example: '0.1.0' }),
+        .meta({ description: 'Semantic version: only later releases, and Unreleased.', example: '0.1.0' }),
     })),
     success: { status: 200, description: 'The releases and the running version.', schema: ChangelogResponse },
     errors: [],

@@ -8,7 +8,7 @@ const dates = z.array(z.string());
 
 export const ClosuresBody = defineObject(() => ({
   ...ClosuresDocument.shape,
-  dry_run: z.boolean().default(false).meta({ description: 'Only list what would change.' }),
+  dry_run: z.boolean().default(false).meta({ description: 'True: only list the changes, without storing them.' }),
 })).meta({ id: 'ClosuresBody' });
 export type ClosuresBody = z.infer<typeof ClosuresBody>;
 
@@ -29,25 +29,27 @@ export const ClosureEffect = defineObject(() => ({
           description: 'Reasons for which its latest run becomes stale; empty if it stays current or there is none.',
         }),
         before: z.array(MovedDate).meta({ description: 'Rebalances and reviews that move or are lost.' }),
-        after: z.array(MovedDate).meta({ description: 'Rebalances and reviews in their place.' }),
-        published: dates.meta({ description: 'Published closes on lost sessions: they stand.' }),
+        after: z.array(MovedDate).meta({ description: 'New dates of these rebalances and reviews.' }),
+        published: dates.meta({ description: 'Published closes on lost sessions, which are kept.' }),
         unpublished: dates.meta({ description: 'Added sessions before the last published close.' }),
       }),
     )
-    .meta({ description: 'Indices on the calendar, and others whose runs become stale.' }),
+    .meta({ description: 'Indices on the calendar, and other indices whose runs become stale.' }),
   schedules: z
     .array(
       z.strictObject({
         schedule_id: z.string(),
         ended: dates.meta({
           description:
-            'Days of lost sessions that are open: they end. Days that are done, skipped or missed stay as they are.',
+            'Unfinished days of lost sessions, which end. Days that are done, skipped or missed are not changed.',
         }),
-        missing: dates.meta({ description: 'Added sessions in the past without a day: perform them by backfill.' }),
+        missing: dates.meta({
+          description: 'Added sessions in the past without a day, which can be performed by a backfill.',
+        }),
       }),
     )
     .meta({ description: 'Schedules on the calendar with such days.' }),
-})).meta({ id: 'ClosureEffect', description: 'Differences that recorded changes make.' });
+})).meta({ id: 'ClosureEffect', description: 'Effect of recorded changes.' });
 export type ClosureEffect = z.infer<typeof ClosureEffect>;
 
 export const CalendarClosures = defineObject(() => ({
@@ -71,7 +73,7 @@ const params = defineObject(() => ({
     .string()
     .min(1)
     .max(64)
-    .meta({ description: 'Code of the calendar; `24-5` and `24-7` for those with a slash.', example: 'XNYS' }),
+    .meta({ description: 'Code of the calendar, with a dash in place of a slash (`24-5`, `24-7`).', example: 'XNYS' }),
 }));
 const tag = 'calendars';
 
@@ -121,7 +123,7 @@ export const closureRoutes = routes({
     scope: 'data',
     tag,
     withoutMarket: true,
-    summary: 'Records the changes of a calendar, in place of those recorded before.',
+    summary: 'Records the changes of a calendar. They replace all changes recorded before.',
     description:
       'With `dry_run` nothing is stored and the answer lists what would change: sessions, rebalances, indices, published closes and days of schedules. Runs, previews, schedules and derivatives use the changes at once. Runs made before become stale if a session up to their end, or a rebalance decided by then, changes; their numbers stay. A published close stays; publish with an error policy to decide about its difference. A code that trades on the days of another one has separate changes.',
     versioned: true,

@@ -16,7 +16,7 @@ const callback = z
 
 const storeId = Id.optional().meta({
   description:
-    'Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.',
+    'Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.',
 });
 
 /** Errors of a route with a data store in its request. */
@@ -29,7 +29,7 @@ export const STORE_ERRORS = [
 
 const priority = z.enum(JOB_PRIORITIES).optional().meta({
   description:
-    'Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.',
+    'Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.',
 });
 
 /** Returns true for a route that starts jobs. Such a route accepts a callback and a priority. */

@@ -43,7 +43,7 @@ export const Finding = defineObject(() => ({
     .meta({
       description: 'Characters of an expression sent as text: from `start` to before `end`.',
     }),
-})).meta({ id: 'Finding', description: 'Result of a check at one place of the request or the data.' });
+})).meta({ id: 'Finding', description: 'Result of a check, with its position in the request or in the data.' });
 
 export const ValidationReport = defineObject(() => ({ valid: z.boolean(), findings: z.array(Finding) })).meta({
   id: 'ValidationReport',
@@ -107,7 +107,7 @@ const MemberSpec = defineObject(() => ({
     .nullable()
     .meta({
       description:
-        'Values of other parameters, by name, with which this one is used: any of these entries. Null: always.',
+        'Conditions on other parameters under which this parameter is used: accepted values by parameter name, of which any entry must match. Null: always used.',
     }),
 })).meta({ id: 'MemberSpec' });
 
@@ -116,7 +116,7 @@ export const ParameterSpec = defineObject(() => ({
   fields: z
     .array(MemberSpec)
     .nullable()
-    .meta({ description: 'Members of an object, or of each entry of a list of objects; null of other values.' }),
+    .meta({ description: 'Members of an object, or of each entry of a list of objects; null for other values.' }),
 })).meta({ id: 'ParameterSpec' });
 
 export const TypeSpec = defineObject(() => ({
@@ -137,13 +137,13 @@ export const TypeSpec = defineObject(() => ({
  */
 export const listingQuery = defineObject(() => ({
   limit: z.int().min(1).max(1000).optional().meta({ description: 'Maximum number of entries.' }),
-  after: z.string().max(64).optional().meta({ description: 'Only entries whose id comes after this one.' }),
+  after: z.string().max(64).optional().meta({ description: 'Only entries with an id after this id.' }),
 }));
 
 /** Query for the deletion of a document with versions. */
 export const purgeQuery = defineObject(() => ({
-  purge: z
-    .boolean()
-    .default(false)
-    .meta({ description: 'Removes every version, too, also of what is deleted already: needs the scope admin.' }),
+  purge: z.boolean().default(false).meta({
+    description:
+      'True: also remove all versions, even of a document that is already deleted. Requires the scope admin.',
+  }),
 }));

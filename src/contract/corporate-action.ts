@@ -10,7 +10,7 @@ export const CorporateAction = defineObject(() => ({
   type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // the table is not empty
   kind: z.enum(['cash', 'ratio', 'structural']).meta({
     description:
-      'Meaning of value: an amount per share, which adds up; a share-count multiplier, which compounds; or a value that cannot be summed.',
+      'Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed.',
   }),
   value: z.number().meta({ description: VALUE_MEANING }),
   ex_date: z.string(),

@@ -3,12 +3,14 @@ import { defineObject } from '#domain/schema/define-object.js';
 
 export const DatasetCoverage = defineObject(() => ({
   dataset: z.enum(['market', 'reference']),
-  configured: z.boolean().meta({ description: 'The dataset is loaded.' }),
+  configured: z.boolean().meta({ description: 'True if the dataset is loaded.' }),
   identifiers: z.int(),
   start: z.string().nullable(),
   end: z.string().nullable(),
-  field_count: z.int().meta({ description: 'Data columns without the keys.' }),
-  frequency: z.enum(['daily', 'static', 'event']).meta({ description: 'Determines when the dataset is stale.' }),
+  field_count: z.int().meta({ description: 'Number of data columns without the keys.' }),
+  frequency: z
+    .enum(['daily', 'static', 'event'])
+    .meta({ description: 'Update frequency of the dataset, which determines when it is stale.' }),
   stale_after_seconds: z
     .number()
     .nullable()
@@ -35,7 +37,7 @@ export const CoverageHistoryResponse = defineObject(() => ({
   priced: z.array(z.int().min(0)).meta({ description: 'Securities with a price on each date.' }),
   expected: z.array(z.int().min(0)).meta({
     description:
-      'Securities whose first and last price enclose the date; those without a price had a holiday, or a bar is missing.',
+      'Number of securities with the date between their first and last price. A security without a price on the date had a holiday, or its bar is missing.',
   }),
 })).meta({ id: 'CoverageHistoryResponse' });
 export type CoverageHistoryResponse = z.infer<typeof CoverageHistoryResponse>;

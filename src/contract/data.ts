@@ -23,7 +23,10 @@ export const UniverseMembership = defineObject(() => ({
   universe: z.string(),
   name: z.string().nullable(),
   start: z.string().nullable().meta({ description: 'First day; null: always.' }),
-  end: z.string().nullable().meta({ description: 'First day no longer a member; null: still one.' }),
+  end: z
+    .string()
+    .nullable()
+    .meta({ description: 'First day on which it is no longer a member; null: still a member.' }),
   current: z.boolean().meta({ description: 'Member on as_of, or today.' }),
 })).meta({ id: 'UniverseMembership' });
 
@@ -61,7 +64,7 @@ export const CorporateActionsResponse = defineObject(() => ({
   trailing_dividend_yield: z
     .number()
     .nullable()
-    .meta({ description: 'trailing_dividend over the close on the as-of date; null without a price.' }),
+    .meta({ description: 'trailing_dividend divided by the close on the as-of date; null without a price.' }),
 })).meta({ id: 'CorporateActionsResponse' });
 export type CorporateActionsResponse = z.infer<typeof CorporateActionsResponse>;
 
@@ -154,7 +157,11 @@ export type ActionsQuery = z.infer<typeof actionsQuery>;
 const searchQuery = defineObject(() => ({
   q: z.string().max(64).optional().meta({ description: 'Part of an identifier or a name, in upper or lower case.' }),
   limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of securities.' }),
-  after: z.string().max(64).optional().meta({ description: 'Only securities whose identifier comes after this one.' }),
+  after: z
+    .string()
+    .max(64)
+    .optional()
+    .meta({ description: 'Only securities with an identifier after this identifier.' }),
 }));
 export type SearchQuery = z.infer<typeof searchQuery>;
 

@@ -23,7 +23,7 @@ export const CarryDecomposition = defineObject(() => ({
   borrow: z.number(),
   dividend: z.number().meta({ description: 'Negative: dividends reduce the forward.' }),
   financing: z.number(),
-  residual: z.number().meta({ description: 'Total less the three parts.' }),
+  residual: z.number().meta({ description: 'Total minus the three parts.' }),
   total: z.number().meta({ description: 'Fair value less spot.' }),
 })).meta({ id: 'CarryDecomposition' });
 
@@ -101,7 +101,10 @@ export const TrsPriceRequest = defineObject(() => ({
   start: IsoDate.meta({ description: 'Effective date, or last reset.' }),
   maturity: IsoDate.meta({ description: 'After as_of.' }),
   as_of: asOf,
-  direction: z.enum(['receive', 'pay']).default('receive').meta({ description: 'Of the return.' }),
+  direction: z
+    .enum(['receive', 'pay'])
+    .default('receive')
+    .meta({ description: 'Direction of the return leg: received or paid.' }),
   return_type: z.enum(['total', 'price']).default('total'),
   reset_frequency: z.enum(['none', 'monthly', 'quarterly', 'semi_annual', 'annual']).default('quarterly'),
   risk_free_rate: rate('Discount rate and floating index.'),
@@ -122,7 +125,7 @@ export const TrsPriceResponse = defineObject(() => ({
   spot: z.number(),
   initial_level: z.number(),
   notional: z.number(),
-  value: z.number().meta({ description: 'To the direction.' }),
+  value: z.number().meta({ description: 'Value to the party with the given `direction`.' }),
   equity_leg: z.number(),
   financing_leg: z.number(),
   accrued_equity: z.number(),

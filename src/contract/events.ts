@@ -9,7 +9,7 @@ import { CALENDAR_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
 
 const KINDS = Object.keys(EVENT_KINDS) as [EventKind, ...EventKind[]]; // Object.keys returns plain strings.
-const meanings = Object.entries(EVENT_KINDS)
+const kindMeanings = Object.entries(EVENT_KINDS)
   .map(([kind, meaning]) => `\`${kind}\`: ${meaning}`)
   .join('; ');
 
@@ -21,12 +21,12 @@ export const EventsQuery = defineObject(() => ({
   to: IsoDate.optional().meta({
     description: 'Last day, at most ten years after the first. Default: 366 days after the first.',
   }),
-  index_ids: z.array(Id).max(IDS_MAX).default([]).meta({ description: 'Indices. Default: every one.' }),
+  index_ids: z.array(Id).max(IDS_MAX).default([]).meta({ description: 'Index ids. Default: all indices.' }),
   kinds: z
     .array(z.enum(KINDS))
     .max(KINDS.length)
     .default([])
-    .meta({ description: `Kinds of events. Default: every one. ${meanings}.` }),
+    .meta({ description: `Kinds of events. Default: all kinds. ${kindMeanings}.` }),
 }));
 export type EventsQuery = z.infer<typeof EventsQuery>;
 
@@ -39,7 +39,7 @@ export const EventsView = defineObject(() => ({
       z
         .strictObject({
           date: z.string(),
-          kind: z.enum(KINDS).meta({ description: meanings }),
+          kind: z.enum(KINDS).meta({ description: kindMeanings }),
           index_id: z.string().nullable().meta({ description: 'Null for an event of an exchange.' }),
           calendar: z.string().meta({ description: 'Exchange MIC.' }),
           effective: z
@@ -60,11 +60,11 @@ export const EventsView = defineObject(() => ({
     .meta({ description: 'By date, kind and index; the first 10,000.' }),
   covered_from: z.string().nullable().meta({
     description:
-      'First day that every calendar of the indices covers; earlier events are incomplete. Null without an index.',
+      'First day covered by all calendars of the indices; earlier events are incomplete. Null without an index.',
   }),
   covered_to: z.string().nullable().meta({
     description:
-      'Last day that every calendar of the indices covers; later events are incomplete. Null without an index.',
+      'Last day covered by all calendars of the indices; later events are incomplete. Null without an index.',
   }),
   events_total: z.int().meta({ description: 'Total number.' }),
   ...skippedFields,

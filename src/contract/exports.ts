@@ -7,7 +7,7 @@ import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { FILE_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
-import { runState, whichRun } from './run-state.js';
+import { runState, runQuery } from './run-state.js';
 
 export const ExportView = defineObject(() => ({
   ...runState,
@@ -40,10 +40,10 @@ export const exportRoutes = routes({
       table: z.enum(EXPORT_NAMES).meta({ description: 'The table.' }),
     })),
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       as_known_on: AsKnownOnText,
-      start: IsoDate.optional().meta({ description: 'First date. Default: that of the run.' }),
-      end: IsoDate.optional().meta({ description: 'Last date. Default: that of the run.' }),
+      start: IsoDate.optional().meta({ description: 'First date. Default: the first date of the run.' }),
+      end: IsoDate.optional().meta({ description: 'Last date. Default: the last date of the run.' }),
       date: IsoDate.optional().meta({
         description:
           'Session of `closing`, `opening` and `proforma`: the last at or before this day. Default: the last of the run.',

@@ -31,7 +31,7 @@ export const MethodologyChange = defineObject(() => ({
   note: z.string().nullable().meta({ description: 'Note of the client on its write.' }),
   action: z.enum(VERSION_ACTIONS).meta({ description: 'Effect of the write.' }),
   removed: z.array(z.string()).meta({ description: 'Sentences of the methodology that no longer apply.' }),
-  added: z.array(z.string()).meta({ description: 'Sentences that apply instead.' }),
+  added: z.array(z.string()).meta({ description: 'Sentences that apply in their place.' }),
 })).meta({ id: 'MethodologyChange' });
 export type MethodologyChange = z.infer<typeof MethodologyChange>;
 
@@ -75,21 +75,21 @@ export const BenchmarkStatement = defineObject(() => ({
         .meta({ description: 'Changes that several people have to agree to.' }),
       judgements: z.array(Judgement).meta({
         description:
-          'Decisions about its days, newest first; up to 50. A waiver has its findings of the index and its parents. Days that were performed without a reason are no judgement.',
+          'Decisions about its days, newest first; at most 50. A waiver lists the findings about the index and its parents. Days that were performed without a reason are not judgements.',
       }),
       overrides: z.array(PriceOverride).meta({
         description:
-          'Prices in place of those of the source of securities that its run holds at that close or buys there, latest session first; up to 50.',
+          'Prices that replace those of the source, for securities that the run holds or buys at that close; latest session first; at most 50.',
       }),
     })
-    .meta({ description: 'Discretion and its record.' }),
+    .meta({ description: 'Discretion of the administrator, and its records.' }),
   limitations: z.array(z.string()).meta({ description: 'Circumstances in which the index may not serve its purpose.' }),
-  changes: z.array(MethodologyChange).meta({ description: 'Versions of the definition, newest first; up to 50.' }),
+  changes: z.array(MethodologyChange).meta({ description: 'Versions of the definition, newest first; at most 50.' }),
   amendments: z.array(Amendment).meta({ description: 'Dated changes of the definition.' }),
   review: z
     .strictObject({
       frequency: z.string().meta({ description: 'Frequency of the reviews of its constituents.' }),
-      upcoming: z.array(z.string()).meta({ description: 'Coming effective dates.' }),
+      upcoming: z.array(z.string()).meta({ description: 'Next effective dates.' }),
     })
     .meta({ description: 'Reviews of constituents.' }),
   publication: z
@@ -101,7 +101,7 @@ export const BenchmarkStatement = defineObject(() => ({
     })
     .nullable()
     .meta({ description: 'Published closes; null if there are none.' }),
-  errors: z.array(PublishedError).meta({ description: 'Register of errors, newest first; up to 50.' }),
+  errors: z.array(PublishedError).meta({ description: 'Register of errors, newest first; at most 50.' }),
   procedures: z.array(Procedure).meta({ description: 'Procedures of the administrator that apply to the index.' }),
 })).meta({ id: 'BenchmarkStatement' });
 export type BenchmarkStatement = z.infer<typeof BenchmarkStatement>;

@@ -53,12 +53,14 @@ export const Health = defineObject(() => ({
             .int()
             .min(0)
             .meta({ description: 'Number of dates on which only some of its securities have a bar.' }),
-          latest: z.array(z.string()).meta({ description: 'The latest five of these, YYYY-MM-DD, newest first.' }),
+          latest: z
+            .array(z.string())
+            .meta({ description: 'The latest five of these dates, YYYY-MM-DD, newest first.' }),
         })
         .nullable()
-        .meta({ description: 'Findings of the last reading; `divisor audit STORE` lists the securities.' }),
+        .meta({ description: 'Findings when the data was last read; `divisor audit STORE` lists the securities.' }),
     })
-    .meta({ description: 'The served data store; all null if there is none.' }),
+    .meta({ description: 'The served data store; all members are null if there is none.' }),
   jobs: z
     .strictObject({
       pending: z.int().min(0),
@@ -74,14 +76,16 @@ export const Health = defineObject(() => ({
     .array(
       z.strictObject({
         since: z.string().meta({ description: 'Time of the change, ISO-8601 UTC with offset.' }),
-        status: z.enum(['ok', 'degraded']).meta({ description: 'The state since then.' }),
+        status: z.enum(['ok', 'degraded']).meta({ description: 'State since this time.' }),
         reason: z
           .string()
           .nullable()
           .meta({ description: 'Reason and messages of the checks that fail; null for `ok`.' }),
       }),
     )
-    .meta({ description: 'The latest 20 states of this process, the newest last. It looks every 15 seconds.' }),
+    .meta({
+      description: 'The latest 20 states of this process, newest last. The process checks its state every 15 seconds.',
+    }),
   limits: Limits,
 })).meta({ id: 'Health' });
 export type Health = z.infer<typeof Health>;
@@ -96,7 +100,7 @@ export const Liveness = defineObject(() => ({ status: z.literal('live') })).meta
 
 export const Readiness = defineObject(() => ({ status: z.literal('ready'), checks: z.array(HealthCheck) })).meta({
   id: 'Readiness',
-  description: 'Every check passes and the service is not stopping.',
+  description: 'All checks pass and the service is not stopping.',
 });
 export type Readiness = z.infer<typeof Readiness>;
 

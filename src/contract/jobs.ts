@@ -28,7 +28,7 @@ export const JobCallback = defineObject(() => ({
   attempts: z.int().min(0).meta({ description: 'Number of attempts.' }),
   last_attempt_at: z.string().nullable().meta({ description: 'Time of the last attempt.' }),
   last_error: z.string().nullable().meta({ description: 'Reason why the last attempt failed; null if it succeeded.' }),
-  next_attempt_at: z.string().nullable().meta({ description: 'Set only while it is due.' }),
+  next_attempt_at: z.string().nullable().meta({ description: 'Set only while the message is due.' }),
 })).meta({ id: 'JobCallback' });
 
 export const JobAttempt = defineObject(() => ({
@@ -62,18 +62,18 @@ const fields = {
   started_at: z.string().nullable().meta({ description: 'Start of the current attempt.' }),
   finished_at: z.string().nullable(),
   heartbeat_at: z.string().nullable().meta({ description: 'Time of the last heartbeat of the running attempt.' }),
-  attempt: z.int().min(1).meta({ description: 'Number of starts; written before the work starts.' }),
+  attempt: z.int().min(1).meta({ description: 'Number of starts, which is recorded before the work starts.' }),
   attempts: z.array(JobAttempt).readonly().meta({
     description: 'Attempts in order, at most the last eleven; the last one is the current one.',
   }),
-  request: z.unknown().meta({ description: 'The body as accepted.' }),
+  request: z.unknown().meta({ description: 'Request body as it was accepted.' }),
   input_hash: z.string().meta({ description: 'SHA-256 of all inputs except the market.' }),
   request_id: z.string().nullable().meta({
     description:
       'X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.',
   }),
   trace_id: z.string().nullable().meta({ description: 'Trace of the submission, from its header traceparent.' }),
-  callbacks: z.array(JobCallback).meta({ description: 'Addresses that are notified of its end.' }),
+  callbacks: z.array(JobCallback).meta({ description: 'Addresses that are notified when the job ends.' }),
 };
 
 /** Returns the status schema of a kind of job, including its result. */
@@ -121,7 +121,7 @@ export const JobRetryRequest = defineObject(() => ({
     .min(1)
     .max(LIMITS.MAX_LISTED_JOBS)
     .optional()
-    .meta({ description: 'Only those of these jobs that failed. Default: all jobs.' }),
+    .meta({ description: 'Ids of jobs, of which only failed jobs are queued again. Default: all failed jobs.' }),
   since: z
     .string()
     .max(40)
@@ -138,7 +138,9 @@ export const JobRetryRequest = defineObject(() => ({
 
 export const JobKindState = defineObject(() => ({
   kind: z.enum(JOB_KINDS),
-  lane: z.enum(['heavy', 'light']).meta({ description: 'Jobs of the light lane run while those of the heavy one do.' }),
+  lane: z
+    .enum(['heavy', 'light'])
+    .meta({ description: 'Queue of the kind. Jobs of the light lane run in parallel to jobs of the heavy lane.' }),
   pause: z
     .strictObject({
       paused_at: z.string().meta({ description: 'Time of the pause, ISO-8601 UTC with offset.' }),
@@ -146,7 +148,7 @@ export const JobKindState = defineObject(() => ({
       reason: z.string().nullable().meta({ description: 'Reason in the request.' }),
     })
     .nullable()
-    .meta({ description: 'Null while jobs of the kind start.' }),
+    .meta({ description: 'Pause of the kind; null if jobs of the kind are started.' }),
 })).meta({ id: 'JobKindState', description: 'A kind of job.' });
 export type JobKindState = z.infer<typeof JobKindState>;
 
@@ -172,7 +174,7 @@ export const jobRoutes = routes({
       kind: z.array(z.enum(JOB_KINDS)).optional().meta({ description: 'Only jobs of one of these kinds.' }),
       status: z.array(z.enum(JOB_STATUS_NAMES)).optional().meta({ description: 'Only jobs in one of these states.' }),
       limit: z.int().min(1).max(LIMITS.MAX_LISTED_JOBS).default(100).meta({ description: 'Maximum number of jobs.' }),
-      before: jobIdSchema.optional().meta({ description: 'Only jobs submitted before this one.' }),
+      before: jobIdSchema.optional().meta({ description: 'Only jobs submitted before this job.' }),
     })),
     success: { status: 200, description: 'The jobs.', schema: JobCollection },
     errors: [],
@@ -210,7 +212,7 @@ export const jobRoutes = routes({
     tag: 'service',
     summary: 'Starts no more jobs of a kind.',
     description:
-      'Jobs that run continue, and new ones are accepted and wait. The pause holds for every process and across restarts, until the kind is resumed; other processes follow within two seconds. A paused kind keeps its first pause.',
+      'Running jobs continue; new jobs are accepted and wait. The pause applies to all processes and survives restarts, until the kind is resumed; other processes follow within two seconds. Pausing a paused kind changes nothing.',
     params: kindParams,
     body: {
       schema: defineObject(() => ({
@@ -248,7 +250,7 @@ export const jobRoutes = routes({
         .min(0)
         .max(LIMITS.MAX_WAIT_SECONDS)
         .default(0)
-        .meta({ description: 'Maximum time to wait for a change of status, in seconds.' }),
+        .meta({ description: 'Maximum time to wait for a change of the status, in seconds.' }),
     })),
     success: { status: 200, description: 'The status.', schema: JobStatus },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

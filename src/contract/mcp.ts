@@ -56,7 +56,7 @@ export const mcpRoutes = routes({
     tag: 'mcp',
     summary: 'Model Context Protocol for agents: one JSON-RPC message.',
     description:
-      'Streamable HTTP without stored sessions: every tool is an operation of this document, called with the scopes and prefixes of the key that is sent. Answers are shortened to 25,000 tokens and link to the full data. Progress is sent as server-sent events to requests with a `progressToken`. `tools` selects toolsets.',
+      'Streamable HTTP without stored sessions. Every tool is an operation of this document and is called with the scopes and prefixes of the key in the request. Responses are shortened to 25,000 tokens and link to the full data. Progress is sent as server-sent events to requests with a `progressToken`. `tools` selects toolsets.',
     query: defineObject(() => ({
       tools: z
         .array(z.enum([...TOOLSET_NAMES, 'all']))
@@ -70,7 +70,7 @@ export const mcpRoutes = routes({
     success: {
       status: 200,
       description:
-        'The answer to a request. With a `progressToken`, server-sent events: messages of progress, then the answer.',
+        'The response to a request. With a `progressToken`: server-sent events with progress messages, followed by the response.',
       schema: z.unknown(),
       mediaByBody: ['text/event-stream'],
     },

@@ -9,9 +9,9 @@ export const metricsRoutes = routes({
     tag: 'service',
     summary: 'Counters and gauges for Prometheus.',
     description:
-      'Text in the exposition format of Prometheus: durations of requests by operation and status, jobs by state, and the process (memory, processor, event loop, garbage collection).',
+      'Text in the Prometheus exposition format: request durations by operation and status, jobs by state, and figures of the process (memory, processor, event loop, garbage collection).',
     openQuery: true,
-    success: { status: 200, description: 'The exposition format, version 0.0.4.', media: ['text/plain'] },
+    success: { status: 200, description: 'Metrics in version 0.0.4 of the exposition format.', media: ['text/plain'] },
     errors: [],
   },
 });

@@ -65,7 +65,7 @@ export function openApiDocument(
     components: {
       schemas: registry.components(),
       responses: Object.fromEntries(
-        SHARED_ERRORS.map(([status, codes]) => [`Error${status}`, registry.resolve(errorResponse(codes))]),
+        SHARED_ERRORS.map(([status, codes]) => [`Error${status}`, registry.resolve(describeErrorResponse(codes))]),
       ),
       headers: HEADERS,
       securitySchemes: {
@@ -96,19 +96,22 @@ const SUMMARY = 'Index construction and analytics as a service.';
 
 const DESCRIPTION = `Bodies are JSON in UTF-8. Dates are \`YYYY-MM-DD\`; return-like figures, rates and weights are fractions; null means not measured or not applicable.
 
-Every answer that is not 2xx or 304 is an ErrorEnvelope, whose \`error.code\` is stable. Checks come in this order: key, path, method, scope, syntax of the body,
+Every response that is not 2xx or 304 is an ErrorEnvelope, whose \`error.code\` is stable. Checks come in this order: key, path, method, scope, syntax of the body,
 ids and query, the named resource, the body, its state, availability of data, then the work itself.
 
 GETs of stored documents carry a strong \`ETag\` and honour \`If-None-Match\` (304); PUT, PATCH and DELETE honour \`If-Match\` (412).
 HEAD is answered as GET without a body; OPTIONS and other methods are 405, whose \`Allow\` names those of the path. Writes of documents that have versions take a note in \`X-Change-Note\`. Every answer carries \`X-Request-Id\` (yours, when you send one) and \`X-Engine-Version\`; a request with a valid W3C \`traceparent\` is answered with \`traceresponse\`, and jobs keep its trace.`;
 
 const HEADERS = {
-  'X-Request-Id': { description: 'The request id sent, or a new one.', schema: { type: 'string', maxLength: 128 } },
+  'X-Request-Id': {
+    description: 'The request id that was sent, or a new id.',
+    schema: { type: 'string', maxLength: 128 },
+  },
   'X-Engine-Version': { description: 'The running engine version.', schema: { type: 'string' } },
   'X-Version': { description: 'Number of the version.', schema: { type: 'string' } },
   ETag: { description: 'SHA-256 of the stored document, quoted.', schema: { type: 'string' } },
   Allow: { description: 'Methods of the path.', schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds after which to try again.', schema: { type: 'integer' } },
+  'Retry-After': { description: 'Seconds after which the request may be repeated.', schema: { type: 'integer' } },
   'WWW-Authenticate': { description: 'Bearer.', schema: { type: 'string' } },
 } as const;
 
@@ -131,20 +134,20 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
     ...(description === undefined ? {} : { description }),
     security: scope === 'open' ? [] : [{ bearer: [scope] }, { apiKey: [scope] }, {}],
     parameters: parametersOf(route, query, schemas),
-    ...(body === undefined ? {} : { requestBody: requestBody(body, schemas) }),
+    ...(body === undefined ? {} : { requestBody: describeRequestBody(body, schemas) }),
     responses: {
-      [success.status]: successResponse(method, success, schemas),
-      ...(unchanged === undefined ? {} : { [unchanged.status]: successResponse(method, unchanged, schemas) }),
-      ...(acknowledged === undefined ? {} : { [acknowledged.status]: successResponse(method, acknowledged, schemas) }),
+      [success.status]: describeSuccess(method, success, schemas),
+      ...(unchanged === undefined ? {} : { [unchanged.status]: describeSuccess(method, unchanged, schemas) }),
+      ...(acknowledged === undefined ? {} : { [acknowledged.status]: describeSuccess(method, acknowledged, schemas) }),
       ...(method === 'GET' && success.status === 200
         ? {
             304: {
-              description: 'The copy of If-None-Match is current.',
+              description: 'The copy with the ETag in If-None-Match is current.',
               headers: header('X-Request-Id', 'X-Engine-Version', 'ETag'),
             },
           }
         : {}),
-      ...errorResponses(route),
+      ...describeErrors(route),
     },
   };
 }
@@ -157,23 +160,23 @@ function parametersOf(route: Route, query: Route['query'], schemas: SchemaConver
     ...inPath.map((name) => {
       const field = params?.shape[name];
       if (field === undefined) throw new Error(`${path} has no schema for {${name}}`);
-      return parameter(name, 'path', true, schemas.request(field));
+      return createParameter(name, 'path', true, schemas.request(field));
     }),
-    ...fieldsOf(query, schemas).map(({ name, schema, required }) => parameter(name, 'query', required, schema)),
+    ...fieldsOf(query, schemas).map(({ name, schema, required }) => createParameter(name, 'query', required, schema)),
     ...(isWrite && inPath.length > 0
       ? [
-          parameter('If-Match', 'header', false, {
+          createParameter('If-Match', 'header', false, {
             type: 'string',
-            description: 'Change the document only if its ETag is one of these.',
+            description: 'Change the document only if its ETag is one of these ETags.',
           }),
         ]
       : []),
     ...(versioned === true
       ? [
-          parameter('X-Change-Note', 'header', false, {
+          createParameter('X-Change-Note', 'header', false, {
             type: 'string',
             maxLength: NOTE_LENGTH_MAX,
-            description: 'Reason of the write, for versions and the log of writes.',
+            description: 'Reason for the write, stored with the version and in the audit log.',
           }),
         ]
       : []),
@@ -192,7 +195,7 @@ function fieldsOf(
   return Object.entries(properties).map(([name, schema]) => ({ name, schema, required: required.includes(name) }));
 }
 
-function parameter(
+function createParameter(
   name: string,
   place: 'path' | 'query' | 'header',
   required: boolean,
@@ -209,7 +212,7 @@ function parameter(
   };
 }
 
-function requestBody({ schema, optional, example, bytesMax, upload }: Body, schemas: SchemaConversion): Json {
+function describeRequestBody({ schema, optional, example, bytesMax, upload }: Body, schemas: SchemaConversion): Json {
   const wire = schemas.request(schema);
   const content = {
     schema: optional === true ? { anyOf: [wire, { type: 'null' }] } : wire,
@@ -228,7 +231,7 @@ function requestBody({ schema, optional, example, bytesMax, upload }: Body, sche
   };
 }
 
-function successResponse(method: Route['method'], success: Success, schemas: SchemaConversion): Json {
+function describeSuccess(method: Route['method'], success: Success, schemas: SchemaConversion): Json {
   const { description, schema, media = [], mediaByBody = [], example, status } = success;
   const json =
     schema === undefined
@@ -285,7 +288,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
 
 const namesOf = ({ params, query }: Route): string[] => Object.keys({ ...params?.shape, ...query?.shape });
 
-function errorResponses(route: Route): Json {
+function describeErrors(route: Route): Json {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of errorCodesOf(route)) {
     const { status } = ERRORS[code];
@@ -296,12 +299,14 @@ function errorResponses(route: Route): Json {
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       status,
-      shared.get(status) === codes.join() ? { $ref: `#/components/responses/Error${status}` } : errorResponse(codes),
+      shared.get(status) === codes.join()
+        ? { $ref: `#/components/responses/Error${status}` }
+        : describeErrorResponse(codes),
     ]),
   );
 }
 
-function errorResponse(codes: readonly ErrorCode[]): Json {
+function describeErrorResponse(codes: readonly ErrorCode[]): Json {
   const { status } = ERRORS[codes[0]!];
   const own =
     status === 405

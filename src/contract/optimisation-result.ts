@@ -10,8 +10,10 @@ export const WeightRow = defineObject(() => ({
   weight: z.number().meta({ description: 'Optimised weight.' }),
   index_weight: z.number().meta({ description: 'Target index weight.' }),
   active_weight: z.number().meta({ description: 'weight - index_weight.' }),
-  risk_contribution: z.number().meta({ description: 'Contribution to the tracking error; they sum to it.' }),
-  variance_share: z.number().meta({ description: "Share of the portfolio's variance; they sum to 1." }),
+  risk_contribution: z
+    .number()
+    .meta({ description: 'Contribution to the tracking error. The contributions sum to the tracking error.' }),
+  variance_share: z.number().meta({ description: 'Share of the portfolio variance. The shares sum to 1.' }),
   at_bound: z.enum(['lower', 'upper']).nullable().meta({ description: 'Binding position bound; null if none binds.' }),
 })).meta({ id: 'WeightRow' });
 
@@ -20,7 +22,7 @@ const riskAndReturn = { expected_return: z.number(), volatility: z.number(), tra
 const frontierPoint = {
   ...riskAndReturn,
   weights: z.record(z.string(), z.number()).optional().meta({
-    description: 'Weights of its holdings. Absent in runs of earlier versions, like portfolio and index.',
+    description: 'Weights of the holdings of the point. Absent in runs of earlier versions, like portfolio and index.',
   }),
   risk_aversion: z.number().nullable().optional().meta({
     description:
@@ -47,10 +49,10 @@ export const FrontierPayload = defineObject(() => ({
           ...riskAndReturn,
           weights: z
             .record(z.string(), z.number())
-            .meta({ description: 'Means over the draws, of securities with a weight.' }),
+            .meta({ description: 'Means of the weights over the draws, for securities with a weight.' }),
           spread: z
             .record(z.string(), z.number())
-            .meta({ description: 'Standard deviations of the weights over the draws, of these securities.' }),
+            .meta({ description: 'Standard deviations of the weights over the draws, for the same securities.' }),
         }),
       ),
     })
@@ -70,7 +72,7 @@ export const FrontierPayload = defineObject(() => ({
           description:
             'Minimum risk at the expected return: tracking error annualised; cvar and cdar as a fraction of value, per session.',
         }),
-        weights: z.record(z.string(), z.number()).meta({ description: 'Weights of its holdings.' }),
+        weights: z.record(z.string(), z.number()).meta({ description: 'Weights of the holdings of the point.' }),
       }),
     )
     .nullable()
@@ -82,16 +84,16 @@ export const FrontierPayload = defineObject(() => ({
   portfolio: z
     .strictObject(riskAndReturn)
     .optional()
-    .meta({ description: 'Position of the weights of the run among the points.' }),
+    .meta({ description: 'Risk and return of the weights of the run.' }),
   index: z
     .strictObject(riskAndReturn)
     .optional()
-    .meta({ description: 'Position of the weights of the index, which may violate the constraints.' }),
+    .meta({ description: 'Risk and return of the weights of the index, which may violate the constraints.' }),
 })).meta({ id: 'FrontierPayload' });
 
 const clientRow = {
-  id: z.string().meta({ description: "The client's id of the row, empty if there is none." }),
-  index: z.int().min(0).meta({ description: "Position among the client's rows." }),
+  id: z.string().meta({ description: 'Id of the row in the request; empty if it has none.' }),
+  index: z.int().min(0).meta({ description: 'Position of the row in the request.' }),
   type: z.string(),
 };
 
@@ -99,7 +101,7 @@ export const SensitivityRow = defineObject(() => ({
   ...clientRow,
   parameter: z.string().meta({ description: 'The parameter that is relaxed, all others unchanged.' }),
   from: z.number().meta({ description: 'Value in the run.' }),
-  to: z.number().meta({ description: 'Value relaxed by one step.' }),
+  to: z.number().meta({ description: 'Value after relaxing the parameter by one step.' }),
   change: z.number().meta({ description: 'to - from.' }),
   effect: z.number().nullable().meta({
     description:
@@ -113,17 +115,16 @@ export const SensitivityRow = defineObject(() => ({
 
 export const ConstraintCost = defineObject(() => ({
   ...clientRow,
-  objective_without: z
-    .number()
-    .nullable()
-    .meta({ description: 'objective_value of the problem without the row; null for the reason below.' }),
+  objective_without: z.number().nullable().meta({
+    description: 'objective_value of the problem without the row; null for the reason in `reason`.',
+  }),
   cost: z
     .number()
     .nullable()
     .meta({ description: 'Deterioration of objective_value due to the row; 0 if it does not bind.' }),
   reason: z.enum(['no_answer', 'work_spent']).nullable().optional().meta({
     description:
-      'Reason why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions.',
+      'Reason why objective_without and cost are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions.',
   }),
   sentence: z.string().meta({ description: 'The effect in words, in the measure of the objective.' }),
 })).meta({ id: 'ConstraintCost' });
@@ -131,17 +132,20 @@ export const ConstraintCost = defineObject(() => ({
 export const NextName = defineObject(() => ({
   identifier: z.string(),
   marginal: z.number().meta({ description: 'Change of objective_value per unit of weight of the security.' }),
-  expected_return: z.number().nullable().meta({ description: 'Annualised, by the model of the run.' }),
+  expected_return: z
+    .number()
+    .nullable()
+    .meta({ description: 'Annualised expected return of the security by the model of the run.' }),
   entry_return: z.number().nullable().meta({
     description:
-      'Minimum expected return at which the security is held, others unchanged; null for an objective without expected returns.',
+      'Minimum expected return at which the security would be held, with all other expected returns unchanged; null for an objective without expected returns.',
   }),
 })).meta({ id: 'NextName' });
 
 const TailOutcome = defineObject(() => ({
   scenarios: z.int().min(1).meta({ description: 'Number of scenarios: sessions or draws.' }),
   average: z.number().meta({ description: 'Average of the worst scenarios: the objective without costs.' }),
-  level: z.number().meta({ description: 'The smallest of the averaged losses: the value at risk.' }),
+  level: z.number().meta({ description: 'Smallest of the averaged losses, which is the value at risk.' }),
   largest: z.number().meta({ description: 'The worst loss.' }),
 })).meta({
   id: 'TailOutcome',
@@ -149,14 +153,14 @@ const TailOutcome = defineObject(() => ({
 });
 
 const WorstCase = defineObject(() => ({
-  nominal: z.number().meta({ description: 'The objective by the estimates, in its measure.' }),
+  nominal: z.number().meta({ description: 'Objective by the estimates, in the measure of the objective.' }),
   expected_return: z.number().nullable().meta({
     description: 'Smallest expected return of the set, annualised and before costs; null without expected returns.',
   }),
   volatility: z.number().meta({ description: 'Largest volatility of the set, annualised.' }),
 })).meta({
   id: 'WorstCase',
-  description: 'Figures of the weights by the estimates, and by the worst case of the uncertainty sets.',
+  description: 'Figures of the weights by the estimates and in the worst case of the uncertainty sets.',
 });
 
 const MeasuringRisk = defineObject(() => ({
@@ -169,7 +173,7 @@ const MeasuringRisk = defineObject(() => ({
     .meta({ description: 'Parameters of the estimator, as requested or by default.' }),
   start: z.string().meta({ description: 'Date of the first return.' }),
   end: z.string().meta({ description: 'Date of the last return.' }),
-  sessions: z.int().min(1).meta({ description: 'Number of returns: sessions on which every security has one.' }),
+  sessions: z.int().min(1).meta({ description: 'Number of returns: sessions on which every security has a return.' }),
 })).meta({ id: 'MeasuringRisk', description: 'Risk model of an optimisation.' });
 
 export const OptimisationRunResult = defineObject(() => ({
@@ -201,18 +205,18 @@ export const OptimisationRunResult = defineObject(() => ({
   }),
   bound: z.number().nullable().meta({
     description:
-      'Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective or the largest return, its value without the non-convex rows otherwise; less the gap of the proof for a tail.',
+      'Bound of the objective over all feasible weights. With a limit on the number of securities and a quadratic objective or the largest return: proven over all choices of securities. Otherwise: the value without the non-convex rows, less the gap of the proof for tail risk.',
   }),
   gap: z.number().nullable().meta({ description: 'Distance of the value from the bound, relative to the value.' }),
   proof: z
     .enum(['quick', 'thorough'])
     .optional()
-    .meta({ description: 'Requested effort for the proof of a choice. Absent in runs of earlier versions.' }),
+    .meta({ description: 'Requested effort for proving a choice of securities. Absent in runs of earlier versions.' }),
   expected_return: z
     .number()
     .nullable()
     .meta({ description: 'Annualised expected return before costs; null without expected returns.' }),
-  volatility: z.number().meta({ description: 'Annualised, by the risk model of the run.' }),
+  volatility: z.number().meta({ description: 'Annualised volatility by the risk model of the run.' }),
   costs: z
     .number()
     .nullable()
@@ -237,14 +241,14 @@ export const OptimisationRunResult = defineObject(() => ({
   }),
   sensitivities: z.array(SensitivityRow).optional().meta({
     description:
-      'Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two.',
+      'Effect of relaxing each binding bound: a fraction by one percentage point, a count by one, other bounds by one hundredth; at most 20 bounds, most expensive first. If rows choose securities, the choice is kept. This field and the next two are absent in runs of earlier versions.',
   }),
   constraint_costs: z.array(ConstraintCost).optional().meta({
-    description: "Cost of each of the client's first 20 rows.",
+    description: 'Cost of each of the first 20 rows of the request.',
   }),
   next_names: z.array(NextName).optional().meta({
     description:
-      'At most 10 securities excluded only by their lower bound of 0, those nearest to a positive weight first.',
+      'At most 10 securities that are excluded only by their lower bound of 0, starting with the security nearest to a positive weight.',
   }),
   frontier: FrontierPayload.nullable(),
   findings: z.array(Finding),

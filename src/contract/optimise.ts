@@ -23,7 +23,7 @@ export const ConstraintTypes = defineObject(() => ({
   types: z
     .record(z.string(), z.array(z.string()))
     .meta({ description: 'Parameter names of each constraint class, in form order.' }),
-  specs: z.array(TypeSpec).meta({ description: 'These classes with all details.' }),
+  specs: z.array(TypeSpec).meta({ description: 'Constraint classes with all details.' }),
 })).meta({ id: 'ConstraintTypes' });
 export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
 
@@ -51,7 +51,7 @@ const ConstraintSetBody = defineObject(() => ({
 /** Returns the schema of objectives by class, which is also used only for the documentation. */
 function objectiveBody() {
   const [first, ...others] = OBJECTIVE_CLASSES.map(({ type, help, params }) =>
-    params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Objective`, description: help }),
+    params.extend({ type: z.literal(type) }).meta({ id: `${toPascalCase(type)}Objective`, description: help }),
   );
   return z
     .union([
@@ -67,7 +67,7 @@ function objectiveBody() {
 /** Returns the schema of expected returns by class, which is also used only for the documentation. */
 function returnsBody() {
   const [first, ...others] = RETURNS_CLASSES.map(({ type, help, params }) =>
-    params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Returns`, description: help }),
+    params.extend({ type: z.literal(type) }).meta({ id: `${toPascalCase(type)}Returns`, description: help }),
   );
   return z
     .discriminatedUnion('type', [first!, ...others])
@@ -75,12 +75,12 @@ function returnsBody() {
 }
 
 /** Converts snake case to Pascal case: `max_sharpe` becomes `MaxSharpe`. */
-function pascal(type: string): string {
+function toPascalCase(type: string): string {
   return type.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Copies the description of a schema to a schema derived from it. */
-function describe<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
+function copyDescription<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
   return description === undefined ? schema : schema.meta({ description });
 }
 
@@ -91,8 +91,8 @@ const optimisationBody = callOnce(() => ({
   }),
   uncertainty: UncertaintySpec.nullable().default(null),
   costs: CostsSpec.nullable().default(null),
-  risk_model: describe(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
-  candidates: describe(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
+  risk_model: copyDescription(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
+  candidates: copyDescription(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
 }));
 
 const ObjectiveTypeSpec = defineObject(() => ({
@@ -130,7 +130,7 @@ export const OptimiseRequest = defineObject(() => ({
     .array(constraintRowBody())
     .max(500)
     .default([])
-    .meta({ description: 'Rows of the catalogue; none leaves the full-investment default.' }),
+    .meta({ description: 'Rows of the catalogue. Without rows, the portfolio is long only and fully invested.' }),
 })).meta({ id: 'OptimiseRequest' });
 
 export const OptimisationRunRequest = defineObject(() => ({
@@ -147,7 +147,7 @@ export const OptimisationPreviewBody = defineObject(() => ({
     .array(constraintRowBody())
     .max(500)
     .default([])
-    .meta({ description: 'Rows of the catalogue; none leaves the full-investment default.' }),
+    .meta({ description: 'Rows of the catalogue. Without rows, the portfolio is long only and fully invested.' }),
 })).meta({ id: 'OptimisationPreviewRequest' });
 
 export const OptimisationJobStatus = jobStatus('OptimisationJobStatus', 'optimise', OptimisationRunResult);
@@ -194,7 +194,7 @@ export const optimiseRoutes = routes({
     onStore: 'query',
     scope: 'read',
     tag,
-    summary: 'Everything there is to say about a constraint set; nothing is stored.',
+    summary: 'Validates a constraint set; nothing is stored.',
     body: { schema: ConstraintSetBody, document: true, report: true, example },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
     errors: [],
@@ -226,7 +226,7 @@ export const optimiseRoutes = routes({
     path: '/optimise/constraint-sets/{constraint_set_id}',
     scope: 'write',
     tag,
-    summary: 'Forgets a constraint set.',
+    summary: 'Deletes a constraint set.',
     versioned: true,
     params: setPath,
     query: purgeQuery,
@@ -259,7 +259,7 @@ export const optimiseRoutes = routes({
     tag,
     summary: 'Optimises the weights of an index under a constraint set, as a job.',
     description:
-      'By default the least tracking variance against the index weights; other objectives are listed by /optimise/objective-types. Constraints that cannot hold together fail the job with INFEASIBLE, whose detail names an irreducible conflict and the least changes that resolve it.',
+      'The default objective is the minimum tracking variance against the index weights; other objectives are listed by /optimise/objective-types. If the constraints conflict, the job fails with INFEASIBLE; its detail names an irreducible conflict and the smallest changes that resolve it.',
     body: {
       schema: OptimisationRunRequest,
       document: true,
@@ -288,15 +288,15 @@ export const optimiseRoutes = routes({
     onStore: 'query',
     scope: 'read',
     tag,
-    summary: 'The weights that an optimisation would come to; nothing is stored.',
+    summary: 'Weights of an optimisation, computed without a job; nothing is stored.',
     description:
-      'It solves the problem of the run that the same request would start: the same window, the same covered securities, the same findings. Only the run has shadow prices of rows and the frontier.',
+      'Solves the same problem as a run with the same request, with the same window, covered securities and findings. Only a run reports shadow prices of rows and the frontier.',
     body: {
       schema: OptimisationPreviewBody,
       document: true,
       example: { index_id: 'LARGE-100', constraints: example.constraints.slice(0, 2) },
     },
-    success: { status: 200, description: 'The weights, with those of the index.', schema: PreviewResponse },
+    success: { status: 200, description: 'Weights of the optimisation and of the index.', schema: PreviewResponse },
     errors: [
       'INDEX_NOT_FOUND',
       'RISK_MODEL_NOT_FOUND',

@@ -34,7 +34,7 @@ export const PluginUpsert = defineObject(() => ({
     })
     .meta({
       description:
-        'Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. With several sessions, the values of a security are adjacent, the latest last.',
+        'Columns that the plug-in reads, by the names under which `compute` receives them: Float64Arrays with NaN for missing values. With several sessions, the values of a security are adjacent, latest last.',
     }),
   parameters: z
     .record(PluginMember, z.union([PluginValue, ParameterTerms]))
@@ -65,7 +65,7 @@ export const PluginPreviewRequest = defineObject(() => ({
   parameters: z
     .record(PluginMember, PluginValue)
     .default({})
-    .meta({ description: 'Values of its parameters; the others have their defaults.' }),
+    .meta({ description: 'Values of parameters; omitted parameters have their defaults.' }),
   as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date. Default: the latest of the store.' }),
   limit: z.int().min(1).max(PREVIEWED_MAX).default(200).meta({ description: 'Maximum number of values.' }),
 })).meta({ id: 'PluginPreviewRequest' });
@@ -75,10 +75,15 @@ export const PluginPreview = defineObject(() => ({
   valid: z.boolean().meta({ description: 'True if no finding is an error.' }),
   as_of: IsoDate.nullable().meta({ description: 'Session of the values; null without values.' }),
   securities: z.int().meta({ description: 'Number of securities of the store on the session.' }),
-  valued: z.int().meta({ description: 'Number of these that have a value.' }),
+  valued: z.int().meta({ description: 'Number of these securities with a value.' }),
   values: z
-    .array(z.strictObject({ identifier: z.string(), value: z.number().meta({ description: 'Value of `compute`.' }) }))
-    .meta({ description: 'Securities that have a value, the largest first.' }),
+    .array(
+      z.strictObject({
+        identifier: z.string(),
+        value: z.number().meta({ description: 'Value returned by `compute`.' }),
+      }),
+    )
+    .meta({ description: 'Securities with a value, largest value first.' }),
   findings: z.array(Finding),
 })).meta({ id: 'PluginPreview', description: 'Values of a plug-in, for an editor.' });
 export type PluginPreview = z.output<typeof PluginPreview>;

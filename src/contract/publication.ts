@@ -6,15 +6,16 @@ import { Id, IsoDate } from '#domain/schema/shape.js';
 import { BUNDLE_MEDIA, LOG_MEDIA } from './media-formats.js';
 import { skippedFields } from './common.js';
 import { routes } from './route.js';
-import { RunKey, StaleState, whichRun } from './run-state.js';
+import { RunKey, StaleState, runQuery } from './run-state.js';
 
 /** Maximum length of the reason of a restatement in characters, about a paragraph. */
 const REASON_LENGTH_MAX = 2000;
 
 export const PublishRequest = defineObject(() => ({
-  ...whichRun,
+  ...runQuery,
   through: IsoDate.optional().meta({
-    description: 'Last date to publish. Default: that of the run. Refused if the run lacks a session up to it.',
+    description:
+      'Last date to publish. Default: the last date of the run. Refused if the run lacks a session up to this date.',
   }),
   restate: z.boolean().default(false).meta({ description: 'True: publish changed closes again.' }),
   reason: z
@@ -37,7 +38,7 @@ export const Publication = defineObject(() => ({
   restated: z.int().min(0).meta({ description: 'Closes published again.' }),
   through: z.string().nullable().meta({ description: 'Last published date; null if there is none.' }),
   head: z.string().meta({ description: 'Hash of the last entry; 64 zeros for an empty log.' }),
-  run_id: RunKey.meta({ description: 'Run of these closes.' }),
+  run_id: RunKey.meta({ description: 'Id of the run with these closes.' }),
   error: PublishedError.omit({ seq: true }).nullable().meta({
     id: 'DecidedError',
     description: 'Difference from published closes, with the decision; null if there is none.',
@@ -109,7 +110,7 @@ export const publicationRoutes = routes({
     path: '/analytics/{index_id}/published/bundle',
     scope: 'read',
     tag,
-    summary: 'Signed archive of all inputs needed to recompute the published closes of an index.',
+    summary: 'Signed archive of all inputs that are needed to recompute the published closes of an index.',
     description:
       'A tar archive: the plan of the newest published run with its definitions and amendments, the data it reads, calendars, the log, public keys, and a signed list of hashes. The page `/verify` and `divisor verify-bundle` recompute every close from it. The service recomputes them before it responds. Each download is recorded in the audit log.',
     params,

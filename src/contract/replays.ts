@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
-import { whichRun } from './run-state.js';
+import { runQuery } from './run-state.js';
 
 const shown = z.union([z.number(), z.string()]).nullable();
 
@@ -23,7 +23,7 @@ export const RunDifference = defineObject(() => ({
 
 export const ReplayView = defineObject(() => ({
   index_id: z.string(),
-  equal: z.boolean().meta({ description: 'True if everything that is stored of the run was reproduced bit for bit.' }),
+  equal: z.boolean().meta({ description: 'True if all stored data of the run was reproduced bit for bit.' }),
   first_difference: RunDifference.nullable().meta({
     description: 'First difference; null if they are equal.',
   }),
@@ -37,7 +37,7 @@ export const ReplayView = defineObject(() => ({
   definition_changed: z.boolean().meta({
     description: 'True if the stored definition has changed since; the replay uses the definition of the run.',
   }),
-  run_at: z.string().nullable().meta({ description: 'Capture time of the stored run.' }),
+  run_at: z.string().nullable().meta({ description: 'Time of the stored run.' }),
 })).meta({ id: 'ReplayView' });
 export type ReplayView = z.infer<typeof ReplayView>;
 
@@ -53,7 +53,7 @@ export const replayRoutes = routes({
     description:
       'Definition and request are those of the stored run, even if the definition has changed; the market is the served one. Nothing is replaced.',
     params: defineObject(() => ({ index_id: Id })),
-    query: z.strictObject(whichRun),
+    query: z.strictObject(runQuery),
     body: { schema: z.strictObject({}), optional: true, example: {} },
     success: { status: 202, description: 'The job; see Location.', schema: ReplayJobStatus },
     errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_SOURCE', 'JOB_RUNNING'],

@@ -120,7 +120,7 @@ export const reportRoutes = routes({
       index_id: Id.optional().meta({ description: 'Only renders of this index.' }),
       template_id: Id.optional().meta({ description: 'Only renders of this template.' }),
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of renders.' }),
-      before: Id.optional().meta({ description: 'Only renders older than this one: the next page.' }),
+      before: Id.optional().meta({ description: 'Only renders older than this render, for the next page.' }),
     })),
     success: { status: 200, description: 'The renders.', schema: RenderCollection },
     errors: [],

@@ -27,9 +27,9 @@ export const RerunRow = defineObject(() => ({
   index_id: z.string(),
   outcome: z.enum(RERUN_OUTCOMES).meta({
     description:
-      '`stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays.',
+      '`stored`: the index was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run is kept.',
   }),
-  run_id: z.string().nullable().meta({ description: 'Its run; null if it was refused.' }),
+  run_id: z.string().nullable().meta({ description: 'Id of its run; null if it was refused.' }),
   previous_run_id: z
     .string()
     .nullable()
@@ -38,10 +38,10 @@ export const RerunRow = defineObject(() => ({
   extended_from: z.string().nullable().meta({
     description: 'Last date that was reused from the stale run; null if everything was computed.',
   }),
-  full_run_reason: z
-    .enum(FULL_RUN_REASON_NAMES)
-    .nullable()
-    .meta({ description: 'Why the stale run was not extended; null if it was, or if it was not run again.' }),
+  full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().meta({
+    description:
+      'Reason why the stale run was not extended; null if it was extended, or if the index was not run again.',
+  }),
   error: ErrorDetail.nullable().meta({
     description: 'Set only if refused: the error of its backtest.',
   }),
@@ -51,9 +51,9 @@ export type RerunRow = z.infer<typeof RerunRow>;
 export const RerunView = defineObject(() => ({
   rerun_id: z.string(),
   indices: z.int().min(0).meta({ description: 'Number of checked indices and strategies.' }),
-  stored: z.int().min(0).meta({ description: 'Number of these with a new run.' }),
-  current: z.int().min(0).meta({ description: 'Number of these whose stored run is not stale.' }),
-  refused: z.int().min(0).meta({ description: 'Number of these that cannot be run.' }),
+  stored: z.int().min(0).meta({ description: 'Number of ids with a new run.' }),
+  current: z.int().min(0).meta({ description: 'Number of ids with a stored run that is not stale.' }),
+  refused: z.int().min(0).meta({ description: 'Number of ids that cannot be run.' }),
   rows: z.array(RerunRow).meta({
     description: `In the order of the ids: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows.`,
   }),
@@ -79,7 +79,7 @@ export const rerunRoutes = routes({
     tag: 'analytics',
     summary: 'Repeat every stale run of indices and strategies, as one job.',
     description:
-      'Each runs on the terms of its stored run, with the data that is served when its turn comes. The job uses all machines. All new runs are stored together when it ends; a run that another request stored meanwhile stays the newest. An index that cannot be run keeps its stored run and has an `error` in its row.',
+      'Each id is run on the terms of its stored run, with the data that is served at that time. The job uses all machines. All new runs are stored together when it ends; a run that another request stored in the meantime stays the newest run. An index that cannot be run keeps its stored run and has an `error` in its row.',
     body: { schema: RerunRequest, example: { rerun_id: 'after-refresh' } },
     success: { status: 202, description: 'The job; see Location.', schema: RerunJobStatus },
     errors: ['NO_DATA_SOURCE', 'JOB_RUNNING'],

@@ -31,7 +31,7 @@ export const riskModelImportRoutes = routes({
     tag,
     summary: 'Import a risk model.',
     description:
-      'Covariances of securities, or a factor model, by date; at a decision the newest model dated on or before it is in force. The body is JSON, or a file of CSV or Arrow whose terms are in the query: rows of `date`, `table`, `row`, `column` and `value`, or covariances with a column `identifier` and one for each security. A model of the same id is replaced; nothing is stored where a finding is an error.',
+      'Covariances of securities, or a factor model, by date; a decision uses the newest model dated on or before it. The body is JSON, or a file of CSV or Arrow whose terms are in the query: rows of `date`, `table`, `row`, `column` and `value`, or covariances with a column `identifier` and one for each security. A model with the same id is replaced; nothing is stored if a finding is an error.',
     params,
     query: RiskModelImportQuery,
     body: {
@@ -66,7 +66,7 @@ export const riskModelImportRoutes = routes({
     tag,
     summary: 'A risk model in the form of an import.',
     description:
-      'Annual numbers of every date: exposures, factor covariance and specific variances of a factor model, covariances of another. Imported again it is the same model.',
+      'Annual numbers of every date: exposures, factor covariance and specific variances of a factor model, or covariances of other models. Importing the response creates the same model.',
     params,
     success: { status: 200, description: 'The model.', schema: RiskModelImport },
     errors: ['RISK_MODEL_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

@@ -19,11 +19,11 @@ export const RiskModelView = defineObject(() => ({
   asset_ids: z
     .array(z.string())
     .meta({ description: 'Securities with an estimate, ascending: the order of the frames.' }),
-  correlation: TableFrame.meta({ description: 'Symmetric, unit diagonal.' }),
+  correlation: TableFrame.meta({ description: 'Correlation matrix, symmetric with a unit diagonal.' }),
   covariance: TableFrame.meta({ description: 'Annualised.' }),
   volatilities: z
     .record(z.string(), z.number())
-    .meta({ description: 'Annualised square roots of the covariance diagonal.' }),
+    .meta({ description: 'Annualised volatilities: square roots of the covariance diagonal.' }),
   diagnostics: RiskDiagnosticsPayload,
   factor_model: FactorModelPayload.optional().meta({
     description: 'Factors of the estimators statistical, industries and styles; otherwise absent.',
@@ -32,8 +32,8 @@ export const RiskModelView = defineObject(() => ({
     description: 'Terms and dates of an imported model; otherwise absent.',
   }),
   date: z.string().optional().meta({ description: 'Date of the returned model; absent for an estimated model.' }),
-  start: z.string().nullable().meta({ description: 'Bound of the request.' }),
-  end: z.string().nullable().meta({ description: 'Bound of the request.' }),
+  start: z.string().nullable().meta({ description: 'Bound in the request.' }),
+  end: z.string().nullable().meta({ description: 'Bound in the request.' }),
   excluded: z.record(z.string(), z.string()).meta({ description: 'Excluded securities, with the reason.' }),
   findings: z
     .array(Finding)

@@ -16,7 +16,9 @@ const measures = {
   q_statistic: z.number().nullable().meta({
     description: 'Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns.',
   }),
-  qlike: number('Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better.'),
+  qlike: number(
+    'Mean of ln s^2 + z^2, where s is the forecast over the horizon. Of two models, the one with the lower value forecasts better.',
+  ),
   mean_rolling_deviation: z.number().nullable().meta({
     description: 'Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts.',
   }),
@@ -28,7 +30,7 @@ const ValidatedPortfolio = defineObject(() => ({
   observations: z.int().meta({ description: 'Number of forecasts with an outcome.' }),
   ...measures,
   bias_low: number('Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).'),
-  bias_high: number('Upper end of that band.'),
+  bias_high: number('Upper end of the 95 % band.'),
   in_band: z.boolean().meta({ description: 'True if the bias is within the band.' }),
   forecast_volatility: number('Root mean square of the forecasts, annualised.'),
   realised_volatility: number('Standard deviation of the outcomes, annualised.'),

@@ -6,7 +6,7 @@ import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { Id } from '#domain/schema/shape.js';
 import { compositionErrors, TableFrame } from './common.js';
 import { routes } from './route.js';
-import { runState, whichRun } from './run-state.js';
+import { runState, runQuery } from './run-state.js';
 
 export const RollingRiskView = defineObject(() => ({
   ...runState,
@@ -17,10 +17,10 @@ export const RollingRiskView = defineObject(() => ({
     .nullable()
     .meta({ description: 'Sessions after which the weight of a return halves; null with a window.' }),
   against: z.enum(RISK_REFERENCES).meta({ description: 'The tracked index, or a benchmark.' }),
-  benchmark_id: z.string().nullable().meta({ description: 'Id of the benchmark; null against the index.' }),
+  benchmark_id: z.string().nullable().meta({ description: 'Id of the benchmark; null if the index is the reference.' }),
   risk: TableFrame.meta({
     description:
-      'By date, annualised: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run.',
+      'Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run.',
   }),
 })).meta({ id: 'RollingRiskView' });
 export type RollingRiskView = z.infer<typeof RollingRiskView>;
@@ -36,7 +36,7 @@ export const rollingRiskRoutes = routes({
       'The figures use a window of returns, or all returns with weights that halve every `half_life` sessions, beginning with the twentieth return.',
     params: defineObject(() => ({ index_id: Id })),
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       window: z.coerce
         .number()
         .int()

@@ -4,14 +4,13 @@ import { Id } from '#domain/schema/shape.js';
 
 /** State of a stored run compared with a new run of the same request. */
 export const StaleState = defineObject(() => ({
-  definition: z.boolean().meta({ description: 'The index, or a document that it uses, has changed since the run.' }),
-  data: z.boolean().meta({ description: 'The served data has changed since the run.' }),
-  engine: z.boolean().meta({ description: 'The engine is a version with different results.' }),
+  definition: z
+    .boolean()
+    .meta({ description: 'True if the index, or a document that it uses, has changed since the run.' }),
+  data: z.boolean().meta({ description: 'True if the served data has changed since the run.' }),
+  engine: z.boolean().meta({ description: 'True if the engine has a version with different results.' }),
   reasons: z.array(z.string()).meta({ description: 'One sentence per cause.' }),
-  store_id: z
-    .string()
-    .nullable()
-    .meta({ description: 'The store of the run, if another one is served; otherwise null.' }),
+  store_id: z.string().nullable().meta({ description: 'Store of the run if another store is served; otherwise null.' }),
 })).meta({ id: 'StaleState' });
 
 /** Id of a run. */
@@ -30,7 +29,7 @@ export const runState = {
 };
 
 /** A view as it is computed and cached; the response adds the state of its run. */
-export type Stateless<V extends { readonly stale: unknown }> = Omit<V, keyof typeof runState>;
+export type WithoutRunState<V extends { readonly stale: unknown }> = Omit<V, keyof typeof runState>;
 
 /** Id of an index or strategy, or of one of its runs (`ID@RUN`). */
 export const RunOf = z
@@ -44,7 +43,7 @@ export const RunOf = z
   });
 
 /** Query parameter that selects the run of a view. */
-export const whichRun = {
+export const runQuery = {
   run_id: RunKey.optional().meta({
     description: 'Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.',
   }),

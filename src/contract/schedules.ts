@@ -32,7 +32,7 @@ export const ScheduleDays = defineObject(() => ({
   next: z
     .strictObject({
       date: z.string().meta({ description: 'Session.' }),
-      due_at: z.string().meta({ description: 'Time at which its day begins.' }),
+      due_at: z.string().meta({ description: 'Time at which the day starts.' }),
     })
     .nullable()
     .meta({ description: 'Next day; null for a disabled schedule and at the end of the calendar.' }),
@@ -159,11 +159,11 @@ export const scheduleRoutes = routes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Days of a schedule, and the begin of the next one.',
+    summary: 'Days of a schedule, and the start of the next day.',
     params,
     query: defineObject(() => ({
       limit: z.int().min(1).max(DAYS_LISTED_MAX).default(20).meta({ description: 'Maximum number of entries.' }),
-      before: IsoDate.optional().meta({ description: 'Only days before this one.' }),
+      before: IsoDate.optional().meta({ description: 'Only days before this day.' }),
     })),
     success: { status: 200, description: 'Days, newest first.', schema: ScheduleDays },
     errors: ['SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -221,7 +221,7 @@ export const scheduleRoutes = routes({
     withoutMarket: true,
     summary: 'Performs a day at once, under the current schedule.',
     description:
-      'A day that waits, is blocked, was skipped or was missed is resumed. A finished day is repeated only for missing results. A running day is performed again after its present round.',
+      'A day that waits, is blocked, was skipped or was missed is resumed. A finished day is repeated only for missing results. A running day is performed again after its current pass.',
     versioned: true,
     params: dayParams,
     body: { schema: DayRun, optional: true, example: { again: ['export'] } },

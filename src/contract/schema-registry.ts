@@ -39,7 +39,7 @@ export function createSchemaRegistry(visit: (wanted: SchemaConversion) => unknow
   visit({ request: collect('input'), response: collect('output') });
   const converted = { input: convert(wanted.input, 'input'), output: convert(wanted.output, 'output') };
   const named = { input: converted.input.named, output: converted.output.named };
-  const twofold = twofoldIds(named);
+  const twofold = listTwofoldIds(named);
 
   const nameOf = (io: Direction, id: string): string => (io === 'input' && twofold.has(id) ? `${id}Input` : id);
   const resolve = <T>(value: T): T =>
@@ -68,7 +68,7 @@ function convert(wanted: ReadonlySet<z.ZodType>, io: Direction) {
   const { prefixItems = [], $defs = {} } = z.toJSONSchema(z.tuple(schemas as [z.ZodType, ...z.ZodType[]]), {
     io,
     target: 'draft-2020-12',
-    override: ({ jsonSchema }) => inPlainWords(jsonSchema),
+    override: ({ jsonSchema }) => simplifySchema(jsonSchema),
   });
   return {
     schemas: new Map(schemas.map((schema, k) => [schema, markRefs(prefixItems[k], io) as JsonSchema])),
@@ -79,7 +79,7 @@ function convert(wanted: ReadonlySet<z.ZodType>, io: Direction) {
 }
 
 /** Returns the ids of schemas that differ between requests and responses, directly or through a reference. */
-function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, JsonSchema>>): Set<string> {
+function listTwofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, JsonSchema>>): Set<string> {
   const removeDirection = (schema: JsonSchema | undefined) =>
     JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
   const shared = [...output.keys()].filter((id) => input.has(id));
@@ -101,12 +101,12 @@ function addMeanings(schema: unknown, id: string): unknown {
   return Object.fromEntries(
     Object.entries(schema).map(([key, member]) => [
       key,
-      key === 'properties' ? meanings(member as Record<string, JsonSchema>, id) : addMeanings(member, id),
+      key === 'properties' ? describeProperties(member as Record<string, JsonSchema>, id) : addMeanings(member, id),
     ]),
   );
 }
 
-function meanings(properties: Readonly<Record<string, JsonSchema>>, id: string): Record<string, unknown> {
+function describeProperties(properties: Readonly<Record<string, JsonSchema>>, id: string): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(properties).map(([name, field]) => {
       const meaning = GLOSSARY[`${id}.${name}`] ?? GLOSSARY[name];
@@ -136,13 +136,13 @@ function mapRefs(value: unknown, change: (ref: string) => string): unknown {
   );
 }
 
-function inPlainWords(schema: JsonSchema): void {
+function simplifySchema(schema: JsonSchema): void {
   dropSafeRange(schema);
-  wordAsSchema(schema);
+  moveLabelToTitle(schema);
 }
 
 /** Moves the label and help of a catalogue parameter to the title and description of its schema. */
-function wordAsSchema(schema: JsonSchema): void {
+function moveLabelToTitle(schema: JsonSchema): void {
   const { label, help, unit } = schema;
   if (label !== undefined) schema['title'] = label;
   if (help !== undefined) schema['description'] = unit === undefined ? help : `${String(help)} Unit: ${String(unit)}.`;

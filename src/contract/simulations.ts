@@ -5,7 +5,7 @@ import { Id } from '#domain/schema/shape.js';
 import { TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
-import { whichRun } from './run-state.js';
+import { runQuery } from './run-state.js';
 
 export const Distribution = defineObject(() => ({
   mean: z.number(),
@@ -14,7 +14,7 @@ export const Distribution = defineObject(() => ({
   maximum: z.number(),
   percentiles: z
     .record(z.string(), z.number())
-    .meta({ description: 'By requested percentile, interpolated between order statistics.' }),
+    .meta({ description: 'Values by requested percentile, interpolated between order statistics.' }),
 })).meta({ id: 'Distribution' });
 
 export const SimulationView = defineObject(() => ({
@@ -63,7 +63,7 @@ export const simulationRoutes = routes({
     description:
       'The result has percentiles by date, and the distributions of total return, largest drawdown and time under water. The result depends only on the request and the run, not on the number of workers.',
     params: defineObject(() => ({ index_id: Id })),
-    query: z.strictObject(whichRun),
+    query: z.strictObject(runQuery),
     body: { schema: SimulationRequest, optional: true, example: { horizon: 252, paths: 100_000, level: 0.9 } },
     success: { status: 202, description: 'The job; see Location.', schema: SimulationJobStatus },
     errors: [

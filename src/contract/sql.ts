@@ -50,7 +50,7 @@ export const sqlRoutes = routes({
     onStore: 'query',
     scope: 'read',
     tag: 'analytics',
-    summary: 'The answer to a SQL query over runs, prices and reference data.',
+    summary: 'Result of an SQL query over runs, prices and reference data.',
     description: `Read-only SQL in a separate process. Views:\n\n${views.join('\n')}\n\nA view of runs contains the newest run of each index that the key may read; a query reads at most ${LIMITS.MAX_SQL_RUNS} of them, which it selects by \`index_id\`. An error is a finding with its line, column and position. Results beyond ${LIMITS.MAX_SQL_ROWS} rows are cut, which \`truncated\` and the header \`X-Truncated\` report.`,
     body: {
       schema: SqlRequest,

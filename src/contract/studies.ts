@@ -54,8 +54,8 @@ export type StudyRow = z.infer<typeof StudyRow>;
 export const StudyView = defineObject(() => ({
   study_id: z.string(),
   runs: z.int().min(0).meta({ description: 'Number of optimisations.' }),
-  solved: z.int().min(0).meta({ description: 'Number of these with a result.' }),
-  refused: z.int().min(0).meta({ description: 'Number of these that have an error.' }),
+  solved: z.int().min(0).meta({ description: 'Number of optimisations with a result.' }),
+  refused: z.int().min(0).meta({ description: 'Number of optimisations with an error.' }),
   rows: z.array(StudyRow).meta({
     description: `In the order of the request: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /optimise/studies/{study_id}/rows.`,
   }),
@@ -81,7 +81,7 @@ export const studyRoutes = routes({
     tag: 'optimise',
     summary: 'Many optimisations, as one job on all nodes.',
     description:
-      'An error that a single run would be refused with at once refuses the study, with the path of the run. An optimisation without a solution has an `error` in its row. All results are stored together when the job ends; the run of position n (from 0) has the id {study_id}-{n + 1}.',
+      'An error for which a single run would be refused immediately refuses the whole study, with the path of the run. An optimisation without a solution has an `error` in its row. All results are stored together when the job ends; the run of position n (from 0) has the id {study_id}-{n + 1}.',
     body: {
       schema: StudyRunsRequest,
       document: true,

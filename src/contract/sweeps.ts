@@ -17,13 +17,15 @@ export const SweepRow = defineObject(() => ({
   rank: z.int().min(1).nullable().meta({ description: 'Null for a variant that was refused.' }),
   variant: z.int().min(0).meta({ description: 'Position among the requested variants.' }),
   patch: z.record(z.string(), z.unknown()).meta({ description: 'Changes of the variant, by JSON pointer.' }),
-  metrics: BacktestMetrics.nullable().meta({ description: 'Figures of a single run of the variant, bit for bit.' }),
+  metrics: BacktestMetrics.nullable().meta({
+    description: 'Figures of the variant, bit-identical to those of a single run.',
+  }),
   total_costs: z.number().nullable(),
   start: z.string().nullable(),
   end: z.string().nullable(),
   observations: z.int().nullable().meta({ description: 'Dates of the run.' }),
   deflated_sharpe_ratio: probability(
-    'Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero.',
+    'Probability that the true Sharpe ratio exceeds the best Sharpe ratio expected among all trials if all true ratios were zero.',
   ).nullable(),
   error: ErrorDetail.nullable().meta({ description: 'Reason why the variant was refused, as for a single run.' }),
 })).meta({ id: 'SweepRow' });
@@ -37,12 +39,12 @@ export const SweepSelection = defineObject(() => ({
     .number()
     .meta({ description: 'Sharpe ratio of the variant ranked first, per session like all ratios here.' }),
   skewness: z.number(),
-  kurtosis: z.number().meta({ description: '3 for normal returns.' }),
-  observations: z.int().meta({ description: 'Number of its returns.' }),
+  kurtosis: z.number().meta({ description: 'Kurtosis of the returns; 3 for normal returns.' }),
+  observations: z.int().meta({ description: 'Number of returns of the variant.' }),
   sharpe_variance: z.number().meta({ description: 'Variance of the Sharpe ratios of the trials.' }),
   expected_maximum_sharpe_ratio: z
     .number()
-    .meta({ description: 'Expected Sharpe ratio of the best of this many trials if every true ratio is zero.' }),
+    .meta({ description: 'Expected Sharpe ratio of the best of this number of trials if all true ratios are zero.' }),
   deflated_sharpe_ratio: probability(
     'Bailey and López de Prado (2014): probability that the true Sharpe ratio exceeds it.',
   ).nullable(),
@@ -67,13 +69,13 @@ export const SweepOverfitting = defineObject(() => ({
 });
 
 /** Returns the schema of the metrics of a path, or of their distribution over all paths. */
-const pathMetrics = <Value extends z.ZodType>(value: Value) => ({
+const createPathMetrics = <Value extends z.ZodType>(value: Value) => ({
   annualised_return: value.meta({
-    description: 'Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day.',
+    description: 'Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day.',
   }),
   max_drawdown: value.meta({ description: 'At most 0.' }),
-  sharpe_ratio: value.meta({ description: 'Annualised, risk-free rate 0.' }),
-  total_return: value.meta({ description: 'Over the test groups.' }),
+  sharpe_ratio: value.meta({ description: 'Annualised Sharpe ratio with a risk-free rate of 0.' }),
+  total_return: value.meta({ description: 'Figures over the test groups.' }),
   volatility: value.meta({ description: 'Annualised, ddof 1.' }),
 });
 
@@ -81,8 +83,8 @@ export const SweepFoldChoice = defineObject(() => ({
   train: z.array(z.int()).meta({ description: 'Groups of the selection, by position.' }),
   test: z.array(z.int()).meta({ description: 'Groups of the test.' }),
   variant: z.int().meta({ description: 'Position of the selected variant.' }),
-  in_sample: z.number().meta({ description: 'Its metric on the groups of the selection.' }),
-  out_of_sample: z.number().meta({ description: 'Its metric on the groups of the test.' }),
+  in_sample: z.number().meta({ description: 'Metric of the variant on the groups of the selection.' }),
+  out_of_sample: z.number().meta({ description: 'Metric of the variant on the groups of the test.' }),
   rank: z.int().min(1).meta({
     description:
       'Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank.',
@@ -115,10 +117,10 @@ export const SweepFoldsView = defineObject(() => ({
   out_of_sample: Distribution.meta({
     description: 'Metric of the selected variants on their tests, over the splits.',
   }),
-  paths: z.array(z.strictObject(pathMetrics(z.number()))).meta({
+  paths: z.array(z.strictObject(createPathMetrics(z.number()))).meta({
     description: 'Metrics of the joined out-of-sample returns, with each group tested once.',
   }),
-  over_paths: z.strictObject(pathMetrics(Distribution)).meta({ description: 'Each metric over the paths.' }),
+  over_paths: z.strictObject(createPathMetrics(Distribution)).meta({ description: 'Each metric over the paths.' }),
   probability_of_loss: probability('Share of paths with a loss.'),
 })).meta({
   id: 'SweepFoldsView',
@@ -135,21 +137,20 @@ export const SweepMap = defineObject(() => ({
     .array(
       z.strictObject({
         pointer: z.string().meta({ description: 'JSON pointer of the parameter, as in `patch`.' }),
-        values: z.array(z.unknown()).meta({ description: 'Its values, in the order of the request.' }),
+        values: z.array(z.unknown()).meta({ description: 'Values of the parameter, in the order of the request.' }),
       }),
     )
     .meta({
       description:
-        'Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.',
+        'Varied parameters with their values. A map with all but two parameters fixed has one variant per cell.',
     }),
 })).meta({ id: 'SweepMap' });
 
 export const SweepFan = defineObject(() => ({
   index: z.array(z.string()).meta({ description: 'Dates, evenly spread over the common dates of the variants.' }),
-  variants: z
-    .int()
-    .min(1)
-    .meta({ description: 'Number of variants of the quantiles: all, or a thousand evenly spread.' }),
+  variants: z.int().min(1).meta({
+    description: 'Number of variants used for the quantiles: all variants, or a thousand evenly spread ones.',
+  }),
   quantiles: z
     .array(
       z.strictObject({
@@ -220,7 +221,7 @@ export const sweepRoutes = routes({
     tag: 'analytics',
     summary: 'Run many variants of an index and rank them, as one job.',
     description:
-      'Every variant is the base with values set by JSON pointer (RFC 6901). Up to 2,000 variants are checked individually before the job is queued. With more, each value of a grid is checked once, and an invalid combination has an `error` in its row. The result reports by how much the selection of the best inflates its figures.',
+      'Every variant is the base with values set by JSON pointer (RFC 6901). Up to 2,000 variants are checked individually before the job is queued. With more, each value of a grid is checked once, and an invalid combination has an `error` in its row. The result reports by how much selecting the best variant inflates its figures.',
     body: {
       schema: SweepRequest,
       example: {

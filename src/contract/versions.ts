@@ -18,10 +18,13 @@ import { Schedule } from './schedules.js';
 import { Watchlist } from './watchlists.js';
 
 export const DocumentVersion = defineObject(() => ({
-  version: z.int().min(1).meta({ description: 'From 1, without a gap; a deletion has a number, too.' }),
+  version: z
+    .int()
+    .min(1)
+    .meta({ description: 'Number of the version, from 1 without gaps; a deletion also has a number.' }),
   etag: z.string().meta({ description: 'SHA-256 of the content; for a deletion, of the deleted content.' }),
   at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
-  author: z.string().meta({ description: 'Name of the key; local without keys.' }),
+  author: z.string().meta({ description: 'Name of the key; `local` without keys.' }),
   key_id: z
     .string()
     .nullable()
@@ -62,8 +65,8 @@ export const VersionDifference = defineObject(() => ({
     .meta({ description: 'Changes that lead from the first to the second version, in order.' }),
   sentences: z
     .strictObject({
-      removed: z.array(z.string()).meta({ description: 'Sentences of the first version only.' }),
-      added: z.array(z.string()).meta({ description: 'Sentences of the second version only.' }),
+      removed: z.array(z.string()).meta({ description: 'Sentences that are only in the first version.' }),
+      added: z.array(z.string()).meta({ description: 'Sentences that are only in the second version.' }),
     })
     .meta({ description: 'Changes of the methodology, only for indices.' }),
 })).meta({ id: 'VersionDifference' });
@@ -79,8 +82,8 @@ const listQuery = defineObject(() => ({
 }));
 
 const differenceQuery = defineObject(() => ({
-  from: z.int().min(1).meta({ description: 'Number of the version to begin with.', example: 1 }),
-  to: z.int().min(1).meta({ description: 'Number of the version to end with.', example: 1 }),
+  from: z.int().min(1).meta({ description: 'Number of the first version.', example: 1 }),
+  to: z.int().min(1).meta({ description: 'Number of the second version.', example: 1 }),
 }));
 
 const VersionNumber = z
@@ -112,7 +115,7 @@ function listOf<P extends z.ZodRawShape, S extends z.ZodType>({ path, params, ta
     scope: 'read',
     tag,
     summary: `Versions of the ${word}, with author, time and note.`,
-    description: 'Deletions are versions, too. The versions of a deleted document are kept until they are purged.',
+    description: 'Deletions are versions as well. The versions of a deleted document are kept until they are purged.',
     params: z.strictObject(params),
     query: listQuery,
     success: { status: 200, description: 'Versions, newest first.', schema: VersionList },

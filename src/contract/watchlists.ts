@@ -14,7 +14,7 @@ export const WatchlistUpsert = defineObject(() => ({
     .array(AssetIdentifier)
     .max(IDENTIFIERS_MAX)
     .default([])
-    .meta({ description: 'In the order to display, without duplicates.' }),
+    .meta({ description: 'Identifiers in display order, without duplicates.' }),
 })).meta({ id: 'WatchlistUpsert' });
 export type WatchlistUpsert = z.infer<typeof WatchlistUpsert>;
 
@@ -22,11 +22,11 @@ export const Watchlist = defineObject(() => ({
   watchlist_id: z.string(),
   name: z.string(),
   description: z.string().nullable(),
-  identifiers: z.array(z.string()).meta({ description: "In the client's order, unique." }),
+  identifiers: z.array(z.string()).meta({ description: 'Identifiers in the order of the client, without duplicates.' }),
   updated_at: z.string(),
   unknown: z
     .array(z.string())
-    .meta({ description: 'Identifiers that the served store lacks; all of them if no store is served.' }),
+    .meta({ description: 'Identifiers that are not in the served store; all identifiers if no store is served.' }),
 })).meta({ id: 'Watchlist' });
 export type Watchlist = z.infer<typeof Watchlist>;
 

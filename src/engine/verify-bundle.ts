@@ -14,7 +14,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createLogCheck } from '#store/publication/log-check.js';
 import { hashOf } from '#store/publication/statement-hash.js';
-import { findDifferingKeys, inputDigests } from '#views/bundle/input-digests.js';
+import { findDifferingKeys, computeInputDigests } from '#views/bundle/input-digests.js';
 import { decodeSlice } from '#views/bundle/market-slice.js';
 import { findDifferingCloses, recomputeCloses } from '#views/bundle/recompute.js';
 import { readTar } from '#views/bundle/tar.js';
@@ -212,7 +212,7 @@ function marketOf(files: Files): MarketData | undefined {
  */
 function inputFaults(market: MarketData | undefined, manifest: BundleManifest): Fault[] {
   if (market === undefined) return [];
-  const result = inputDigests(market);
+  const result = computeInputDigests(market);
   const names = findDifferingKeys(manifest.securities, result.securities);
   const dates = findDifferingKeys(manifest.dates, result.dates);
   if (names.length === 1 || dates.length === 1)

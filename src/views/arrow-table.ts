@@ -29,7 +29,7 @@ export function encodeArrowTable({ days, columns }: ArrowSource, body: Readonly<
   );
   const children: Data[] = [
     makeData({ type: new DateDay(), length: days.length, nullCount: 0, data: days }),
-    ...columns.map(({ values }) => doubles(values)),
+    ...columns.map(({ values }) => createDoubles(values)),
   ];
   const batch = new RecordBatch(
     schema,
@@ -38,7 +38,7 @@ export function encodeArrowTable({ days, columns }: ArrowSource, body: Readonly<
   return tableToIPC(new Table(schema, [batch]), 'stream');
 }
 
-function doubles(values: Float64Array): Data<Float64> {
+function createDoubles(values: Float64Array): Data<Float64> {
   const nullBitmap = new Uint8Array(Math.ceil(values.length / 8));
   let nullCount = 0;
   for (let i = 0; i < values.length; i++) {

@@ -21,7 +21,7 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
   const priced = [...price.keys()].filter((t) => price[t] === price[t]);
   const own: DatedSeries = {
     days: Int32Array.from(priced, (t) => days[t]!),
-    values: grow(columns, name, price).filter((_, t) => price[t] === price[t]),
+    values: computeUnitValue(columns, name, price).filter((_, t) => price[t] === price[t]),
   };
   const relative = computeRelativeMetrics(own, { days, values: columns.f64('level') });
   const history = (block: 'targets' | 'raw') => {
@@ -57,7 +57,7 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
  * Computes the value of one unit of the security on each date, [T], with dividends treated as in the run; NaN before
  * its first bar.
  */
-function grow(columns: RunColumns, name: number, price: Float64Array): Float64Array {
+function computeUnitValue(columns: RunColumns, name: number, price: Float64Array): Float64Array {
   const { header } = columns;
   const held = columns.column('weights', name);
   const effects = new Map(
@@ -83,7 +83,7 @@ function grow(columns: RunColumns, name: number, price: Float64Array): Float64Ar
       const step = effect
         ? computeGrowthStep(effect, carried, bar)
         : { factor: bar === bar ? bar / carried : 1, carried: bar === bar ? bar : carried };
-      if (effect && !hasShortPayments && held[t - 1]! < 0) value *= positionGrowth(columns, { name, at: t });
+      if (effect && !hasShortPayments && held[t - 1]! < 0) value *= computePositionGrowth(columns, { name, at: t });
       else value *= rates ? step.factor * (rates[t]! / rates[t - 1]!) : step.factor;
       carried = step.carried;
     }
@@ -93,7 +93,10 @@ function grow(columns: RunColumns, name: number, price: Float64Array): Float64Ar
 }
 
 /** Returns the growth of a position from the previous close to the close of a date, before any trade. */
-function positionGrowth(columns: RunColumns, { name, at }: { readonly name: number; readonly at: number }): number {
+function computePositionGrowth(
+  columns: RunColumns,
+  { name, at }: { readonly name: number; readonly at: number },
+): number {
   const H = columns.header.names.length;
   const event = columns.i32('eventAt').indexOf(at);
   const [block, row] = event < 0 ? (['weights', at] as const) : (['before', event] as const);

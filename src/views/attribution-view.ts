@@ -60,7 +60,7 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
     periods,
     reconciles: linked.reconciles,
     residual: linked.residual,
-    cap_drag: header.has_cap ? capDrag(columns, { first: days[from]!, last: days[to]! }) : null,
+    cap_drag: header.has_cap ? computeCapDrag(columns, { first: days[from]!, last: days[to]! }) : null,
     cost_drag: linked.costDrag,
     requested_start: start ?? formatDay(days[0]!),
     requested_end: end ?? formatDay(days.at(-1)!),
@@ -98,7 +98,10 @@ function addParts(
 }
 
 /** Returns the return of the index minus the return of the same index with uncapped weights, both within the window. */
-function capDrag(columns: RunColumns, { first, last }: { readonly first: number; readonly last: number }): number {
+function computeCapDrag(
+  columns: RunColumns,
+  { first, last }: { readonly first: number; readonly last: number },
+): number {
   const days = columns.i32('indexDays');
   const from = findLastAtMost(days, first);
   const to = findLastAtMost(days, last);

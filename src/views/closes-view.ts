@@ -48,7 +48,7 @@ export function closesView(columns: RunColumns): ClosesView {
     total: levels('total'),
     net: levels('net'),
     divisor: numbersIn(valuesIn(VARIANT_BLOCKS[columns.header.variant].divisor)),
-    ...compositions(columns, days),
+    ...computeCompositions(columns, days),
   };
 }
 
@@ -56,13 +56,13 @@ const numbersIn = (values: Float64Array): (number | null)[] =>
   Array.from(values, (value) => (Number.isFinite(value) ? value : null));
 
 /** Returns the composition hash, the number of holdings and the number of missing bars for each close. */
-function compositions(
+function computeCompositions(
   columns: RunColumns,
   days: Int32Array,
 ): Pick<ClosesView, 'composition_hash' | 'held' | 'without_bar'> {
   const { names, has_index_weights: hasOwn } = columns.header;
   const rows = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
-  const absent = absentNames(columns, days);
+  const absent = listMissingBars(columns, days);
   // RFC 8785 sorts members by UTF-16 code units, as JavaScript does.
   const order = [...names.keys()].toSorted((a, b) => (names[a]! < names[b]! ? -1 : 1));
   const keys = names.map((name) => JSON.stringify(name));
@@ -87,7 +87,7 @@ function compositions(
  * Returns the securities of the run without a bar, by position of the date. Files of version 0.1.0 have no record and
  * return none.
  */
-function absentNames(columns: RunColumns, days: Int32Array): ReadonlyMap<number, readonly number[]> {
+function listMissingBars(columns: RunColumns, days: Int32Array): ReadonlyMap<number, readonly number[]> {
   const absent = new Map<number, number[]>();
   if (!columns.has('record')) return absent;
   const { identifiers, gaps } = recordParts(columns);

@@ -66,16 +66,16 @@ export function compareRuns(
     currency: columns.header.currency,
   }));
   const ofRuns = cutWindow(
-    series.reduce((shared, { days }) => inBoth(shared, days), series[0]!.days),
+    series.reduce((shared, { days }) => intersectDays(shared, days), series[0]!.days),
     window,
   );
   if (benchmark !== null) series.push(benchmark);
-  const days = benchmark === null ? ofRuns : inBoth(ofRuns, benchmark.days);
+  const days = benchmark === null ? ofRuns : intersectDays(ofRuns, benchmark.days);
   if (days.length === 0) {
     const subject = `The ${runs.length} runs${benchmark === null ? '' : ' and the benchmark'}`;
     throw new Refusal(
       'NO_COMMON_DATES',
-      `${subject} share no date${windowText(window)}: ${series.map(spanText).join(', ')}.`,
+      `${subject} share no date${windowText(window)}: ${series.map(formatSpan).join(', ')}.`,
     );
   }
   return {
@@ -83,12 +83,12 @@ export function compareRuns(
     findings: [
       ...findDifferingReturns(series, 'ids'),
       ...currencyFindings(series),
-      ...(benchmark === null || days.length === ofRuns.length ? [] : [windowCut(benchmark, { ofRuns, days })]),
+      ...(benchmark === null || days.length === ofRuns.length ? [] : [describeCutWindow(benchmark, { ofRuns, days })]),
     ],
     entries: series.map((one) => ({
       name: one.name ?? one.id,
       id: one.id,
-      level: rebase(valuesOn(days, one.days, one.level), 100),
+      level: rebase(selectValuesOn(days, one.days, one.level), 100),
       variant: one.variant,
       currency: one.currency,
     })),
@@ -108,7 +108,7 @@ function currencyFindings(series: readonly ComparedLevels[]): Finding[] {
   ];
 }
 
-function windowCut(
+function describeCutWindow(
   benchmark: ComparedLevels,
   { ofRuns, days }: { readonly ofRuns: Int32Array; readonly days: Int32Array },
 ): Finding {
@@ -117,11 +117,11 @@ function windowCut(
     severity: 'warning',
     code: 'WINDOW_CUT',
     path: 'benchmark',
-    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window: compared is ${span(days)}, without it ${span(ofRuns)}.`,
+    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window. The comparison covers ${span(days)}; without the benchmark it would cover ${span(ofRuns)}.`,
   };
 }
 
-function spanText({ id, days }: ComparedLevels): string {
+function formatSpan({ id, days }: ComparedLevels): string {
   if (days.length === 0) return `${id} has no date`;
   return `${id} is from ${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)}`;
 }
@@ -158,7 +158,7 @@ function correlationsOf(entries: RunComparison['entries']): (number | null)[][] 
 const SPREAD_MIN = 1e-14;
 
 /** Returns the common days of two ascending lists. Returns the first list itself if it has no other days. */
-function inBoth(a: Int32Array, b: Int32Array): Int32Array {
+function intersectDays(a: Int32Array, b: Int32Array): Int32Array {
   if (areEqual(a, b)) return a;
   const both = new Int32Array(a.length);
   let count = 0;
@@ -179,7 +179,7 @@ function areEqual(a: Int32Array, b: Int32Array): boolean {
  * Selects the values on some days.
  * @param wanted a subset of the days, in ascending order
  */
-function valuesOn(wanted: Int32Array, days: Int32Array, values: Float64Array): Float64Array {
+function selectValuesOn(wanted: Int32Array, days: Int32Array, values: Float64Array): Float64Array {
   if (wanted.length === days.length) return values;
   const result = new Float64Array(wanted.length);
   for (let i = 0, at = 0; i < wanted.length; i++) {

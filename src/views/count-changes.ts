@@ -20,7 +20,7 @@ export interface CountChange {
 }
 
 /** Returns the changes of share counts in a stored run, by date. */
-export function countChanges(columns: RunColumns): CountChange[] {
+export function listCountChanges(columns: RunColumns): CountChange[] {
   if (!columns.has('shareChanges')) return [];
   const rows = columns.f64('shareChanges');
   return Array.from({ length: rows.length / SHARE_CHANGE_WIDTH }, (_, i) => {

@@ -9,6 +9,6 @@ export function findDifferingReturns(
   const known = levels.filter(({ variant }) => variant !== 'raw');
   if (new Set(known.map(({ variant }) => variant)).size <= 1) return [];
   const named = known.map(({ id, name = id, variant }) => `${name} ${variant}`).join(', ');
-  const message = `The levels are of different returns: ${named}.`;
+  const message = `The levels have different return variants: ${named}.`;
   return [{ severity: 'warning', code: 'RETURNS_DIFFER', path, message }];
 }

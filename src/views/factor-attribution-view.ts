@@ -65,6 +65,6 @@ export function factorAttributionView(
 function tooFew({ months, unexplained }: FactorAttribution): Finding[] {
   if (unexplained.length === 0) return [];
   const fewest = unexplained.reduce((least, each) => (each.names < least.names ? each : least));
-  const message = `In ${unexplained.length} of ${months} months too few names of the store have a return on every session to be regressed on the factors: their return is in other. In the least of them ${fewest.names} have, of ${fewest.needed} needed.`;
+  const message = `In ${unexplained.length} of ${months} months, too few securities of the store have a return on every session for a regression on the factors; the return of these months is in \`other\`. The month with the fewest has ${fewest.names} of ${fewest.needed} required securities.`;
   return [{ severity: 'warning', code: 'TOO_FEW_NAMES', path: 'model', message, count: unexplained.length }];
 }

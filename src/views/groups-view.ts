@@ -43,7 +43,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): WithFinding
   const { groups, cash, ownAt, benchmarkAt } = placeInGroups(columns.header.names, days[to]!, input);
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
-  const own = remember(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
+  const own = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
   let grouped: GroupedPeriod;
   const linked = linkContributions({
     securityCount: groups.length,
@@ -61,7 +61,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): WithFinding
       groups: groups.length,
       days: ends,
       portfolio: own,
-      benchmark: remember(groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
+      benchmark: cachePeriods(groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
     });
   const { totalReturn } = linked;
   const { run_id: id, variant } = columns.header;
@@ -93,7 +93,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): WithFinding
 
 const sumOf = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
 
-interface Placed {
+interface GroupPlaces {
   /** Labels of the groups of both sides in ascending order, followed by the label of cash. */
   readonly groups: readonly string[];
   readonly cash: number;
@@ -102,7 +102,7 @@ interface Placed {
   readonly benchmarkAt: Int32Array;
 }
 
-function placeInGroups(names: readonly string[], day: Day, { groupOf, benchmark }: GroupsInput): Placed {
+function placeInGroups(names: readonly string[], day: Day, { groupOf, benchmark }: GroupsInput): GroupPlaces {
   const own = names.map((name) => groupOf(name, day));
   const others = benchmark
     ? Array.from(benchmark.book.columns, (column) => groupOf(benchmark.book.sm.identifiers[column]!, day))
@@ -141,7 +141,10 @@ type Periods = (period: number) => GroupedPeriod;
 const REMEMBERED_MAX = 1 << 21;
 
 /** Caches the periods of the first pass, unless there are too many values. Periods must be read in order. */
-function remember(of: Periods, { periods, groups }: { readonly periods: number; readonly groups: number }): Periods {
+function cachePeriods(
+  of: Periods,
+  { periods, groups }: { readonly periods: number; readonly groups: number },
+): Periods {
   if (2 * periods * groups > REMEMBERED_MAX) return of;
   const cache: GroupedPeriod[] = [];
   return (period) => (cache[period] ??= of(period));
@@ -169,7 +172,7 @@ function groupRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): 
   return (period) => {
     if (period === 0) window = read();
     const held = window.weightsAt(period);
-    const grouped = inGroups(held, window.contributionsOf(period), grouping);
+    const grouped = sumByGroup(held, window.contributionsOf(period), grouping);
     for (const contribution of window.partsOf(period)) grouped.contributions[grouping.cash]! += contribution;
     return grouped;
   };
@@ -192,7 +195,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
       const covered = `${formatDay(sm.sessions[from]!)} to ${formatDay(sm.sessions[from + length - 1]!)}`;
       throw new Refusal(
         'NO_COMMON_DATES',
-        `The benchmark, which is from ${covered}, has no level on ${formatDay(days[t]!)}; it needs every date of the window.`,
+        `The benchmark covers ${covered} and has no level on ${formatDay(days[t]!)}. It must have a level on every date of the window.`,
       );
     }
   }
@@ -207,7 +210,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
     const drifted = before.get(at) ?? weights.subarray(at * H, (at + 1) * H);
     for (let i = 0; i < H; i++) parts[i] = drifted[i]! * drift[at]! - held[i]!;
     earnings.addTo(parts, at);
-    const grouped = inGroups(held, parts, grouping);
+    const grouped = sumByGroup(held, parts, grouping);
     for (const { contributions } of overlay?.parts ?? []) grouped.contributions[grouping.cash]! += contributions[at]!;
     return grouped;
   };
@@ -226,7 +229,7 @@ function earningsOf(book: Book): { addTo(parts: Float64Array, at: number): void 
   };
 }
 
-function inGroups(held: Float64Array, parts: Float64Array, { groupAt, count, cash }: Grouping): GroupedPeriod {
+function sumByGroup(held: Float64Array, parts: Float64Array, { groupAt, count, cash }: Grouping): GroupedPeriod {
   const weights = new Float64Array(count);
   const contributions = new Float64Array(count);
   let invested = 0;

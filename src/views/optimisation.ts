@@ -181,17 +181,19 @@ function toBinding({ placed: { origin }, side, label, shadowPrice }: RowSide): R
 }
 
 const ROUTES = {
-  centre: 'The index itself satisfies every row.',
-  'active-set': 'Solved by active sets, exact to rounding.',
+  centre: 'The index weights satisfy all constraints.',
+  'active-set': 'Solved by an active-set method, exact up to rounding.',
   simplex: 'Solved by the dual simplex method and polished on its active set.',
-  'interior-point': 'Solved by an interior point and polished on its active set.',
-  'interior-point-unpolished': 'Solved by an interior point.',
+  'interior-point': 'Solved by an interior-point method and polished on its active set.',
+  'interior-point-unpolished': 'Solved by an interior-point method.',
 } as const;
 
 function solverMessage({ solution, isConverged }: OptimisationRun): string {
   const how = ROUTES[solution.answer.route];
-  const choice = solution.isHeuristic ? ' Names were chosen by a search: better choices are possible.' : '';
-  return `${how}${choice}${isConverged ? '' : ' The conditions of optimality do not hold within tolerance.'}`;
+  const choice = solution.isHeuristic
+    ? ' The securities were chosen by a heuristic search: better choices are possible.'
+    : '';
+  return `${how}${choice}${isConverged ? '' : ' The optimality conditions do not hold within the tolerance.'}`;
 }
 
 /**
@@ -240,7 +242,7 @@ export function toDerivedPreview(
       before: toFigures(preview.before),
       after: toFigures(preview.after),
       binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
-      constraints: tightest(sides).map((side) => toPreviewConstraint(side, relaxed)),
+      constraints: selectTightest(sides).map((side) => toPreviewConstraint(side, relaxed)),
     },
     findings: preview.findings,
   };
@@ -278,7 +280,7 @@ function toPreviewConstraint(
  * Returns one entry per row and side. A row that expands to several constraints is represented by its tightest
  * constraint.
  */
-function tightest(sides: readonly RowSide[]): RowSide[] {
+function selectTightest(sides: readonly RowSide[]): RowSide[] {
   const results = new Map<string, RowSide>();
   for (const side of sides) {
     const key = `${side.placed.origin.name} ${side.side}`;

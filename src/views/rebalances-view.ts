@@ -62,12 +62,16 @@ export function rebalanceView(columns: RunColumns, asked: string): RebalanceView
 }
 
 /** A rebalance by its position, with the weights before and after it. */
-interface Placed {
+interface PlacedRebalance {
   readonly r: number;
   readonly around: WeightsAround;
 }
 
-function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDecisions | undefined): RebalanceRow {
+function rowOf(
+  columns: RunColumns,
+  { r, around }: PlacedRebalance,
+  decisions: RecordedDecisions | undefined,
+): RebalanceRow {
   const stored = columns.header.rebalances[r]!;
   const { date, at } = stored;
   const figures = rebalanceFigures(around, stored);
@@ -109,7 +113,7 @@ function fillsOf(
 
 function namesOf(
   columns: RunColumns,
-  { r, around: { target, capped, before, after } }: Placed,
+  { r, around: { target, capped, before, after } }: PlacedRebalance,
   decisions: RecordedDecisions | undefined,
 ): RebalanceView['names'] {
   const { names, rebalances } = columns.header;

@@ -111,14 +111,14 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
   const terms = termsOf(universe, request.returns);
   if (universe.kind === 'names' && !isFactorEstimator(request.estimator)) {
     const columnOf = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
-    const columns = knownAmong(universe.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
+    const columns = selectKnownColumns(universe.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
     return computeDailyReturns(market, { columns, from, to }, terms);
   }
   const sm =
     universe.kind === 'names'
       ? createOwnDays(market, calendars, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
       : openMarketOn({ market, calendars, code: universe.calendar });
-  const asked = knownAmong(universe.kind === 'names' ? universe.identifiers : universe.held(), sm.columnOf);
+  const asked = selectKnownColumns(universe.kind === 'names' ? universe.identifiers : universe.held(), sm.columnOf);
   const window = {
     sm,
     growth: computeGrowth(sm, terms),
@@ -133,7 +133,7 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
  * Returns the columns of the identifiers that are in the market.
  * @throws Refusal RISK_INSUFFICIENT_DATA if there are none
  */
-function knownAmong(identifiers: readonly string[], columnOf: (identifier: string) => number): number[] {
+function selectKnownColumns(identifiers: readonly string[], columnOf: (identifier: string) => number): number[] {
   const columns = identifiers.map(columnOf).filter((column) => column >= 0);
   if (columns.length > 0) return columns;
   throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} securities is in the served store.`, {

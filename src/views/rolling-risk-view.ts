@@ -1,6 +1,6 @@
 import type { RiskMemory, RiskReference, RollingRisk } from '#domain/analytics/rolling-risk.js';
 import type { RollingRiskView } from '#contract/rolling-risk.js';
-import type { Stateless } from '#contract/run-state.js';
+import type { WithoutRunState } from '#contract/run-state.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { jsonObject, textMember, valueMember, createWrittenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
@@ -34,7 +34,7 @@ function findFirstShown(memory: RiskMemory): number {
   return 'window' in memory ? 0 : LIMITS.MIN_NAME_OBSERVATIONS;
 }
 
-const ROLLING_RISK = jsonObject<Stateless<RollingRiskView>, RollingRiskInput>({
+const ROLLING_RISK = jsonObject<WithoutRunState<RollingRiskView>, RollingRiskInput>({
   index_id: textMember(({ runId }) => runId),
   window: valueMember(({ memory }) => ('window' in memory ? memory.window : null)),
   half_life: valueMember(({ memory }) => ('halfLife' in memory ? memory.halfLife : null)),

@@ -36,7 +36,7 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Win
   const last = formatDay(days.at(-1)!);
   throw new Refusal(
     'RANGE_TOO_SHORT',
-    `start ${start ?? first} to end ${end ?? last} holds ${Math.max(0, to - from + 1)} dates of the run, which is from ${first} to ${last}; an attribution needs 2.`,
+    `start ${start ?? first} to end ${end ?? last} contains ${Math.max(0, to - from + 1)} dates of the run, which covers ${first} to ${last}; at least 2 are required.`,
   );
 }
 
@@ -49,7 +49,7 @@ export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Wind
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to >= from) return { from, to };
   const [first, last] = [formatDay(days[0]!), formatDay(days.at(-1)!)];
-  const message = `The run, which is from ${first} to ${last}, has no date${windowText({ start, end })}.`;
+  const message = `The run covers ${first} to ${last} and has no date${windowText({ start, end })}.`;
   throw new Refusal('NO_DATA_IN_RANGE', message);
 }
 
@@ -108,7 +108,7 @@ export function readWindow(
   const growth = new Float64Array(H).fill(1);
   const came = new Uint8Array(H);
   const parts = new Float64Array(H);
-  const transfers = transfersAfter(columns, from);
+  const transfers = createTransferReader(columns, from);
   const keptOn = listKeptWeights(columns);
   let event = firstEvent;
   return {
@@ -124,11 +124,11 @@ export function readWindow(
       const drifted = hasEvent ? before.at(event) : after;
       const drift = { held, drifted, factor: gross[period + 1]!, kept: keptOn.get(at) ?? 1 };
       if (follow) contributeAndGrow(parts, growth, drift);
-      else contribute(parts, drift);
+      else computeContributions(parts, drift);
       transfers.addTo(parts, at, follow ? { growth, ...drift } : null);
       if (hasEvent && eventCosts) subtract(parts, eventCosts.at(event));
-      if (hasEvent) note(came, drifted);
-      if (at === to) note(came, after);
+      if (hasEvent) markHeld(came, drifted);
+      if (at === to) markHeld(came, after);
       return parts;
     },
     partsOf: (period) => own.subarray((period + 1) * width, (period + 2) * width),
@@ -148,7 +148,7 @@ interface Drifted {
   readonly kept: number;
 }
 
-function contribute(parts: Float64Array, { held, drifted, factor, kept }: Drifted): void {
+function computeContributions(parts: Float64Array, { held, drifted, factor, kept }: Drifted): void {
   for (let i = 0; i < parts.length; i++) parts[i] = drifted[i]! * factor - held[i]! * kept;
 }
 
@@ -178,7 +178,7 @@ interface GrownNames extends Drifted {
 }
 
 /** Returns a reader of the dividends and close adjustments of a run. Dates must be passed in ascending order. */
-function transfersAfter(columns: RunColumns, first: number): Transfers {
+function createTransferReader(columns: RunColumns, first: number): Transfers {
   const rows = columns.has('transfers') ? columns.f64('transfers') : NO_PARTS;
   let row = 0;
   while (row < rows.length && rows[row + 1]! <= first) row += TRANSFER_WIDTH;
@@ -188,14 +188,14 @@ function transfersAfter(columns: RunColumns, first: number): Transfers {
       for (; row < rows.length && rows[row + 1] === at; row += TRANSFER_WIDTH) {
         const [name, , dividends, moved] = rows.subarray(row, row + TRANSFER_WIDTH);
         parts[name!]! += dividends! + moved!;
-        if (grown !== null) correct(grown, name!, { dividends: dividends!, moved: moved! });
+        if (grown !== null) correctGrowth(grown, name!, { dividends: dividends!, moved: moved! });
       }
     },
   };
 }
 
 /** Corrects the growth of a security for a dividend and for an adjusted weight at the start of the period. */
-function correct(
+function correctGrowth(
   { growth, held, drifted, factor, kept }: GrownNames,
   name: number,
   { dividends, moved }: { readonly dividends: number; readonly moved: number },
@@ -207,6 +207,6 @@ function correct(
 }
 
 /** Marks the securities with a weight. */
-function note(came: Uint8Array, weights: Float64Array): void {
+function markHeld(came: Uint8Array, weights: Float64Array): void {
   for (let i = 0; i < weights.length; i++) if (weights[i] !== 0) came[i] = 1;
 }

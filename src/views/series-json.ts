@@ -70,7 +70,7 @@ const ZERO = 48;
 
 function writeDay(token: Uint8Array, at: number, day: number): void {
   const { year, month, day: dayOfMonth } = toCivilDate(day);
-  if (year < 0 || year > 9999) throw new Error(`${day} is the day of no date with four digits of its year`);
+  if (year < 0 || year > 9999) throw new Error(`day ${day} is outside of the years with four digits`);
   token[at] = QUOTE;
   writeTwo(token, at + 1, Math.floor(year / 100));
   writeTwo(token, at + 3, year % 100);

@@ -32,7 +32,7 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
       snapshot: { weights, uncapped },
       written,
     } = source;
-    if (equal(weights, uncapped)) json.repeat(written.from, written.to);
+    if (areEqual(weights, uncapped)) json.repeat(written.from, written.to);
     else writeWeights(json, source, uncapped);
   }),
   cap: valueMember(({ snapshot }) => snapshot.cap),
@@ -47,7 +47,7 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
   target_weights: {
     ...createWrittenMember<RebalanceSnapshot['target_weights'], SnapshotSource>((json, source) => {
       const { weights, columns, targets, targetColumns } = source.snapshot;
-      const isHeld = targets !== null && columns.length === targetColumns?.length && equal(weights, targets);
+      const isHeld = targets !== null && columns.length === targetColumns?.length && areEqual(weights, targets);
       writeMap(json, source, targetColumns ?? columns, isHeld ? null : targets);
     }),
     older: () => null,
@@ -151,7 +151,7 @@ function writeFactors(json: JsonWriter, source: SnapshotSource): void {
   }
 }
 
-function equal(a: Float64Array, b: Float64Array): boolean {
+function areEqual(a: Float64Array, b: Float64Array): boolean {
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;
 }

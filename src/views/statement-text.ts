@@ -10,7 +10,7 @@ export function statementText(statement: BenchmarkStatement): string {
     [
       'Input data',
       [
-        ...(inputs.indices.length === 0 ? [] : [`Made from: ${inputs.indices.join(', ')}.`, '']),
+        ...(inputs.indices.length === 0 ? [] : [`Based on: ${inputs.indices.join(', ')}.`, '']),
         ...inputs.hierarchy.map((sentence, k) => `${k + 1}. ${sentence}`),
       ],
     ],
@@ -18,7 +18,7 @@ export function statementText(statement: BenchmarkStatement): string {
       'Discretion',
       [
         ...(discretion.approvals.length === 0
-          ? ['No change needs a second person.']
+          ? ['No change requires a second person.']
           : discretion.approvals.map(({ action, persons }) => `- ${action}: ${persons} persons have to agree.`)),
         ...discretion.judgements.map(
           (judgement) => `- ${judgement.date}: ${judgement.author}, ${judgementText(judgement)}`,
@@ -30,7 +30,7 @@ export function statementText(statement: BenchmarkStatement): string {
       ],
     ],
     ['Limitations', statement.limitations.map((sentence) => `- ${sentence}`)],
-    ['Review', [`Constituents are reviewed ${review.frequency}. Coming effective dates: ${list(review.upcoming)}.`]],
+    ['Review', [`Constituents are reviewed ${review.frequency}. Next effective dates: ${list(review.upcoming)}.`]],
     ['Changes of the methodology', changeLines(statement)],
     [
       'Published closes',

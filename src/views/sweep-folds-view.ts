@@ -32,15 +32,15 @@ export function foldsView({
       rank,
     })),
     chosen: chosenOf(choices),
-    in_sample: spread(inSample),
-    out_of_sample: spread(outOfSample),
+    in_sample: copyDistribution(inSample),
+    out_of_sample: copyDistribution(outOfSample),
     paths: paths.map((path) => ({ ...path })),
     over_paths: {
-      annualised_return: spread(overPaths.annualised_return),
-      max_drawdown: spread(overPaths.max_drawdown),
-      sharpe_ratio: spread(overPaths.sharpe_ratio),
-      total_return: spread(overPaths.total_return),
-      volatility: spread(overPaths.volatility),
+      annualised_return: copyDistribution(overPaths.annualised_return),
+      max_drawdown: copyDistribution(overPaths.max_drawdown),
+      sharpe_ratio: copyDistribution(overPaths.sharpe_ratio),
+      total_return: copyDistribution(overPaths.total_return),
+      volatility: copyDistribution(overPaths.volatility),
     },
     probability_of_loss: probabilityOfLoss,
   };
@@ -55,6 +55,6 @@ function chosenOf(choices: ChoiceByFolds['choices']): { variant: number; splits:
     .toSorted((a, b) => b.splits - a.splits || a.variant - b.variant);
 }
 
-function spread(distribution: Distribution): Distribution & { percentiles: Record<string, number> } {
+function copyDistribution(distribution: Distribution): Distribution & { percentiles: Record<string, number> } {
   return { ...distribution, percentiles: { ...distribution.percentiles } };
 }

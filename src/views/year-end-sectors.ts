@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { toCivilDate, formatDay } from '#domain/time/days.js';
 import { runSide } from './exposures/sides.js';
-import { sideGroups, sumGroups, weightsByGroup } from './exposures/weights-by-group.js';
+import { createSideGroups, sumGroups, weightsByGroup } from './exposures/weights-by-group.js';
 import { readStoredLabels } from './stored-labels.js';
 
 export interface YearEndSectors {
@@ -34,7 +34,7 @@ export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): Ye
   const { sectors } = readStoredLabels(columns);
   const sectorOf = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
   const side = runSide(columns, shown);
-  const bySector = sideGroups(side.names, days, (name) => ({ group: sectorOf.get(name)!, until: Infinity }));
+  const bySector = createSideGroups(side.names, days, (name) => ({ group: sectorOf.get(name)!, until: Infinity }));
   const sums = sumGroups(bySector, side, days);
   const groups = weightsByGroup(sums, null, { dates: days.length, groups: Infinity });
   return groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights }));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { BundleManifest } from '#domain/documents/bundle-document.js';
 import { hashOf } from '#store/publication/statement-hash.js';
-import { inputDigests } from '#views/bundle/input-digests.js';
+import { computeInputDigests } from '#views/bundle/input-digests.js';
 import { decodeSlice, encodeSlice } from '#views/bundle/market-slice.js';
 import { readTar, tarParts } from '#views/bundle/tar.js';
 
@@ -49,7 +49,7 @@ export function addHashes(bundle: Uint8Array): Uint8Array {
       name,
       createHash('sha256').update(files.get(name)!).digest('hex'),
     ]);
-    const changed = { ...stated, ...inputDigests(market), files: Object.fromEntries(hashes) };
+    const changed = { ...stated, ...computeInputDigests(market), files: Object.fromEntries(hashes) };
     return {
       'manifest.json': new TextEncoder().encode(JSON.stringify({ ...changed, hash: hashOf(changed), signature })),
     };

@@ -130,13 +130,13 @@ describe('windows of a run', () => {
       'outside the run',
       '?start=2025-01-01&end=2025-06-30',
       'RANGE_TOO_SHORT',
-      'start 2025-01-01 to end 2025-06-30 holds 0 dates of the run, which is from 2024-01-02 to 2024-01-10; an attribution needs 2.',
+      'start 2025-01-01 to end 2025-06-30 contains 0 dates of the run, which covers 2024-01-02 to 2024-01-10; at least 2 are required.',
     ],
     [
       'of one date',
       '?start=2024-01-10',
       'RANGE_TOO_SHORT',
-      'start 2024-01-10 to end 2024-01-10 holds 1 dates of the run, which is from 2024-01-02 to 2024-01-10; an attribution needs 2.',
+      'start 2024-01-10 to end 2024-01-10 contains 1 dates of the run, which covers 2024-01-02 to 2024-01-10; at least 2 are required.',
     ],
     [
       'that end before they begin',

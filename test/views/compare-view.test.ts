@@ -23,7 +23,9 @@ test('a benchmark that lacks dates of the window is reported, one that has them 
   expect([...compared]).toEqual([...days.subarray(2)]);
   expect(findings).toMatchObject([{ code: 'WINDOW_CUT', severity: 'warning', path: 'benchmark' }]);
   expect(findings[0]!.message).toContain('LATE has 3 of the 5 dates');
-  expect(findings[0]!.message).toContain('2024-01-04 to 2024-01-08, without it 2024-01-02 to 2024-01-08');
+  expect(findings[0]!.message).toContain(
+    'covers 2024-01-04 to 2024-01-08; without the benchmark it would cover 2024-01-02 to 2024-01-08',
+  );
   expect(compareRuns([run], { ...whole, start: '2024-01-04' }, late).findings).toEqual([]);
   expect(compareRuns([run], whole, null).findings).toEqual([]);
 });
@@ -35,7 +37,11 @@ test('levels that are not comparable are reported with their types, raw ones of 
   expect(listDifferences({})).toEqual([]);
   expect(listDifferences({ variant: 'raw' })).toEqual([]);
   expect(listDifferences({ variant: 'price' })).toMatchObject([
-    { code: 'RETURNS_DIFFER', path: 'ids', message: 'The levels are of different returns: RUN total, OTHER price.' },
+    {
+      code: 'RETURNS_DIFFER',
+      path: 'ids',
+      message: 'The levels have different return variants: RUN total, OTHER price.',
+    },
   ]);
   expect(listDifferences({ currency: 'EUR' })).toMatchObject([
     { code: 'CURRENCIES_DIFFER', path: 'ids', message: 'The levels are in different currencies: RUN USD, OTHER EUR.' },

@@ -9,7 +9,7 @@ test('a window without a date of the run is refused by the dates that were asked
     expect(() => datesWithin(days, { start, end })).toThrow(
       expect.objectContaining({
         code: 'NO_DATA_IN_RANGE',
-        message: `The run, which is from 2024-01-02 to 2024-01-05, has no date ${words}.`,
+        message: `The run covers 2024-01-02 to 2024-01-05 and has no date ${words}.`,
       }),
     );
   expectRefusal('2024-01-03', '2024-01-04', 'from 2024-01-03 to 2024-01-04');

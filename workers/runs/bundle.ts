@@ -10,7 +10,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import type { Task, ThreadInput } from '#jobs/tasks.js';
-import { inputDigests } from '#views/bundle/input-digests.js';
+import { computeInputDigests } from '#views/bundle/input-digests.js';
 import { encodeSlice } from '#views/bundle/market-slice.js';
 import {
   findDifferingCloses,
@@ -107,7 +107,7 @@ function modelsOf({ models = {} }: BacktestPlan, input: Input): Readonly<Record<
 }
 
 function outputOf(market: MarketData, own: Readonly<Record<string, Uint8Array>>) {
-  const { securities, dates } = inputDigests(market);
+  const { securities, dates } = computeInputDigests(market);
   const all = { ...own, ...encodeSlice(market) };
   const files = Object.fromEntries(Object.entries(all).map(([name, bytes]) => [name, answerBytes(bytes)]));
   const hashes = Object.entries(files).map(([name, { bytes }]) => [

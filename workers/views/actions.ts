@@ -13,7 +13,7 @@ import type { InputOfView } from '#jobs/tasks/views.js';
 import type { ActionsInput } from '#views/actions/actions-input.js';
 import { actionsView } from '#views/actions/actions-view.js';
 import { readHeldAtEnd } from '#views/actions/held-on.js';
-import { proFormaCsv, proFormaRows } from '#views/actions/pro-forma-rows.js';
+import { proFormaCsv, createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
@@ -29,7 +29,7 @@ export function showProForma(asked: Asked): string {
   return useRunFile(asked.columns, (run) => {
     const input = inputOf(run, asked);
     const { actions } = actionsView(run, input);
-    return proFormaCsv(proFormaRows(actions, readHeldAtEnd(run, input)));
+    return proFormaCsv(createProFormaRows(actions, readHeldAtEnd(run, input)));
   });
 }
 

@@ -33,11 +33,11 @@ export interface AccountBacktestJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -45,7 +45,7 @@ export interface AccountBacktestJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: AccountBacktestView | null;
@@ -89,7 +89,7 @@ export interface AccountBacktestView {
   readonly end: string;
   /** Value on the last session. */
   readonly final_value: number;
-  /** Value less the tax of the year that is not yet paid. */
+  /** Value less the tax of the year that has not been paid yet. */
   readonly final_value_after_tax: number;
   /** Annual return of the value after tax. */
   readonly annual_return_after_tax: number;
@@ -99,7 +99,7 @@ export interface AccountBacktestView {
   readonly costs: number;
   /** Dividends received. */
   readonly dividends: number;
-  /** Largest gap of a certificate, in shares of the value. */
+  /** Largest gap of a certificate, as a fraction of the value. */
   readonly largest_gap: number | null;
   /** Account by session. */
   readonly sessions: readonly {
@@ -107,16 +107,16 @@ export interface AccountBacktestView {
     readonly date: string;
     /** Cash and holdings at the close. */
     readonly value: number;
-    /** Cash at the close: that of the session before and the entries of this one. */
+    /** Cash at the close: cash of the previous session plus the entries of this session. */
     readonly cash: number;
-    /** Tax of the year so far that is not yet paid. */
+    /** Tax of the year so far that has not been paid yet. */
     readonly accrued_tax: number;
   }[];
   /** Rebalances of the account. */
   readonly rebalances: readonly {
     /** The date. */
     readonly date: string;
-    /** Status of the solution; an infeasible one trades nothing. */
+    /** Status of the solution. An infeasible rebalance trades nothing. */
     readonly status: string;
     /** Number of trades. */
     readonly trades: number;
@@ -152,7 +152,7 @@ export interface AccountBacktestView {
     readonly long_gain: number;
     /** Dividends. */
     readonly dividends: number;
-    /** Losses carried forward from the year before. */
+    /** Losses carried forward from the previous year. */
     readonly carried: number;
     /** Tax, paid on the first session of the next year. */
     readonly tax: number;
@@ -263,7 +263,7 @@ export interface AccountTax {
 export interface ActionChoice {
   /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
   readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | 'accept_cash' | 'accept_shares';
-  /** At prices that change only by the action. */
+  /** At prices that change only because of the action. */
   readonly weight_after: number;
   /** Index shares. */
   readonly shares_after: number;
@@ -442,7 +442,7 @@ export interface ActiveRiskPayload {
   readonly risk_estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | null;
   /** Securities without an estimate. */
   readonly uncovered: readonly string[];
-  /** First date of the run's levels, which begin the span of the estimate. */
+  /** First date of the run's levels, at which the estimation period starts. */
   readonly window_start: string | null;
   /** Last date of the run's levels. */
   readonly window_end: string | null;
@@ -527,7 +527,7 @@ export interface AnnouncedDividend {
   readonly dividend: number;
   /** Index points; negative where short positions pay more. */
   readonly points: number;
-  /** Points after withholding tax, as reinvested by a net return. */
+  /** Points after withholding tax, as reinvested by a net return index. */
   readonly net_points: number;
   /** State of the action; null if the store has none. */
   readonly status: 'announced' | 'paid' | 'cancelled' | null;
@@ -543,7 +543,7 @@ export interface AnnouncedDividends {
   readonly dividends_total: number;
   /** Index points; negative where short positions pay more. */
   readonly points: number;
-  /** Points after withholding tax, as reinvested by a net return. */
+  /** Points after withholding tax, as reinvested by a net return index. */
   readonly net_points: number;
   /** Points over the level on as_of. */
   readonly yield: number;
@@ -688,7 +688,7 @@ export interface AssetView {
   readonly index_id: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Covariance of the returns divided by the variance of the other returns. */
+  /** Covariance of the returns with those of the comparison, divided by the variance of the returns of the comparison. */
   readonly beta: number;
   /** Correlation of the returns. */
   readonly correlation: number;
@@ -735,13 +735,13 @@ export interface AttributionView {
   readonly reconciles: boolean;
   /** Residual, of the size of rounding errors. */
   readonly residual: number;
-  /** Return of the index less that of the index without its cap; null if there is no cap. */
+  /** Return of the index minus the return of the index without its cap; null if there is no cap. */
   readonly cap_drag: number | null;
   /** Effect of transaction costs; null at zero cost. */
   readonly cost_drag: number | null;
-  /** Value of the query; the first date of the run if omitted. */
+  /** Requested value; the first date of the run if omitted. */
   readonly requested_start: string | null;
-  /** Value of the query; the last date of the run if omitted. */
+  /** Requested value; the last date of the run if omitted. */
   readonly requested_end: string | null;
   /** End of the first complete period: a session after the first date of the window. A full timestamp. */
   readonly start: string;
@@ -796,7 +796,7 @@ export interface AuditLog {
   readonly keys: readonly PublicKey[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
   /** In the order of the log. */
   readonly entries: readonly AuditEntry[];
@@ -892,11 +892,11 @@ export interface BacktestJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -904,7 +904,7 @@ export interface BacktestJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: BacktestRunResult | null;
@@ -932,7 +932,7 @@ export interface BacktestRecordCollection {
   readonly backtests: readonly BacktestRecordRow[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -992,7 +992,7 @@ export interface BacktestResultSummary {
   readonly unfilled: readonly UnfilledOrderPayload[];
   /** Warnings of the run. */
   readonly findings: readonly Finding[];
-  /** SHA-256 of engine version, definitions, request, store content and its declarations (price basis, currency): equal hashes mean equal results. */
+  /** SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results. */
   readonly run_hash: string;
   /** SHA-256 of the store content that was read. */
   readonly store_content_hash: string;
@@ -1005,7 +1005,7 @@ export interface BacktestResultSummary {
 }
 
 export interface BacktestRunResult {
-  /** Return of each calendar year; they compound to the total. */
+  /** Return of each calendar year. The returns compound to the total return. */
   readonly annual_returns: Readonly<Record<string, number>>;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: RelativeMetricsPayload | null;
@@ -1025,9 +1025,9 @@ export interface BacktestRunResult {
   readonly price_gaps: readonly PriceGapPayload[];
   /** For each rebalance, the session of the prices of its trades. */
   readonly rebalance_pricing: readonly RebalancePricingPayload[];
-  /** Compositions in the run, preceded by the one in force at its start. */
+  /** Compositions in the run, preceded by the composition in force at the start. */
   readonly rebalances: readonly RebalanceSnapshot[];
-  /** Total number; more than returned only if the weights exceed the size of a result. */
+  /** Total number. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result. */
   readonly rebalances_total: number;
   /** Returns of the level, from the second date on. */
   readonly returns: SeriesPayload;
@@ -1035,7 +1035,7 @@ export interface BacktestRunResult {
   readonly total_costs: number;
   /** Warnings of the run. */
   readonly findings: readonly Finding[];
-  /** SHA-256 of engine version, definitions, request, store content and its declarations (price basis, currency): equal hashes mean equal results. */
+  /** SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results. */
   readonly run_hash: string;
   /** SHA-256 of the store content that was read. */
   readonly store_content_hash: string;
@@ -1087,7 +1087,7 @@ export interface BarChartBlockInput {
 export interface BatchAccount {
   /** Id of the account; null if it has none. */
   readonly account_id: string | null;
-  /** optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`. */
+  /** optimal: the gap is at most 1e-8 of the value; feasible: the gap is larger; infeasible: see `conflicts`; refused: see `findings`. */
   readonly status: 'optimal' | 'feasible' | 'infeasible' | 'refused';
   /** Reasons why the account was refused. */
   readonly findings: readonly Finding[];
@@ -1105,15 +1105,15 @@ export interface BatchAccount {
   readonly tracking_error?: number | undefined;
   /** Tax of the year after the trades, in money. */
   readonly tax?: number | undefined;
-  /** Compared with selling the oldest lots first. */
+  /** Tax saved compared with selling the oldest lots first. */
   readonly tax_saved?: number | undefined;
-  /** Rules of an infeasible account that conflict; without any one of them the others can be kept. */
+  /** Conflicting rules of an infeasible account. If any one of them is removed, the others can be satisfied. */
   readonly conflicts?: readonly string[] | undefined;
-  /** By how much each of these rules has to give if all other rules of the account are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount, and where no amount suffices. */
+  /** Amount by which each of these rules would have to be relaxed if all other rules of the account are kept: tracking error, weight (for exclusions: the weight that stays), or money for the budget. Null for rules without an amount, and if no amount suffices. */
   readonly conflict_amounts?: Readonly<Record<string, number | null>> | undefined;
-  /** Weight that has to stay by excluded security, if the other rules are kept. */
+  /** Weight of each excluded security that has to stay if the other rules are kept. */
   readonly conflict_exclusions?: Readonly<Record<string, number>> | undefined;
-  /** Proof of the gap, which needs no solver. */
+  /** Proof of the gap, which can be checked without a solver. */
   readonly certificate?: BatchCertificate | undefined;
 }
 
@@ -1131,15 +1131,15 @@ export interface BatchAccounts {
 }
 
 export interface BatchCertificate {
-  /** Objective of the trades, in shares of the value. */
+  /** Objective of the trades, as a fraction of the value. */
   readonly objective: number;
-  /** No permitted trades have a lower objective. */
+  /** Lower bound of the objective over all permitted trades. */
   readonly bound: number;
   /** Objective less bound. */
   readonly gap: number;
-  /** Largest violation of a hard row. */
+  /** Largest violation of a hard constraint. */
   readonly primal_residual: number;
-  /** Proofs for both signs of net long-term gains. */
+  /** Proofs for net long-term gains and for net long-term losses. */
   readonly sides: readonly {
     /** 0: net long-term gains, 1: net long-term losses. */
     readonly side: number;
@@ -1194,11 +1194,11 @@ export interface BatchJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -1206,7 +1206,7 @@ export interface BatchJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: BatchView | null;
@@ -1351,7 +1351,7 @@ export interface BatchView {
   readonly by_status: Readonly<Record<string, number>>;
   /** Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100. */
   readonly tracking_error: Readonly<Record<string, number>> | null;
-  /** Largest gap of a certificate, in shares of the value. */
+  /** Largest gap of a certificate, as a fraction of the value. */
   readonly largest_gap: number | null;
   /** Value of the solved accounts. */
   readonly value: number;
@@ -1363,7 +1363,7 @@ export interface BatchView {
   readonly costs: number;
   /** Trades that the wash sale rule prevented. */
   readonly avoided_wash_sales: number;
-  /** Infeasible accounts by conflicting row. */
+  /** Number of infeasible accounts by conflicting rule. */
   readonly conflicts: Readonly<Record<string, number>>;
   /** The first 100 accounts that are not valid. */
   readonly refused: readonly ({
@@ -1386,7 +1386,7 @@ export interface BatchView {
 export type BenchmarkFieldExposure = {
   /** Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value. */
   readonly mean: readonly (number | null)[];
-  /** Share of the weights, by their magnitude, that has a value. One value per date. */
+  /** Fraction of the absolute weights of securities with a value. One value per date. */
   readonly coverage: readonly number[];
   /** Quantile by weight: the smallest value at or below which the securities have this share of the weights. */
   readonly percentiles: WeightedPercentiles;
@@ -1439,7 +1439,7 @@ export interface BenchmarkStatement {
     /** Data that is used, most preferred first. */
     readonly hierarchy: readonly string[];
   };
-  /** Discretion and its record. */
+  /** Discretion of the administrator, and its records. */
   readonly discretion: {
     /** Changes that several people have to agree to. */
     readonly approvals: readonly ({
@@ -1448,14 +1448,14 @@ export interface BenchmarkStatement {
       /** Persons who have to agree. */
       readonly persons: number;
     })[];
-    /** Decisions about its days, newest first; up to 50. A waiver has its findings of the index and its parents. Days that were performed without a reason are no judgement. */
+    /** Decisions about its days, newest first; at most 50. A waiver lists the findings about the index and its parents. Days that were performed without a reason are not judgements. */
     readonly judgements: readonly Judgement[];
-    /** Prices in place of those of the source of securities that its run holds at that close or buys there, latest session first; up to 50. */
+    /** Prices that replace those of the source, for securities that the run holds or buys at that close; latest session first; at most 50. */
     readonly overrides: readonly PriceOverride[];
   };
   /** Circumstances in which the index may not serve its purpose. */
   readonly limitations: readonly string[];
-  /** Versions of the definition, newest first; up to 50. */
+  /** Versions of the definition, newest first; at most 50. */
   readonly changes: readonly MethodologyChange[];
   /** Dated changes of the definition. */
   readonly amendments: readonly Amendment[];
@@ -1463,7 +1463,7 @@ export interface BenchmarkStatement {
   readonly review: {
     /** Frequency of the reviews of its constituents. */
     readonly frequency: string;
-    /** Coming effective dates. */
+    /** Next effective dates. */
     readonly upcoming: readonly string[];
   };
   /** Published closes; null if there are none. */
@@ -1477,7 +1477,7 @@ export interface BenchmarkStatement {
     /** Closes published again. */
     readonly restatements: number;
   } | null;
-  /** Register of errors, newest first; up to 50. */
+  /** Register of errors, newest first; at most 50. */
   readonly errors: readonly PublishedError[];
   /** Procedures of the administrator that apply to the index. */
   readonly procedures: readonly Procedure[];
@@ -1492,11 +1492,11 @@ export interface BenchmarkStatistics {
   readonly excess_return: number;
   /** Annualised standard deviation of return differences to the benchmark. A fraction. */
   readonly tracking_error: number;
-  /** Mean active return x sessions of a year over the annualised deviation of active returns. */
+  /** Mean active return x sessions of a year, divided by the annualised standard deviation of active returns. */
   readonly information_ratio: number | null;
   /** Geometric mean return divided by that of the benchmark, on sessions with a positive benchmark return; null if there are none. */
   readonly up_capture: number | null;
-  /** As capture_up, on sessions with a negative benchmark return. */
+  /** Same ratio as capture_up, on sessions with a negative benchmark return. */
   readonly down_capture: number | null;
 }
 
@@ -1568,7 +1568,7 @@ export interface BlendOverlayInput {
 }
 
 export interface BookPayload {
-  /** Index points, beginning at the base value; a bare series is rebased to 100. */
+  /** Index points, starting at the base value. A benchmark that is only a level series is rebased to 100. */
   readonly levels: SeriesPayload;
   /** Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates. */
   readonly weights: TableFrame;
@@ -1578,9 +1578,9 @@ export interface BookPayload {
   readonly rebalances: readonly RebalanceSnapshot[];
   /** Total number, including those not returned. */
   readonly rebalances_total: number;
-  /** Set if the calendar does not cover the requested range. */
+  /** Set only if the calendar does not cover the requested range. */
   readonly calendar_coverage: CalendarCoveragePayload | null;
-  /** Market value over level, 1 at the start; absent for a bare level series. */
+  /** Market value divided by level, 1 at the start; absent for a benchmark that is only a level series. */
   readonly divisor?: SeriesPayload | undefined;
   /** Ordinary dividends of each session in points of the price return; absent if dividends are reinvested in the paying security, and in older runs. */
   readonly dividend_points?: SeriesPayload | undefined;
@@ -1755,9 +1755,9 @@ export interface CalendarCoverage {
 export interface CalendarCoveragePayload {
   /** Exchange MIC from /indices/calendars. */
   readonly calendar: string;
-  /** Value of the query; the first date of the run if omitted. */
+  /** Requested value; the first date of the run if omitted. */
   readonly requested_start: string;
-  /** Value of the query; the last date of the run if omitted. */
+  /** Requested value; the last date of the run if omitted. */
   readonly requested_end: string;
   /** First date that the calendar covers. */
   readonly covered_start: string;
@@ -1781,7 +1781,7 @@ export interface CalendarOption {
   readonly code: string;
   /** Display name. */
   readonly name: string;
-  /** First segment of the time zone. */
+  /** First part of the IANA time zone. */
   readonly region: string;
   /** IANA time zone. */
   readonly tz: string;
@@ -1845,7 +1845,7 @@ export interface CarryDecomposition {
   readonly dividend: number;
   /** spot x (exp(r tau) - 1). */
   readonly financing: number;
-  /** Total less the three parts. */
+  /** Total minus the three parts. */
   readonly residual: number;
   /** Fair value less spot. */
   readonly total: number;
@@ -1889,7 +1889,7 @@ export interface ChangedOverrides {
   readonly store_id: string;
   /** Overrides in force, by date and security. */
   readonly overrides: readonly PriceOverride[];
-  /** Refresh that applies the change; null if the next one applies it. */
+  /** Id of the refresh job that applies the change; null if the next refresh applies it. */
   readonly job_id: string | null;
 }
 
@@ -1912,7 +1912,7 @@ export interface ChangelogResponse {
 export interface ChangelogSectionView {
   /** One of the headings of Keep a Changelog. */
   readonly heading: 'Added' | 'Changed' | 'Fixed' | 'Removed' | 'Deprecated' | 'Security';
-  /** One change each, as Markdown. */
+  /** Changes as Markdown, one per entry. */
   readonly items: readonly string[];
 }
 
@@ -2016,11 +2016,11 @@ export interface ClientCollection {
   readonly clients: readonly Client[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
-/** Differences that recorded changes make. */
+/** Effect of recorded changes. */
 export interface ClosureEffect {
   /** Dates that become sessions. */
   readonly added: readonly string[];
@@ -2028,7 +2028,7 @@ export interface ClosureEffect {
   readonly removed: readonly string[];
   /** Sessions whose hours change. */
   readonly hours: readonly string[];
-  /** Indices on the calendar, and others whose runs become stale. */
+  /** Indices on the calendar, and other indices whose runs become stale. */
   readonly indices: readonly {
     /** The index, or the strategy of a run. */
     readonly index_id: string;
@@ -2036,9 +2036,9 @@ export interface ClosureEffect {
     readonly stale: readonly string[];
     /** Rebalances and reviews that move or are lost. */
     readonly before: readonly MovedDate[];
-    /** Rebalances and reviews in their place. */
+    /** New dates of these rebalances and reviews. */
     readonly after: readonly MovedDate[];
-    /** Published closes on lost sessions: they stand. */
+    /** Published closes on lost sessions, which are kept. */
     readonly published: readonly string[];
     /** Added sessions before the last published close. */
     readonly unpublished: readonly string[];
@@ -2047,9 +2047,9 @@ export interface ClosureEffect {
   readonly schedules: readonly {
     /** The schedule. */
     readonly schedule_id: string;
-    /** Days of lost sessions that are open: they end. Days that are done, skipped or missed stay as they are. */
+    /** Unfinished days of lost sessions, which end. Days that are done, skipped or missed are not changed. */
     readonly ended: readonly string[];
-    /** Added sessions in the past without a day: perform them by backfill. */
+    /** Added sessions in the past without a day, which can be performed by a backfill. */
     readonly missing: readonly string[];
   }[];
 }
@@ -2057,7 +2057,7 @@ export interface ClosureEffect {
 export interface ClosuresBody {
   /** Changes, one for each date. */
   readonly changes: readonly SessionChange[];
-  /** Only list what would change. */
+  /** True: only list the changes, without storing them. */
   readonly dry_run?: boolean | undefined;
 }
 
@@ -2211,7 +2211,7 @@ export interface Concentration5_10_40Row {
 export interface ConcentrationPayload {
   /** Securities with a weight above 0. */
   readonly constituents: number;
-  /** 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it. */
+  /** 1 / sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, leverage lowers it. */
   readonly effective_assets: number;
   /** Sum of squared weights. */
   readonly herfindahl: number;
@@ -2252,7 +2252,7 @@ export interface ConcentrationRICRow {
 export interface ConcentrationSeries {
   /** Sum of squared weights. One value per date. */
   readonly herfindahl: readonly number[];
-  /** Effective number of assets: 1 over it; 0 without a weight. One value per date. */
+  /** Effective number of assets: 1 / herfindahl; 0 if there is no weight. One value per date. */
   readonly effective: readonly number[];
   /** Largest weight. One value per date. */
   readonly largest: readonly number[];
@@ -2284,11 +2284,11 @@ export interface ConstituentChange {
   readonly event: 'rebalance' | 'replacement' | 'fast_exit' | 'fast_entry' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
   /** Ex-date of the corporate action; null if there is none. */
   readonly ex_date: string | null;
-  /** Security that replaces it, or from which it originates. */
+  /** Security that replaces this security, or from which it originates. */
   readonly related: string | null;
-  /** Shares received per share: of `related` if the security left, or of the security per share of `related` if it originates from that. */
+  /** Shares received per share: shares of `related` if the security left, or shares of the security per share of `related` if it originates from `related`. */
   readonly ratio: number | null;
-  /** Weight in the index: on an exit at the price paid, before the trades of the close; on an entry after the trades. Negative if short. */
+  /** Weight in the index; negative if short. For an exit: at the price paid, before the trades of the close. For an entry: after the trades. */
   readonly weight: number;
   /** Price paid per share, in `currency`. */
   readonly price: number;
@@ -2311,7 +2311,7 @@ export interface ConstituentRow {
   readonly raw_weight: number;
   /** True if the cap applied to the security. */
   readonly capped: boolean;
-  /** Weight less the benchmark's. */
+  /** Weight minus the weight in the benchmark. */
   readonly active_weight: number | null;
   /** Contribution to the tracking error; may be negative. */
   readonly active_risk_contribution: number | null;
@@ -2324,17 +2324,17 @@ export interface ConstituentRow {
 }
 
 export interface ConstraintCost {
-  /** The client's id of the row, empty if there is none. */
+  /** Id of the row in the request; empty if it has none. */
   readonly id: string;
-  /** Position among the client's rows. */
+  /** Position of the row in the request. */
   readonly index: number;
   /** Class name. */
   readonly type: string;
-  /** objective_value of the problem without the row; null for the reason below. */
+  /** objective_value of the problem without the row; null for the reason in `reason`. */
   readonly objective_without: number | null;
   /** Deterioration of objective_value due to the row; 0 if it does not bind. */
   readonly cost: number | null;
-  /** Reason why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions. */
+  /** Reason why objective_without and cost are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions. */
   readonly reason?: 'no_answer' | 'work_spent' | null | undefined;
   /** The effect in words, in the measure of the objective. */
   readonly sentence: string;
@@ -2384,14 +2384,14 @@ export interface ConstraintSetCollection {
   readonly constraint_sets: readonly ConstraintSet[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface ConstraintTypes {
   /** Parameter names of each constraint class, in form order. */
   readonly types: Readonly<Record<string, readonly string[]>>;
-  /** These classes with all details. */
+  /** Constraint classes with all details. */
   readonly specs: readonly TypeSpec[];
 }
 
@@ -2409,7 +2409,7 @@ export interface ContributionPayload {
 export interface CorporateAction {
   /** Class name. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
-  /** Meaning of value: an amount per share, which adds up; a share-count multiplier, which compounds; or a value that cannot be summed. */
+  /** Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed. */
   readonly kind: 'cash' | 'ratio' | 'structural';
   /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. */
   readonly value: number;
@@ -2444,7 +2444,7 @@ export interface CorporateActionsResponse {
   readonly cumulative_split_ratio: number;
   /** Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date. */
   readonly trailing_dividend: number;
-  /** trailing_dividend over the close on the as-of date; null without a price. */
+  /** trailing_dividend divided by the close on the as-of date; null without a price. */
   readonly trailing_dividend_yield: number | null;
 }
 
@@ -2479,7 +2479,7 @@ export interface CoverageHistoryResponse {
   readonly dates: readonly string[];
   /** Securities with a price on each date. */
   readonly priced: readonly number[];
-  /** Securities whose first and last price enclose the date; those without a price had a holiday, or a bar is missing. */
+  /** Number of securities with the date between their first and last price. A security without a price on the date had a holiday, or its bar is missing. */
   readonly expected: readonly number[];
 }
 
@@ -2622,7 +2622,7 @@ export interface DataDifference {
   readonly from: number;
   /** The later version. */
   readonly to: number;
-  /** Number of values up to the last date of the first version that differ or exist in only one. */
+  /** Number of values up to the last date of the first version that differ or that are in only one version. */
   readonly cells: number;
   /** Number of new rows. */
   readonly rows_added: number;
@@ -2634,14 +2634,14 @@ export interface DataDifference {
   readonly appended: {
     /** Number of new sessions. */
     readonly sessions: number;
-    /** Number of their bars, included in rows_added. */
+    /** Number of bars on these sessions, included in rows_added. */
     readonly rows: number;
     /** The first new session, YYYY-MM-DD. */
     readonly start: string;
     /** The last new session, YYYY-MM-DD. */
     readonly end: string;
   } | null;
-  /** The first of those values, by date; with `appended` then the values of appended bars. */
+  /** First of these values, by date; with `appended` followed by the values of appended bars. */
   readonly changes: readonly DataCell[];
   /** True if `limit` omitted some of them. */
   readonly cut: boolean;
@@ -2660,7 +2660,7 @@ export interface DataDoubt {
   readonly confidence: number;
   /** Message in one sentence. */
   readonly message: string;
-  /** Figures on which it is based. */
+  /** Figures on which the data warning is based. */
   readonly evidence: Readonly<Record<string, number | string>>;
   /** Null if the data does not show the correct value. */
   readonly repair: DataRepair | null;
@@ -2752,7 +2752,7 @@ export interface DataStore {
   readonly kind: 'folder' | 'database' | 'imported' | 'synthetic';
   /** The engine created the folder and deletes it with the store. */
   readonly managed: boolean;
-  /** The store being served; at most one. */
+  /** True for the served store; at most one store is served. */
   readonly active: boolean;
   /** writing: being generated, not readable yet. */
   readonly status: 'writing' | 'ready' | 'loading' | 'refreshing' | 'error';
@@ -2766,7 +2766,7 @@ export interface DataStore {
   readonly adjustment: 'none' | 'splits' | 'total';
   /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
   readonly currency: string | null;
-  /** Mapping of its market; null if the tables need none. */
+  /** Mapping of the market; null if the tables need no mapping. */
   readonly mapping: Mapping | null;
   /** Actions derived from adjusted closes at the last load; null without adjusted closes. */
   readonly derived_actions: DerivedActions | null;
@@ -2784,7 +2784,7 @@ export interface DataStore {
   readonly start: string | null;
   /** Last date of the market. */
   readonly end: string | null;
-  /** Bytes of its files; null before the first load and for a database server. */
+  /** Size of the files in bytes; null before the first load and for a database server. */
   readonly size_bytes: number | null;
   /** SHA-256 of the canonical content: changes if and only if a value changes, regardless of the files. */
   readonly content_hash: string | null;
@@ -2823,7 +2823,7 @@ export interface DataStoreCollection {
   readonly active: string | null;
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -2844,7 +2844,7 @@ export interface DataStoreCreate {
   readonly currency?: string | null | undefined;
   /** Mapping of the market if its tables have another format; POST /data/inspect proposes one. */
   readonly mapping?: MappingInput | null | undefined;
-  /** Serve the store at once. */
+  /** True: serve the store immediately. */
   readonly activate?: boolean | undefined;
 }
 
@@ -2864,7 +2864,7 @@ export interface DataStoreUpdate {
 }
 
 export interface DataVersion {
-  /** From 1, without a gap. */
+  /** Number of the version, from 1 without gaps. */
   readonly version: number;
   /** SHA-256 of the content. */
   readonly content_hash: string;
@@ -2882,7 +2882,7 @@ export interface DataVersion {
   readonly author: string;
   /** X-Change-Note of the request; null if there is none. */
   readonly note: string | null;
-  /** The request; empty if the service acted on its own. */
+  /** Id of the request; empty if the service acted without a request. */
   readonly request_id: string;
   /** True if the version can be used with `as_known_on`. */
   readonly readable: boolean;
@@ -2895,7 +2895,7 @@ export interface DataVersions {
   readonly total: number;
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
   /** Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy. */
   readonly copy: 'made' | 'pending' | 'missing' | null;
@@ -2929,7 +2929,7 @@ export interface DatapointEvaluation {
   readonly unit: string | null;
   /** Session of the values; null without values. */
   readonly as_of: string | null;
-  /** Values of the requested securities, or of the first that have a value. */
+  /** Values of the requested securities, or of the first securities with a value. */
   readonly values: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
@@ -2961,9 +2961,9 @@ export interface DatapointRequest {
   readonly expression: string | Readonly<Record<string, unknown>>;
   /** A condition is accepted by ExpressionFilter and as the first operand of `if`. */
   readonly expects?: 'number' | 'condition' | undefined;
-  /** Expressions that it refers to, as in an index document. */
+  /** Expressions to which it refers, as in an index document. */
   readonly datapoints?: Readonly<Record<string, string | Readonly<Record<string, unknown>>>> | undefined;
-  /** Plug-ins that it refers to, as in an index document. */
+  /** Plug-ins to which it refers, as in an index document. */
   readonly plugins?: Readonly<Record<string, {
     /** Id of the stored plug-in, in its state when the index is computed. */
     readonly plugin: string;
@@ -2992,20 +2992,20 @@ export interface DatapointRequest {
   }>> | undefined;
   /** Universe, as in an index document. Default: all securities. */
   readonly universe?: UniverseSpecInput | undefined;
-  /** Default: the preselected calendar. */
+  /** Exchange calendar. Default: the preselected calendar. */
   readonly calendar?: string | undefined;
-  /** Of amounts of money. */
+  /** Currency of amounts of money. */
   readonly currency?: string | undefined;
   /** Decision date. Default: the latest of the store. */
   readonly as_of?: string | null | undefined;
-  /** Securities whose values are returned. Default: the first that have one. */
+  /** Securities whose values are returned. Default: the first securities with a value. */
   readonly identifiers?: readonly string[] | undefined;
 }
 
 export interface DatasetCoverage {
   /** Name of the table. */
   readonly dataset: 'market' | 'reference';
-  /** The dataset is loaded. */
+  /** True if the dataset is loaded. */
   readonly configured: boolean;
   /** Distinct identifiers. */
   readonly identifiers: number;
@@ -3013,9 +3013,9 @@ export interface DatasetCoverage {
   readonly start: string | null;
   /** Latest date of the data. */
   readonly end: string | null;
-  /** Data columns without the keys. */
+  /** Number of data columns without the keys. */
   readonly field_count: number;
-  /** Determines when the dataset is stale. */
+  /** Update frequency of the dataset, which determines when it is stale. */
   readonly frequency: 'daily' | 'static' | 'event';
   /** Age beyond which the dataset is stale; null if not applicable. */
   readonly stale_after_seconds: number | null;
@@ -3078,7 +3078,7 @@ export interface DayWaiver {
   readonly reason: string;
 }
 
-/** Over the traded securities of all accounts; quantiles of type 7. */
+/** Distribution over the traded securities of all accounts; quantiles of type 7. */
 export interface DaysToTrade {
   /** Median. */
   readonly p50: number | null;
@@ -3165,28 +3165,28 @@ export interface DefinitionChange {
   readonly added: readonly string[];
 }
 
-/** Fields of a definition that no class describes. */
+/** Fields of a definition that do not belong to a class. */
 export interface DefinitionFields {
-  /** Of the document itself. */
+  /** Fields of the document itself. */
   readonly index: readonly ParameterSpec[];
   /** Of `universe`. */
   readonly universe: readonly ParameterSpec[];
   /** Of `rebalance`. */
   readonly rebalance: readonly ParameterSpec[];
-  /** The list `reviews` of the document. */
+  /** Fields of the list `reviews` of the document. */
   readonly reviews: readonly ParameterSpec[];
   /** Of `pipeline.treatment`. */
   readonly treatment: readonly ParameterSpec[];
-  /** Of `pipeline.weighting`, in addition to the parameters of its class. */
+  /** Fields of `pipeline.weighting` in addition to the parameters of its class. */
   readonly weighting: readonly ParameterSpec[];
-  /** Of `derivation`, in addition to its objective and constraint rows. */
+  /** Fields of `derivation` in addition to its objective and constraint rows. */
   readonly derivation: readonly ParameterSpec[];
-  /** Of `events`, changes between reviews. */
+  /** Fields of `events`, the changes between reviews. */
   readonly events: readonly ParameterSpec[];
 }
 
 export interface DeletedIndex {
-  /** The index removed. */
+  /** Deleted index. */
   readonly index_id: string;
   /** True if a stored record was deleted too. */
   readonly backtest_record_deleted: boolean;
@@ -3340,7 +3340,7 @@ export interface DerivedSource {
   readonly objective: string;
   /** Weight in the parent, the start of the optimisation; null if the parent does not hold the security. */
   readonly source_weight: number | null;
-  /** Explanation of the parent's weight, on the effective date of the composition that was optimised. */
+  /** Explanation of the weight in the parent, on the effective date of the composition that was optimised. */
   readonly source: IndexExplanation;
   /** Null if the parent does not hold the security. */
   readonly solve: NameSolve | null;
@@ -3366,7 +3366,7 @@ export interface DeskAction {
   readonly subscription_price: number | null;
   /** Of a merger, money paid per share in addition to shares. */
   readonly cash: number | null;
-  /** Id of the action: of its store, security, type, ex-date and related security. */
+  /** Id of the action, derived from its store, security, type, ex-date and related security. */
   readonly action_id: string;
   /** Null: unknown. */
   readonly status: 'announced' | 'paid' | 'cancelled' | null;
@@ -3374,7 +3374,7 @@ export interface DeskAction {
   readonly announced: string | null;
   /** `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected. */
   readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
-  /** Reasons to review it, and differences from other sources. */
+  /** Reasons to review the action, and differences from other sources. */
   readonly flags: readonly string[];
   /** Decisions of people, earliest first. */
   readonly decisions: readonly ActionDecision[];
@@ -3397,7 +3397,7 @@ export interface DeskActionDetail {
   readonly subscription_price: number | null;
   /** Of a merger, money paid per share in addition to shares. */
   readonly cash: number | null;
-  /** Id of the action: of its store, security, type, ex-date and related security. */
+  /** Id of the action, derived from its store, security, type, ex-date and related security. */
   readonly action_id: string;
   /** Null: unknown. */
   readonly status: 'announced' | 'paid' | 'cancelled' | null;
@@ -3405,7 +3405,7 @@ export interface DeskActionDetail {
   readonly announced: string | null;
   /** `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected. */
   readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
-  /** Reasons to review it, and differences from other sources. */
+  /** Reasons to review the action, and differences from other sources. */
   readonly flags: readonly string[];
   /** Decisions of people, earliest first. */
   readonly decisions: readonly ActionDecision[];
@@ -3449,7 +3449,7 @@ export interface DeskDecisionRequest {
 }
 
 export interface Distribution {
-  /** Over the paths. */
+  /** Distribution over the paths. */
   readonly mean: number;
   /** Standard deviation over the paths, ddof 1. */
   readonly deviation: number;
@@ -3457,7 +3457,7 @@ export interface Distribution {
   readonly minimum: number;
   /** Greatest. */
   readonly maximum: number;
-  /** By requested percentile, interpolated between order statistics. */
+  /** Values by requested percentile, interpolated between order statistics. */
   readonly percentiles: Readonly<Record<string, number>>;
 }
 
@@ -3490,7 +3490,7 @@ export interface DividendPointsView {
   readonly index_id: string;
   /** Return variant of the level in which the points are measured. */
   readonly variant: 'price' | 'total' | 'net';
-  /** Withholding rate of the definition for net points, or its rates by the value of a field. */
+  /** Withholding rate in the definition that net points use, or the rates by the value of a field. */
   readonly withholding_tax: number | WithholdingRates;
   /** Last date of the run. */
   readonly as_of: string;
@@ -3508,7 +3508,7 @@ export interface DividendPointsView {
     readonly year: number;
     /** Index points; negative where short positions pay more. */
     readonly points: number;
-    /** Points after withholding tax, as reinvested by a net return. */
+    /** Points after withholding tax, as reinvested by a net return index. */
     readonly net_points: number;
   }[];
   /** Sum of the twelve months that end on as_of. */
@@ -3521,7 +3521,7 @@ export interface DividendPointsView {
 export interface DividendSum {
   /** Index points; negative where short positions pay more. */
   readonly points: number;
-  /** Points after withholding tax, as reinvested by a net return. */
+  /** Points after withholding tax, as reinvested by a net return index. */
   readonly net_points: number;
   /** Points over the level on as_of. */
   readonly yield: number;
@@ -3546,14 +3546,14 @@ export interface DivisorCheckInput {
 }
 
 export interface DocumentAccess {
-  /** Author of the first version; null if it was purged. */
+  /** Author of the first version; null if that version was purged. */
   readonly owner: {
     /** Id of the key, or `sub:` and the subject of the token; null without authentication. */
     readonly key_id: string | null;
     /** Name of the key. */
     readonly name: string;
   } | null;
-  /** Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token. */
+  /** Clients that may read the document although their prefixes do not cover it: ids or names of keys, or `sub:` and the subject of a token. */
   readonly shared_with: readonly string[];
 }
 
@@ -3569,13 +3569,13 @@ export interface DocumentChange {
 }
 
 export interface DocumentVersion {
-  /** From 1, without a gap; a deletion has a number, too. */
+  /** Number of the version, from 1 without gaps; a deletion also has a number. */
   readonly version: number;
   /** SHA-256 of the content; for a deletion, of the deleted content. */
   readonly etag: string;
   /** Time of the write, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; local without keys. */
+  /** Name of the key; `local` without keys. */
   readonly author: string;
   /** Id of the key, or `sub:` and the subject of the token; null if there is none. */
   readonly key_id: string | null;
@@ -3707,7 +3707,7 @@ export interface ErrorDetail {
   readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'CALENDAR_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'ACTION_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** Message in one sentence. */
   readonly message: string;
-  /** Further members for the code, or null. */
+  /** Further details that depend on the code; null if there are none. */
   readonly detail: Readonly<Record<string, unknown>> | null;
 }
 
@@ -3767,15 +3767,15 @@ export interface EventsView {
   readonly indices: number;
   /** By date, kind and index; the first 10,000. */
   readonly events: readonly IndexEvent[];
-  /** First day that every calendar of the indices covers; earlier events are incomplete. Null without an index. */
+  /** First day covered by all calendars of the indices; earlier events are incomplete. Null without an index. */
   readonly covered_from: string | null;
-  /** Last day that every calendar of the indices covers; later events are incomplete. Null without an index. */
+  /** Last day covered by all calendars of the indices; later events are incomplete. Null without an index. */
   readonly covered_to: string | null;
   /** Total number. */
   readonly events_total: number;
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -3835,7 +3835,7 @@ export interface ExcludeRow {
 export type ExpectedReturns = FieldReturns | HistoricalReturns | CapmReturns | BlackLittermanReturns;
 
 export interface ExplainedDatapoint {
-  /** Place of the definition that names the datapoint. */
+  /** Path in the definition that names the datapoint. */
   readonly path: string;
   /** Description of the value that was read. */
   readonly field: string;
@@ -3845,9 +3845,9 @@ export interface ExplainedDatapoint {
   readonly from: string | null;
   /** Last date that was read. */
   readonly to: string | null;
-  /** Number of values between these dates: for VOLATILITY, MOMENTUM, BETA and windows of RETURN the returns between bars on consecutive sessions. */
+  /** Number of values between these dates. For VOLATILITY, MOMENTUM, BETA and windows of RETURN: the number of returns between bars on consecutive sessions. */
   readonly observations: number;
-  /** If the value is missing because the bars of the security began too late, the first session on which a value is possible: half of the window and the lag after the first bar. Otherwise null. */
+  /** First session on which a value is possible, half of the window plus the lag after the first bar; set only if the value is missing because the bars of the security started too late. */
   readonly known_from: string | null;
 }
 
@@ -3866,7 +3866,7 @@ export interface ExplainedRule {
   readonly test: string;
   /** Value of the security; null if missing. */
   readonly value: string | number | boolean | null;
-  /** Bound for the value; for a ranking, the value of the last security that meets the threshold that applies to this one. */
+  /** Bound for the value. For a ranking: the value of the last security that meets the threshold that applies to this security. */
   readonly threshold: number | null;
   /** Rank, 1 for the best; null if the rule does not rank. */
   readonly rank: number | null;
@@ -3876,7 +3876,7 @@ export interface ExplainedRule {
   readonly incumbent: boolean;
   /** Distance of the value of an excluded security to its threshold; 0 if kept, null if it is not a number. */
   readonly distance: number | null;
-  /** All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to that. */
+  /** All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to the decisive threshold. */
   readonly thresholds: readonly ExplainedThreshold[];
   /** Comparisons of an expression with the value of the security. */
   readonly comparisons: readonly ({
@@ -3975,7 +3975,7 @@ export interface ExposurePayload {
   readonly short: number;
   /** Sum of the magnitudes of the weights. */
   readonly gross: number;
-  /** Sum of the weights; the rest to 1 is cash. */
+  /** Sum of the weights; 1 less this sum is cash. */
   readonly net: number;
 }
 
@@ -4060,9 +4060,9 @@ export interface FactorAttributionView {
   readonly reconciles: boolean;
   /** Residual, of the size of rounding errors. */
   readonly residual: number;
-  /** Value of the query; the first date of the run if omitted. */
+  /** Requested value; the first date of the run if omitted. */
   readonly requested_start: string | null;
-  /** Value of the query; the last date of the run if omitted. */
+  /** Requested value; the last date of the run if omitted. */
   readonly requested_end: string | null;
   /** First date. */
   readonly start: string;
@@ -4182,7 +4182,7 @@ export interface FieldExposure {
   readonly field: string;
   /** Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value. */
   readonly mean: readonly (number | null)[];
-  /** Share of the weights, by their magnitude, that has a value. One value per date. */
+  /** Fraction of the absolute weights of securities with a value. One value per date. */
   readonly coverage: readonly number[];
   /** Quantile by weight: the smallest value at or below which the securities have this share of the weights. */
   readonly percentiles: WeightedPercentiles;
@@ -4299,7 +4299,7 @@ export interface FieldWeightWeighting {
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Result of a check at one place of the request or the data. */
+/** Result of a check, with its position in the request or in the data. */
 export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
@@ -4315,15 +4315,15 @@ export interface Finding {
   readonly accepted?: readonly string[] | null | undefined;
   /** The refused value, if it is short. */
   readonly value?: unknown | undefined;
-  /** Number of problems in this finding: more than 20 of one code and column of data are one finding, with the first as an example. For a run, how often securities lacked data or a risk model at its rebalances. */
+  /** Number of problems in this finding. More than 20 problems with the same code and data column are combined into one finding, with the first as an example. For a run: how often securities lacked data or a risk model at its rebalances. */
   readonly count?: number | undefined;
-  /** Paths of the first ten of these. */
+  /** Paths of the first ten of these problems. */
   readonly places?: readonly string[] | undefined;
   /** For a run, the first rebalance with the finding. Rebalances before the run are not reported. */
   readonly first_date?: string | undefined;
   /** The last of these rebalances. */
   readonly last_date?: string | undefined;
-  /** Name of the file, sheet or archive member that contains it; the first of several. The path contains the row. */
+  /** Name of the file, sheet or archive member with the problem; the first one if there are several. The path contains the row. */
   readonly file?: string | undefined;
   /** Characters of an expression sent as text: from `start` to before `end`. */
   readonly position?: {
@@ -4438,7 +4438,7 @@ export interface FrontierPayload {
     readonly volatility: number;
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
-    /** Weights of its holdings. Absent in runs of earlier versions, like portfolio and index. */
+    /** Weights of the holdings of the point. Absent in runs of earlier versions, like portfolio and index. */
     readonly weights?: Readonly<Record<string, number>> | undefined;
     /** Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance. */
     readonly risk_aversion?: number | null | undefined;
@@ -4451,7 +4451,7 @@ export interface FrontierPayload {
     readonly volatility: number;
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
-    /** Weights of its holdings. Absent in runs of earlier versions, like portfolio and index. */
+    /** Weights of the holdings of the point. Absent in runs of earlier versions, like portfolio and index. */
     readonly weights?: Readonly<Record<string, number>> | undefined;
     /** Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance. */
     readonly risk_aversion?: number | null | undefined;
@@ -4472,10 +4472,10 @@ export interface FrontierPayload {
     readonly risk_measure: 'volatility' | 'tracking_error' | 'cvar' | 'cdar';
     /** Minimum risk at the expected return: tracking error annualised; cvar and cdar as a fraction of value, per session. */
     readonly risk: number;
-    /** Weights of its holdings. */
+    /** Weights of the holdings of the point. */
     readonly weights: Readonly<Record<string, number>>;
   })[] | null | undefined;
-  /** Position of the weights of the run among the points. */
+  /** Risk and return of the weights of the run. */
   readonly portfolio?: {
     /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
@@ -4484,7 +4484,7 @@ export interface FrontierPayload {
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
   } | undefined;
-  /** Position of the weights of the index, which may violate the constraints. */
+  /** Risk and return of the weights of the index, which may violate the constraints. */
   readonly index?: {
     /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
@@ -4605,7 +4605,7 @@ export interface FuturesPriceRequest {
 export interface FuturesPriceResponse {
   /** The index, or the strategy of a run. */
   readonly index_id: string | null;
-  /** Value of the query; null if omitted. */
+  /** Requested value; null if omitted. */
   readonly requested_as_of: string | null;
   /** The resolved session. */
   readonly as_of: string;
@@ -4665,11 +4665,11 @@ export interface GenerateJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -4677,7 +4677,7 @@ export interface GenerateJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: DataStore | null;
@@ -4746,7 +4746,7 @@ export interface GroupAttributionView {
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Reference column, as known at the end of the window. UNCLASSIFIED has the securities without a value, CASH the uninvested part and the separate return of an overlay. */
+  /** Reference column, as known at the end of the window. UNCLASSIFIED contains the securities without a value; CASH contains the uninvested part and the separate return of an overlay. */
   readonly by: string;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string | null;
@@ -4758,9 +4758,9 @@ export interface GroupAttributionView {
   readonly groups: readonly GroupAttributionRow[];
   /** Sum of each effect over all groups; together the active return. Null without a benchmark. */
   readonly effects: {
-    /** Effect of group weights that differ. */
+    /** Effect of different group weights. */
     readonly allocation: number;
-    /** Effect of other securities within the groups. */
+    /** Effect of different securities within the groups. */
     readonly selection: number;
     /** Joint effect of both. */
     readonly interaction: number;
@@ -4777,9 +4777,9 @@ export interface GroupAttributionView {
   readonly residual: number;
   /** True if the residual is within its tolerance. */
   readonly reconciles: boolean;
-  /** Value of the query; the first date of the run if omitted. */
+  /** Requested value; the first date of the run if omitted. */
   readonly requested_start: string;
-  /** Value of the query; the last date of the run if omitted. */
+  /** Requested value; the last date of the run if omitted. */
   readonly requested_end: string;
   /** End of the first complete period. A full timestamp. */
   readonly start: string;
@@ -4966,7 +4966,7 @@ export interface Health {
   readonly started_at: string;
   /** Seconds since the start. */
   readonly uptime_seconds: number;
-  /** The served data store; all null if there is none. */
+  /** The served data store; all members are null if there is none. */
   readonly store: {
     /** Id of the data store being served. */
     readonly active: string | null;
@@ -4974,11 +4974,11 @@ export interface Health {
     readonly status: string | null;
     /** Latest session it holds, YYYY-MM-DD. */
     readonly end: string | null;
-    /** Findings of the last reading; `divisor audit STORE` lists the securities. */
+    /** Findings when the data was last read; `divisor audit STORE` lists the securities. */
     readonly partial_dates: {
       /** Number of dates on which only some of its securities have a bar. */
       readonly total: number;
-      /** The latest five of these, YYYY-MM-DD, newest first. */
+      /** The latest five of these dates, YYYY-MM-DD, newest first. */
       readonly latest: readonly string[];
     } | null;
   };
@@ -4990,21 +4990,21 @@ export interface Health {
     readonly running: number;
     /** The queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB; they use the heavy slots of machines with more memory for jobs. */
     readonly lanes: {
-      /** Backtests, optimisations, sweeps and other long jobs. */
+      /** Queue of backtests, optimisations, sweeps and other long jobs. */
       readonly heavy: LaneHealth;
-      /** Heavy jobs that are expected to need more than 2 GiB of memory. */
+      /** Queue of heavy jobs that are expected to need more than 2 GiB of memory. */
       readonly huge: LaneHealth;
-      /** Loads of data stores and documents. */
+      /** Queue of loads of data stores and documents. */
       readonly light: LaneHealth;
     };
   };
   /** Checks with their results. */
   readonly checks: readonly HealthCheck[];
-  /** The latest 20 states of this process, the newest last. It looks every 15 seconds. */
+  /** The latest 20 states of this process, newest last. The process checks its state every 15 seconds. */
   readonly states: readonly ({
     /** Time of the change, ISO-8601 UTC with offset. */
     readonly since: string;
-    /** The state since then. */
+    /** State since this time. */
     readonly status: 'ok' | 'degraded';
     /** Reason and messages of the checks that fail; null for `ok`. */
     readonly reason: string | null;
@@ -5245,7 +5245,7 @@ export interface IndexAction {
   readonly ex_date: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; its value is the last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then. */
+  /** Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; the value is its last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING' | 'SPIN_OFF_EXIT';
   /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown. */
   readonly value: number | null;
@@ -5255,7 +5255,7 @@ export interface IndexAction {
   readonly cash: number | null;
   /** Day of the announcement; null if unknown. */
   readonly announced: string | null;
-  /** True if the action is after as_of and was known by then; figures after it are pro forma. */
+  /** True if the ex-date is after as_of and the action was known on as_of; the figures after the action are then pro forma. */
   readonly state: 'effective' | 'coming';
   /** True if a holder still has to decide: a rights issue, a dividend with a scrip_ratio, or two offers for a security on one ex-date, an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if that is unknown, until the ex-date. */
   readonly awaits_decision: boolean;
@@ -5269,7 +5269,7 @@ export interface IndexAction {
   readonly price_before: number | null;
   /** At the previous close; for a coming action on as_of. */
   readonly weight_before: number;
-  /** At the close of its session; pro forma at prices that change only by the action. */
+  /** At the close of the ex-date; pro forma at prices that change only because of the action. */
   readonly weight_after: number | null;
   /** Index shares: weight times level over price. */
   readonly shares_before: number;
@@ -5279,9 +5279,9 @@ export interface IndexAction {
   readonly divisor_before: number | null;
   /** Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known. */
   readonly divisor_after: number | null;
-  /** Cash per share held before, in its currency, if the action removes the security: it buys the other constituents. For a merger into shares and cash, the cash part. For a past action, as the run applied it. Otherwise null. */
+  /** Cash per share held before, in the currency of the security, if the action removes the security; the cash buys the other constituents. For a merger into shares and cash: the cash part. For a past action: the value that the run applied. Otherwise null. */
   readonly proceeds: number | null;
-  /** Shares of the security that replaces this one; for a spin-off those of the new security, whose weight is 0 before its first close, and afterwards if it leaves then. For a past action, as the run applied it. Otherwise null. */
+  /** Shares of the security that replaces this one. For a spin-off: shares of the new security, with weight 0 before its first close, and after it if the security then leaves. For a past action: the shares that the run applied. Otherwise null. */
   readonly received: ReceivedShares | null;
 }
 
@@ -5297,7 +5297,7 @@ export interface IndexCollection {
   readonly indices: readonly IndexSummary[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -5495,7 +5495,7 @@ export interface IndexExplanation {
   readonly index_id: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Value of the query; null if omitted. */
+  /** Requested value; null if omitted. */
   readonly requested_as_of: string | null;
   /** Session of the explanation. */
   readonly as_of: string;
@@ -5550,7 +5550,7 @@ export interface IndexExplanation {
   } | null;
   /** Optimisation of a derived index; rules, weighting and capping are those of its source. Null for a rule-driven index. */
   readonly derivation: DerivedSource | null;
-  /** Share of the decided weights that is still held on the effective date, as securities may leave in between. The applied weight is the decided weight divided by this share. */
+  /** Fraction of the decided weights that is still held on the effective date, because securities may leave in between. The applied weight is the decided weight divided by this fraction. */
   readonly stayed: number;
   /** Decided weight, if it was converted into index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is the value of these shares. Otherwise null. */
   readonly decided_weight: number | null;
@@ -5562,11 +5562,11 @@ export interface IndexExplanation {
   readonly entered: ConstituentChange | null;
   /** Last exit from the index by as_of; null if there is none. Earlier than `entered` if the security returned. */
   readonly left: ConstituentChange | null;
-  /** Changes between reviews by which it entered or left up to as_of, in order. */
+  /** Changes between reviews by which the security entered or left up to as_of, in order. */
   readonly replacements: readonly Replacement[];
   /** Pending order for the security; null if there is none. */
   readonly order: WaitingOrder | null;
-  /** Weight held at as_of and its change since; null on the rebalance date. */
+  /** Weight held on as_of and its change since the rebalance; null on the rebalance date. */
   readonly drift: {
     /** Weight held after the close. */
     readonly held_weight: number | null;
@@ -5578,7 +5578,7 @@ export interface IndexExplanation {
 export interface IndexMoves {
   /** Return of the last session, a fraction; null with a single date. */
   readonly day_return: number | null;
-  /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
+  /** Return since the last date of the previous calendar year, or since the first date of the run. A fraction. */
   readonly year_to_date: number;
   /** Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction. */
   readonly volatility: number;
@@ -5603,13 +5603,13 @@ export interface IndexSummary {
   readonly calendar: string;
   /** ISO 4217 code. */
   readonly currency: string;
-  /** First rebalance: the first session on or after it. */
+  /** Base date: the first rebalance is on the first session on or after this date. */
   readonly base_date: string;
-  /** Its data store; null for the active one. */
+  /** Data store of the index; null for the active store. */
   readonly store_id: string | null;
   /** True if a backtest record is stored. */
   readonly has_run: boolean;
-  /** Capture time of that record. */
+  /** Time of that record. */
   readonly run_at: string | null;
   /** Labels of the document. */
   readonly tags: readonly string[];
@@ -5624,14 +5624,14 @@ export interface InspectRequest {
   readonly format?: 'xlsx' | 'csv.zip' | 'csv' | 'parquet' | undefined;
   /** Mapping to test, instead of a proposal. */
   readonly mapping?: MappingInput | null | undefined;
-  /** Given answers, about which the proposal does not ask. */
+  /** Known answers, about which the proposal does not ask. */
   readonly answers?: MappingAnswers | undefined;
   /** File or table of a dataset whose name differs from the dataset. */
   readonly tables?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface InspectResult {
-  /** Files, sheets or tables of the market. */
+  /** Number of files, sheets or tables of the market. */
   readonly files: number;
   /** Number of bars read with the mapping; 0 if findings prevent it. */
   readonly rows_read: number;
@@ -5649,9 +5649,9 @@ export interface InspectResult {
   readonly recognised_as: string | null;
   /** Question that the data does not answer. */
   readonly questions: readonly string[];
-  /** These questions as findings, each at its field. */
+  /** The questions as findings, each at its field. */
   readonly unsure: readonly MappingQuestion[];
-  /** The first bars of the first security, as they would be read. */
+  /** First bars of the first security, as they would be read. */
   readonly preview: TableFrame;
   /** Findings of a full reading with the mapping. */
   readonly findings: readonly Finding[];
@@ -5713,7 +5713,7 @@ export interface JobCallback {
   readonly last_attempt_at: string | null;
   /** Reason why the last attempt failed; null if it succeeded. */
   readonly last_error: string | null;
-  /** Set only while it is due. */
+  /** Set only while the message is due. */
   readonly next_attempt_at: string | null;
 }
 
@@ -5722,7 +5722,7 @@ export interface JobCollection {
   readonly jobs: readonly JobStatus[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -5740,9 +5740,9 @@ export interface JobKindPause {
 export interface JobKindState {
   /** Kind of the object. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff';
-  /** Jobs of the light lane run while those of the heavy one do. */
+  /** Queue of the kind. Jobs of the light lane run in parallel to jobs of the heavy lane. */
   readonly lane: 'heavy' | 'light';
-  /** Null while jobs of the kind start. */
+  /** Pause of the kind; null if jobs of the kind are started. */
   readonly pause: {
     /** Time of the pause, ISO-8601 UTC with offset. */
     readonly paused_at: string;
@@ -5772,7 +5772,7 @@ export interface JobRetries {
 export interface JobRetryRequest {
   /** Kinds of job. Default: all kinds. */
   readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff')[] | undefined;
-  /** Only those of these jobs that failed. Default: all jobs. */
+  /** Ids of jobs, of which only failed jobs are queued again. Default: all failed jobs. */
   readonly job_ids?: readonly string[] | undefined;
   /** Only jobs that failed at this time or later, with offset. Default: no limit. */
   readonly since?: string | undefined;
@@ -5804,11 +5804,11 @@ export interface JobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -5816,7 +5816,7 @@ export interface JobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set only if the job succeeded; its schema depends on the kind. */
   readonly result: unknown;
@@ -5953,7 +5953,7 @@ export interface LimitBreach {
   readonly row: string;
   /** First session beyond the bound; it may precede the window. */
   readonly begin: string;
-  /** Last session beyond it; null while it lasts at the end of the window. */
+  /** Last session beyond the bound; null if the breach lasts until the end of the window. */
   readonly end: string | null;
   /** Cause of the breach: the drift of prices, a corporate action or delisting, or the trades of a rebalance. */
   readonly cause: 'price' | 'action' | 'rebalance';
@@ -5961,7 +5961,7 @@ export interface LimitBreach {
   readonly worst: LimitMeasure;
 }
 
-/** The smallest move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach. */
+/** The smallest price move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach. */
 export type LimitDistance = {
   /** Asset identifier. */
   readonly identifier: string;
@@ -5975,7 +5975,7 @@ export interface LimitMeasure {
   readonly date: string;
   /** Measured value of the row. */
   readonly value: number;
-  /** Its bound on that date. */
+  /** Bound of the row on that date. */
   readonly limit: number;
 }
 
@@ -6230,7 +6230,7 @@ export interface LimitsCheckInput {
 }
 
 export interface LimitsRequest {
-  /** Rows of the optimiser on holdings: bounds of securities and groups, concentration, counts, exposures and averages. */
+  /** Constraint rows on holdings, as for the optimiser: bounds of securities and groups, concentration, counts, exposures and averages. */
   readonly rows: readonly ConstraintRowInput[];
 }
 
@@ -6371,11 +6371,11 @@ export interface LoadJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -6383,7 +6383,7 @@ export interface LoadJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: DataStore | null;
@@ -6474,7 +6474,7 @@ export interface Mapping {
   readonly ignore: readonly string[];
 }
 
-/** Given members of a mapping, and the adjustment; no question is asked about them. */
+/** Known members of the mapping, and the adjustment, about which no question is asked. */
 export interface MappingAnswers {
   /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
@@ -6601,7 +6601,7 @@ export interface MappingQuestion {
     readonly identifier: string;
     /** Number of rows that differ from the first row of their date. */
     readonly rows: number;
-    /** Date of the first of these. */
+    /** Date of the first of these rows. */
     readonly date: string;
     /** Column of the first value that differs. */
     readonly column: string;
@@ -6706,7 +6706,7 @@ export interface MeasuringRisk {
   readonly start: string;
   /** Date of the last return. */
   readonly end: string;
-  /** Number of returns: sessions on which every security has one. */
+  /** Number of returns: sessions on which every security has a return. */
   readonly sessions: number;
 }
 
@@ -6731,7 +6731,7 @@ export interface MemberSpec {
   readonly ref: string | null;
   /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
   readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'store' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
-  /** Values of other parameters, by name, with which this one is used: any of these entries. Null: always. */
+  /** Conditions on other parameters under which this parameter is used: accepted values by parameter name, of which any entry must match. Null: always used. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
 }
 
@@ -6758,11 +6758,11 @@ export interface Methodology {
   readonly index_id: string;
   /** Display name. */
   readonly name: string;
-  /** In the order of application. */
+  /** Sentences in the order of application. */
   readonly sentences: readonly ({
     /** Number of the sentence. */
     readonly number: number;
-    /** Part of the methodology that it belongs to. */
+    /** Part of the methodology to which the sentence belongs. */
     readonly section: 'index' | 'universe' | 'selection' | 'weighting' | 'optimisation' | 'overlay' | 'rebalancing' | 'corporate_actions' | 'rounding' | 'amendments';
     /** The sentence. */
     readonly text: string;
@@ -6782,7 +6782,7 @@ export interface MethodologyChange {
   readonly action: 'created' | 'updated' | 'restored' | 'deleted';
   /** Sentences of the methodology that no longer apply. */
   readonly removed: readonly string[];
-  /** Sentences that apply instead. */
+  /** Sentences that apply in their place. */
   readonly added: readonly string[];
 }
 
@@ -6809,11 +6809,11 @@ export interface MethodologyTemplateDetail {
   readonly style: string;
   /** Public document that the template follows. */
   readonly source: TemplateSource;
-  /** Columns, series and universes that it requires in addition to closes. */
+  /** Columns, series and universes that the template requires in addition to closes. */
   readonly needs: readonly TemplateNeed[];
   /** True if the served store has all required data; null if no store is served. */
   readonly can_run: boolean | null;
-  /** Ids of its documents, in the order in which they are stored. */
+  /** Ids of the documents of the template, in the order in which they must be stored. */
   readonly index_ids: readonly string[];
   /** Choices where the public document is not specific, and deviations from it. */
   readonly choices: readonly string[];
@@ -6824,7 +6824,7 @@ export interface MethodologyTemplateDetail {
 }
 
 export interface MethodologyTemplateLevel {
-  /** Document of the level: the last of the template. */
+  /** Id of the document with this level, the last document of the template. */
   readonly index_id: string;
   /** Level on a few sessions of the last three years of the served store; null with a problem. */
   readonly level: SeriesPayload | null;
@@ -6843,11 +6843,11 @@ export interface MethodologyTemplateSummary {
   readonly style: string;
   /** Public document that the template follows. */
   readonly source: TemplateSource;
-  /** Columns, series and universes that it requires in addition to closes. */
+  /** Columns, series and universes that the template requires in addition to closes. */
   readonly needs: readonly TemplateNeed[];
   /** True if the served store has all required data; null if no store is served. */
   readonly can_run: boolean | null;
-  /** Ids of its documents, in the order in which they are stored. */
+  /** Ids of the documents of the template, in the order in which they must be stored. */
   readonly index_ids: readonly string[];
 }
 
@@ -7017,9 +7017,9 @@ export interface NextName {
   readonly identifier: string;
   /** Change of objective_value per unit of weight of the security. */
   readonly marginal: number;
-  /** Annualised, by the model of the run. */
+  /** Annualised expected return of the security by the model of the run. */
   readonly expected_return: number | null;
-  /** Minimum expected return at which the security is held, others unchanged; null for an objective without expected returns. */
+  /** Minimum expected return at which the security would be held, with all other expected returns unchanged; null for an objective without expected returns. */
   readonly entry_return: number | null;
 }
 
@@ -7057,11 +7057,11 @@ export interface ObjectiveTypeSpec {
   readonly type: string;
   /** Human-readable name. */
   readonly label: string;
-  /** Catalogue of the class. */
+  /** Catalogue that contains the class. */
   readonly category: 'selection' | 'weighting' | 'constraint' | 'objective' | 'expected_returns';
   /** Description in one or two sentences. */
   readonly help: string | null;
-  /** Its parameters in form order. */
+  /** Parameters of the class in the order of a form. */
   readonly parameters: readonly ParameterSpec[];
   /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value' | null;
@@ -7071,7 +7071,7 @@ export interface ObjectiveTypeSpec {
   readonly convex: boolean | null;
   /** A complete valid row. */
   readonly example: Readonly<Record<string, unknown>> | null;
-  /** Figure in which a run reports the objective and its changes. */
+  /** Measure in which a run reports the objective and its changes. */
   readonly measure: ObjectiveMeasure;
 }
 
@@ -7129,11 +7129,11 @@ export interface OptimisationJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -7141,7 +7141,7 @@ export interface OptimisationJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: OptimisationRunResult | null;
@@ -7168,7 +7168,7 @@ export interface OptimisationPreviewRequest {
   readonly start?: string | null | undefined;
   /** Last day of the window of the risk model; never past the decision of the rebalance. */
   readonly end?: string | null | undefined;
-  /** Rows of the catalogue; none leaves the full-investment default. */
+  /** Rows of the catalogue. Without rows, the portfolio is long only and fully invested. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
 }
 
@@ -7234,15 +7234,15 @@ export interface OptimisationRunResult {
   readonly objective_value: number;
   /** Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value. */
   readonly objective: number;
-  /** Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective or the largest return, its value without the non-convex rows otherwise; less the gap of the proof for a tail. */
+  /** Bound of the objective over all feasible weights. With a limit on the number of securities and a quadratic objective or the largest return: proven over all choices of securities. Otherwise: the value without the non-convex rows, less the gap of the proof for tail risk. */
   readonly bound: number | null;
   /** Distance of the value from the bound, relative to the value. */
   readonly gap: number | null;
-  /** Requested effort for the proof of a choice. Absent in runs of earlier versions. */
+  /** Requested effort for proving a choice of securities. Absent in runs of earlier versions. */
   readonly proof?: 'quick' | 'thorough' | undefined;
   /** Annualised expected return before costs; null without expected returns. */
   readonly expected_return: number | null;
-  /** Annualised, by the risk model of the run. */
+  /** Annualised volatility by the risk model of the run. */
   readonly volatility: number;
   /** Trading costs as a fraction of value; null if no costs were requested. */
   readonly costs: number | null;
@@ -7264,11 +7264,11 @@ export interface OptimisationRunResult {
   readonly weights: readonly WeightRow[];
   /** Binding constraints: id, index, type, label, side, unit and shadow_price as text. */
   readonly binding: readonly (Readonly<Record<string, string>> | null)[];
-  /** Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two. */
+  /** Effect of relaxing each binding bound: a fraction by one percentage point, a count by one, other bounds by one hundredth; at most 20 bounds, most expensive first. If rows choose securities, the choice is kept. This field and the next two are absent in runs of earlier versions. */
   readonly sensitivities?: readonly SensitivityRow[] | undefined;
-  /** Cost of each of the client's first 20 rows. */
+  /** Cost of each of the first 20 rows of the request. */
   readonly constraint_costs?: readonly ConstraintCost[] | undefined;
-  /** At most 10 securities excluded only by their lower bound of 0, those nearest to a positive weight first. */
+  /** At most 10 securities that are excluded only by their lower bound of 0, starting with the security nearest to a positive weight. */
   readonly next_names?: readonly NextName[] | undefined;
   /** Efficient frontier within the constraints. */
   readonly frontier: FrontierPayload | null;
@@ -7295,7 +7295,7 @@ export interface OptimiseRequest {
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
   /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Rows of the catalogue; none leaves the full-investment default. */
+  /** Rows of the catalogue. Without rows, the portfolio is long only and fully invested. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
 }
 
@@ -7328,9 +7328,9 @@ export interface OverlayTypeSpec {
   readonly help: string;
   /** Level of session t from the previous one; g is the growth of the index. */
   readonly formula: string;
-  /** Publication of the formula. */
+  /** Publication that contains the formula. */
   readonly reference: string;
-  /** Its parameters in form order. */
+  /** Parameters of the class in the order of a form. */
   readonly parameters: readonly ParameterSpec[];
   /** A complete valid row. */
   readonly example: Readonly<Record<string, unknown>>;
@@ -7431,7 +7431,7 @@ export interface PackTrade {
   readonly identifier: string;
   /** Bought or sold. */
   readonly side: 'buy' | 'sell';
-  /** Shares traded. */
+  /** Number of traded shares. */
   readonly shares: number;
   /** Latest close in the currency of the index. */
   readonly price: number;
@@ -7458,7 +7458,7 @@ export interface PackTrade {
 export interface PackedAccount {
   /** Display name. */
   readonly name: string;
-  /** Cash and holdings before the trades, in the currency of the index, as all money here. */
+  /** Value of cash and holdings before the trades. All amounts are in the currency of the index. */
   readonly value: number;
   /** Cash after trades and costs. */
   readonly cash_after: number;
@@ -7493,9 +7493,9 @@ export interface ParameterSpec {
   readonly ref: string | null;
   /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
   readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'store' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
-  /** Values of other parameters, by name, with which this one is used: any of these entries. Null: always. */
+  /** Conditions on other parameters under which this parameter is used: accepted values by parameter name, of which any entry must match. Null: always used. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
-  /** Members of an object, or of each entry of a list of objects; null of other values. */
+  /** Members of an object, or of each entry of a list of objects; null for other values. */
   readonly fields: readonly MemberSpec[] | null;
 }
 
@@ -7521,13 +7521,13 @@ export interface PerformanceView {
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Subject of every figure: the portfolio after costs, or the index that it tracks. */
+  /** Series that all figures describe: the portfolio after costs, or the index that it tracks. */
   readonly of: 'portfolio' | 'index';
   /** Return that is measured. */
   readonly return_variant: 'price' | 'total' | 'net';
-  /** Value of the query; the first date of the run if omitted. */
+  /** Requested value; the first date of the run if omitted. */
   readonly requested_start: string;
-  /** Value of the query; the last date of the run if omitted. */
+  /** Requested value; the last date of the run if omitted. */
   readonly requested_end: string;
   /** First date of the run in the window. */
   readonly start: string;
@@ -7555,9 +7555,9 @@ export interface PerformanceView {
   readonly benchmark_statistics: BenchmarkStatistics | null;
   /** The ten deepest falls of the window, the deepest first. */
   readonly drawdowns: readonly DrawdownRow[];
-  /** Return of each calendar year within the window; they compound to the total. */
+  /** Return of each calendar year within the window. The returns compound to the total return. */
   readonly annual_returns: Readonly<Record<string, number>>;
-  /** Return of each month (YYYY-MM) within the window; they compound to the total. */
+  /** Return of each month (YYYY-MM) within the window. The returns compound to the total return. */
   readonly monthly_returns: Readonly<Record<string, number>>;
 }
 
@@ -7639,7 +7639,7 @@ export interface Plugin {
     /** Number of trailing sessions up to the decision date, with one value of the expression each. */
     readonly sessions: number;
   }>>;
-  /** Its parameters in form order. */
+  /** Parameters of the class in the order of a form. */
   readonly parameters: Readonly<Record<string, {
     /** Default value. */
     readonly default: number | string | boolean;
@@ -7663,7 +7663,7 @@ export interface PluginCollection {
   readonly plugins: readonly Plugin[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -7693,13 +7693,13 @@ export interface PluginPreview {
   readonly as_of: string | null;
   /** Number of securities of the store on the session. */
   readonly securities: number;
-  /** Number of these that have a value. */
+  /** Number of these securities with a value. */
   readonly valued: number;
-  /** Securities that have a value, the largest first. */
+  /** Securities with a value, largest value first. */
   readonly values: readonly {
     /** Asset identifier. */
     readonly identifier: string;
-    /** Value of `compute`. */
+    /** Value returned by `compute`. */
     readonly value: number;
   }[];
   /** Findings, worst first. */
@@ -7709,7 +7709,7 @@ export interface PluginPreview {
 export interface PluginPreviewRequest {
   /** The plug-in, which need not be stored. */
   readonly plugin: PluginUpsert;
-  /** Values of its parameters; the others have their defaults. */
+  /** Values of parameters; omitted parameters have their defaults. */
   readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
   /** Decision date. Default: the latest of the store. */
   readonly as_of?: string | null | undefined;
@@ -7724,7 +7724,7 @@ export interface PluginUpsert {
   readonly description?: string | null | undefined;
   /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
-  /** Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. With several sessions, the values of a security are adjacent, the latest last. */
+  /** Columns that the plug-in reads, by the names under which `compute` receives them: Float64Arrays with NaN for missing values. With several sessions, the values of a security are adjacent, latest last. */
   readonly inputs: Readonly<Record<string, string | {
     /** Numeric expression, such as `max(CLOSE, window=252)`. */
     readonly expression: string;
@@ -7775,7 +7775,7 @@ export interface PortfolioBookPayload {
   readonly cash: SeriesPayload;
   /** Initial capital of the portfolio. */
   readonly initial_capital: number;
-  /** Value after each close, preceded by a day-zero row with the initial capital. */
+  /** Value after each close, preceded by a row with the initial capital on the day before the start. */
   readonly nav: SeriesPayload;
   /** portfolio-{index_id}. */
   readonly portfolio_id: string;
@@ -7824,17 +7824,17 @@ export interface PreviewAsset {
   readonly weight: number | null;
   /** Id of the first excluding rule; null for a selected security without a weight, and for a derived index. */
   readonly excluded_by: string | null;
-  /** Waterfall position of the exclusion; the number of steps for a selected security without a weight. */
+  /** Position of the step that excluded the security; the number of steps for a selected security without a weight. */
   readonly excluded_at: number | null;
-  /** Set if the cap applied to the security. */
+  /** True if the cap applied to the security. */
   readonly uncapped_weight: number | null;
   /** True if the cap applied to the security. */
   readonly capped: boolean;
-  /** The parent's weight; derived indices only. */
+  /** Weight in the parent; derived indices only. */
   readonly source_weight: number | null;
-  /** Equals weight; derived indices only. */
+  /** Solved weight, which equals `weight`; derived indices only. */
   readonly solved_weight: number | null;
-  /** Solved minus source; derived indices only. */
+  /** Solved weight minus source weight; derived indices only. */
   readonly weight_delta: number | null;
 }
 
@@ -7876,11 +7876,11 @@ export interface PreviewOverlay {
   readonly index_ids: readonly string[];
   /** Derivation of the exposure of a risk control; absent for other types. */
   readonly exposure?: {
-    /** After the close of resolved_date. */
+    /** Exposure after the close of resolved_date. */
     readonly exposure: number;
     /** Target exposure. */
     readonly target: number;
-    /** After the previous close; null on the first session. */
+    /** Exposure after the previous close; null on the first session. */
     readonly before: number | null;
     /** Annual volatility from which the target was computed; null before the first return. */
     readonly volatility: number | null;
@@ -7911,13 +7911,13 @@ export interface PreviewResponse {
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay has another exposure to its underlying securities. */
+  /** Sum of the weights. It is 1 unless the index is empty, a WeightSum row leaves cash, or an overlay has an exposure other than 1 to its underlying securities. */
   readonly total_weight: number;
-  /** Effective cap; always null for a derived index. */
+  /** Cap in effect; always null for a derived index. */
   readonly cap: number | null;
   /** Weight moved away from capped securities. */
   readonly cap_redistributed: number;
-  /** The waterfall; null for a derived index and an overlay. */
+  /** Steps of the selection; null for a derived index and an overlay. */
   readonly steps: readonly PreviewStep[] | null;
   /** The optimisation; null for a rule-driven index and an overlay. */
   readonly solve: PreviewSolve | null;
@@ -7953,7 +7953,7 @@ export interface PreviewStep {
   readonly position: number;
   /** Securities left after the step. */
   readonly remaining: number;
-  /** Removed by this step; empty for the universe. */
+  /** Securities removed by this step; empty for the universe. */
   readonly excluded: readonly string[];
   /** Id of the rule; null for the universe. */
   readonly rule_id: string | null;
@@ -8018,9 +8018,9 @@ export interface PriceOverrideRequest {
   readonly identifier: string;
   /** Session of the store. */
   readonly date: string;
-  /** CLOSE in place of that of the source; null withdraws the override. */
+  /** CLOSE that replaces the CLOSE of the source; null withdraws the override. */
   readonly price: number | null;
-  /** Why, with the source of the price. */
+  /** Reason, with the source of the price. */
   readonly reason: string;
 }
 
@@ -8097,7 +8097,7 @@ export interface ProcedureCollection {
   readonly procedures: readonly Procedure[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -8137,7 +8137,7 @@ export interface PublicKeys {
   readonly keys: readonly PublicKey[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -8150,7 +8150,7 @@ export interface Publication {
   readonly through: string | null;
   /** Hash of the last entry; 64 zeros for an empty log. */
   readonly head: string;
-  /** Run of these closes. */
+  /** Id of the run with these closes. */
   readonly run_id: string;
   /** The error. */
   readonly error: DecidedError;
@@ -8225,7 +8225,7 @@ export interface PublishFacts {
 export interface PublishRequest {
   /** Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest. */
   readonly run_id?: string | undefined;
-  /** Last date to publish. Default: that of the run. Refused if the run lacks a session up to it. */
+  /** Last date to publish. Default: the last date of the run. Refused if the run lacks a session up to this date. */
   readonly through?: string | undefined;
   /** True: publish changed closes again. */
   readonly restate?: boolean | undefined;
@@ -8402,7 +8402,7 @@ export interface RankWeightWeighting {
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Every check passes and the service is not stopping. */
+/** All checks pass and the service is not stopping. */
 export interface Readiness {
   readonly status: 'ready';
   /** Checks with their results. */
@@ -8435,17 +8435,17 @@ export interface RebalancePack {
   readonly decision: string;
   /** Weights announced for `effective`; before the announcement, the result of the rules on as_of or the latest solution of a derived index. */
   readonly basis: 'announced' | 'indicative' | 'in_force';
-  /** Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending. */
+  /** Changes of constituents that the orders execute in addition to the decision of a review: changes between reviews, and replacements of securities that left while the review was pending. */
   readonly replacements: readonly Replacement[];
   /** Accounts in the order of the request; the account of `aum` is the last. */
   readonly accounts: readonly PackedAccount[];
-  /** Days that the orders take, over the traded securities. */
+  /** Number of days that the orders need, over the traded securities. */
   readonly days_to_trade: DaysToTrade;
-  /** Share of the initial holdings of all accounts that is sold within a number of days; empty if they hold nothing. */
+  /** Fraction of the initial holdings of all accounts that is sold within a number of days; empty if the accounts hold nothing. */
   readonly liquidation: readonly {
     /** Trading days. */
     readonly days: number;
-    /** Share of the holdings that is sold by then. */
+    /** Fraction of the holdings that is sold within these days. */
     readonly share: number;
   }[];
   /** Largest AUM that can be invested within this number of days; null if a security has no volume. */
@@ -8490,15 +8490,15 @@ export interface RebalanceRow {
   readonly date: string;
   /** Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it. */
+  /** Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews. */
   readonly review: string | null;
-  /** Completed fraction of the rebalance after this close; null if the run does not store it. */
+  /** Completed fraction of the rebalance after this close; null if the run does not store the fraction. */
   readonly phase: number | null;
   /** Schedule dates that this rebalance executes: its date, and those of closed days that move to its session. */
   readonly schedule_dates: readonly string[];
   /** Securities traded at the price of an earlier session. */
   readonly stale_fills: readonly StaleFillPayload[];
-  /** Session whose data decided the weights; null if the run does not store it. */
+  /** Session whose data decided the weights; null if the run does not store the session. */
   readonly decision_date: string | null;
   /** Session of the trades; null for a composition that was in force before the run. */
   readonly traded_on: string | null;
@@ -8506,7 +8506,7 @@ export interface RebalanceRow {
   readonly constituents: number;
   /** Securities with a position, long or short. */
   readonly gross_constituents: number;
-  /** Number of these that were not held before; all at the first rebalance. */
+  /** Number of these securities that were not held before; all of them at the first rebalance. */
   readonly added: number;
   /** Securities held before and not afterwards. */
   readonly removed: number;
@@ -8636,15 +8636,15 @@ export interface RebalanceView {
   readonly date: string;
   /** Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it. */
+  /** Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews. */
   readonly review: string | null;
-  /** Completed fraction of the rebalance after this close; null if the run does not store it. */
+  /** Completed fraction of the rebalance after this close; null if the run does not store the fraction. */
   readonly phase: number | null;
   /** Schedule dates that this rebalance executes: its date, and those of closed days that move to its session. */
   readonly schedule_dates: readonly string[];
   /** Securities traded at the price of an earlier session. */
   readonly stale_fills: readonly StaleFillPayload[];
-  /** Session whose data decided the weights; null if the run does not store it. */
+  /** Session whose data decided the weights; null if the run does not store the session. */
   readonly decision_date: string | null;
   /** Session of the trades; null for a composition that was in force before the run. */
   readonly traded_on: string | null;
@@ -8652,7 +8652,7 @@ export interface RebalanceView {
   readonly constituents: number;
   /** Securities with a position, long or short. */
   readonly gross_constituents: number;
-  /** Number of these that were not held before; all at the first rebalance. */
+  /** Number of these securities that were not held before; all of them at the first rebalance. */
   readonly added: number;
   /** Securities held before and not afterwards. */
   readonly removed: number;
@@ -8683,7 +8683,7 @@ export interface RebalancedName {
   readonly before: number | null;
   /** Weight after the close. */
   readonly after: number;
-  /** Weight after the close less weight before the trades. */
+  /** Weight after the close minus weight before the trades. */
   readonly change: number | null;
   /** Decided weight. */
   readonly target: number;
@@ -8722,9 +8722,9 @@ export interface RecentTrade {
 export interface ReconciledAccount {
   /** Display name. */
   readonly name: string;
-  /** Cash and holdings at the closes of the announcement. */
+  /** Value of cash and holdings at the closes of the announcement. */
   readonly value_announced: number;
-  /** By identifier: every security ordered on either date. */
+  /** By identifier: all securities ordered on either date. */
   readonly orders: readonly ReconciledOrder[];
 }
 
@@ -8788,7 +8788,7 @@ export interface RecordedCalendarClosures {
   readonly changes: readonly SessionChange[];
   /** True if nothing was stored. */
   readonly dry_run: boolean;
-  /** Differences that the changes make. */
+  /** Effect of the changes. */
   readonly effect: ClosureEffect;
 }
 
@@ -8832,11 +8832,11 @@ export interface RefreshJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -8844,7 +8844,7 @@ export interface RefreshJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RefreshResult | null;
@@ -8855,7 +8855,7 @@ export interface RefreshRequest {
   readonly until?: string | null | undefined;
   /** Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split. */
   readonly full?: boolean | undefined;
-  /** Report the changes of a refresh without storing or serving them. */
+  /** True: report the changes of a refresh without storing or serving them. */
   readonly dry_run?: boolean | undefined;
   /** Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet. */
   readonly fail_on?: FindingCode | readonly FindingCode[] | undefined;
@@ -8902,7 +8902,7 @@ export interface RefreshResult {
   })[];
   /** Number of changed values. */
   readonly restatements_total: number;
-  /** Differences of bars on dates that the store already has; null if there are none, or with full. */
+  /** Differences of bars on dates that are already in the store; null if there are none, or with full. */
   readonly left_out: {
     /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
     readonly added: number;
@@ -8921,7 +8921,7 @@ export interface RefreshResult {
   readonly split_restatements: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
-    /** Shares after the split for one before it. */
+    /** Number of shares after the split per share before it. */
     readonly ratio: number;
     /** First date whose prices are not divided; null if there is none yet. */
     readonly date: string | null;
@@ -8968,7 +8968,7 @@ export interface RefreshResult {
   })[];
   /** Total number. */
   readonly rejected_total: number;
-  /** Nothing was stored or served. */
+  /** True if nothing was stored or served. */
   readonly dry_run: boolean;
   /** SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them. */
   readonly findings: readonly Finding[];
@@ -9009,13 +9009,13 @@ export interface RelativeMetricsPayload {
   readonly total_return: number;
   /** Return of the portfolio less that of the benchmark. */
   readonly excess_return: number;
-  /** Covariance of the returns divided by the variance of the other returns. */
+  /** Covariance of the returns with those of the comparison, divided by the variance of the returns of the comparison. */
   readonly beta: number;
   /** Correlation of the returns. */
   readonly correlation: number;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
-  /** Return variant of the benchmark, or raw for a column other than CLOSE. */
+  /** Return variant of the benchmark; raw for a column other than CLOSE. */
   readonly return_variant: 'price' | 'total' | 'net' | 'raw';
 }
 
@@ -9056,7 +9056,7 @@ export interface RenderCollection {
   readonly total: number;
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -9082,11 +9082,11 @@ export interface RenderJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -9094,7 +9094,7 @@ export interface RenderJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RenderResult | null;
@@ -9159,7 +9159,7 @@ export interface RepairRequest {
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name?: string | undefined;
-  /** Serve the new store at once. */
+  /** True: serve the new store immediately. */
   readonly activate?: boolean | undefined;
 }
 
@@ -9176,7 +9176,7 @@ export interface Replacement {
   readonly decision_date: string;
   /** Session whose data ranked the security: for `next_ranked` the reference date of the review that excluded it. Null for a reserve list. */
   readonly ranked_on: string | null;
-  /** Rank of the security that entered: for `next_ranked` among those that the review excluded, for `reserve` its position in the list, otherwise by the datapoint of the rule. */
+  /** Rank of the security that entered. For `next_ranked`: among the securities that the review excluded. For `reserve`: its position in the list. Otherwise: by the datapoint of the rule. */
   readonly rank: number;
   /** Rank of the constituent by the same datapoint; null if it left by an event such as a merger, or has no value. */
   readonly left_rank: number | null;
@@ -9204,11 +9204,11 @@ export interface ReplayJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -9216,7 +9216,7 @@ export interface ReplayJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: ReplayView | null;
@@ -9225,7 +9225,7 @@ export interface ReplayJobStatus {
 export interface ReplayView {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** True if everything that is stored of the run was reproduced bit for bit. */
+  /** True if all stored data of the run was reproduced bit for bit. */
   readonly equal: boolean;
   /** First difference; null if they are equal. */
   readonly first_difference: RunDifference | null;
@@ -9245,7 +9245,7 @@ export interface ReplayView {
   readonly replayed_content_hash: string;
   /** True if the stored definition has changed since; the replay uses the definition of the run. */
   readonly definition_changed: boolean;
-  /** Capture time of the stored run. */
+  /** Time of the stored run. */
   readonly run_at: string | null;
 }
 
@@ -9280,7 +9280,7 @@ export interface ReportTemplateCollection {
   readonly built_in: readonly string[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -9335,11 +9335,11 @@ export interface RerunJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -9347,7 +9347,7 @@ export interface RerunJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RerunView | null;
@@ -9363,9 +9363,9 @@ export interface RerunRequest {
 export interface RerunRow {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** `stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays. */
+  /** `stored`: the index was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run is kept. */
   readonly outcome: 'stored' | 'current' | 'refused';
-  /** Its run; null if it was refused. */
+  /** Id of its run; null if it was refused. */
   readonly run_id: string | null;
   /** Stored run that was stale; null if it was not run again. */
   readonly previous_run_id: string | null;
@@ -9373,7 +9373,7 @@ export interface RerunRow {
   readonly end: string | null;
   /** Last date that was reused from the stale run; null if everything was computed. */
   readonly extended_from: string | null;
-  /** Why the stale run was not extended; null if it was, or if it was not run again. */
+  /** Reason why the stale run was not extended; null if it was extended, or if the index was not run again. */
   readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
   /** Set only if refused: the error of its backtest. */
   readonly error: ErrorDetail | null;
@@ -9397,11 +9397,11 @@ export interface RerunView {
   readonly rerun_id: string;
   /** Number of checked indices and strategies. */
   readonly indices: number;
-  /** Number of these with a new run. */
+  /** Number of ids with a new run. */
   readonly stored: number;
-  /** Number of these whose stored run is not stale. */
+  /** Number of ids with a stored run that is not stale. */
   readonly current: number;
-  /** Number of these that cannot be run. */
+  /** Number of ids that cannot be run. */
   readonly refused: number;
   /** In the order of the ids: the first 2000. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows. */
   readonly rows: readonly RerunRow[];
@@ -9420,9 +9420,9 @@ export interface ResampledFrontier {
     readonly volatility: number;
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
-    /** Means over the draws, of securities with a weight. */
+    /** Means of the weights over the draws, for securities with a weight. */
     readonly weights: Readonly<Record<string, number>>;
-    /** Standard deviations of the weights over the draws, of these securities. */
+    /** Standard deviations of the weights over the draws, for the same securities. */
     readonly spread: Readonly<Record<string, number>>;
   }[];
 }
@@ -9478,7 +9478,7 @@ export interface ReturnStatistics {
   readonly downside_volatility: number;
   /** Mean return x sessions of a year / downside volatility; null without a fall. */
   readonly sortino_ratio: number | null;
-  /** Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss. A fraction. */
+  /** Mean loss of the worst 5 % of the sessions, whose number is rounded up; positive for a loss. A fraction. */
   readonly cvar_95: number;
   /** Third central moment over the population standard deviation cubed; null without variation. */
   readonly skewness: number | null;
@@ -9627,7 +9627,7 @@ export interface RiskDecomposition {
   readonly exposures: Readonly<Record<string, number>>;
   /** Index or identifier of the comparison. */
   readonly benchmark: string;
-  /** Value of the query; null if omitted. */
+  /** Requested value; null if omitted. */
   readonly requested_as_of: string | null;
   /** Date of the weights. */
   readonly as_of: string;
@@ -9639,7 +9639,7 @@ export interface RiskDecomposition {
   readonly risk_estimator: 'statistical' | 'industries' | 'styles' | null;
   /** Securities without an estimate. */
   readonly uncovered: readonly string[];
-  /** First date of the run's levels, which begin the span of the estimate. */
+  /** First date of the run's levels, at which the estimation period starts. */
   readonly window_start: string | null;
   /** Last date of the run's levels. */
   readonly window_end: string | null;
@@ -9721,7 +9721,7 @@ export interface RiskModelCollection {
   readonly risk_models: readonly RiskModelSummary[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -9784,11 +9784,11 @@ export interface RiskModelJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -9796,7 +9796,7 @@ export interface RiskModelJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RiskModelView | null;
@@ -9857,11 +9857,11 @@ export interface RiskModelView {
   readonly model_id: string;
   /** Securities with an estimate, ascending: the order of the frames. */
   readonly asset_ids: readonly string[];
-  /** Symmetric, unit diagonal. */
+  /** Correlation matrix, symmetric with a unit diagonal. */
   readonly correlation: TableFrame;
   /** Annualised. */
   readonly covariance: TableFrame;
-  /** Annualised square roots of the covariance diagonal. */
+  /** Annualised volatilities: square roots of the covariance diagonal. */
   readonly volatilities: Readonly<Record<string, number>>;
   /** Diagnostics of the estimate. */
   readonly diagnostics: RiskDiagnosticsPayload;
@@ -9871,9 +9871,9 @@ export interface RiskModelView {
   readonly imported?: ImportedModelPayload | undefined;
   /** Date of the returned model; absent for an estimated model. */
   readonly date?: string | undefined;
-  /** Bound of the request. */
+  /** Bound in the request. */
   readonly start: string | null;
-  /** Bound of the request. */
+  /** Bound in the request. */
   readonly end: string | null;
   /** Excluded securities, with the reason. */
   readonly excluded: Readonly<Record<string, string>>;
@@ -9909,7 +9909,7 @@ export interface RiskPayload {
   readonly risk_estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | null;
   /** Securities without an estimate. */
   readonly uncovered: readonly string[];
-  /** First date of the run's levels, which begin the span of the estimate. */
+  /** First date of the run's levels, at which the estimation period starts. */
   readonly window_start: string | null;
   /** Last date of the run's levels. */
   readonly window_end: string | null;
@@ -9937,11 +9937,11 @@ export interface RiskValidationJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -9949,7 +9949,7 @@ export interface RiskValidationJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RiskValidationView | null;
@@ -10058,9 +10058,9 @@ export interface RollingRiskView {
   readonly half_life: number | null;
   /** The tracked index, or a benchmark. */
   readonly against: 'index' | 'benchmark';
-  /** Id of the benchmark; null against the index. */
+  /** Id of the benchmark; null if the index is the reference. */
   readonly benchmark_id: string | null;
-  /** By date, annualised: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run. */
+  /** Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run. */
   readonly risk: TableFrame;
 }
 
@@ -10141,7 +10141,7 @@ export interface RunSummaryCollection {
   readonly summaries: readonly RunSummaryRow[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -10164,7 +10164,7 @@ export interface RunSummaryRow {
   readonly return_variant: 'price' | 'total' | 'net';
   /** Return of the last session, a fraction; null with a single date. */
   readonly day_return: number | null;
-  /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
+  /** Return since the last date of the previous calendar year, or since the first date of the run. A fraction. */
   readonly year_to_date: number;
   /** Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction. */
   readonly volatility: number;
@@ -10187,7 +10187,7 @@ export interface RunSummaryRow {
 export interface RunsDifference {
   /** True if both have identical dates and levels, bit for bit. */
   readonly same_levels: boolean;
-  /** First date on which the levels differ, or that only one run has. */
+  /** First date on which the levels differ, or on which only one of the runs has a level. */
   readonly first_difference: string | null;
   /** Common date with the largest relative difference; null if there is none, for example if only days were appended. */
   readonly largest: {
@@ -10206,9 +10206,9 @@ export interface RunsDifference {
   readonly data: {
     /** Number of values that differ; null for two stores, and if an earlier content is no longer available. */
     readonly cells: number | null;
-    /** The first of these. */
+    /** The first of these values. */
     readonly first: readonly DataCell[];
-    /** Rows that differ or that only one content has; null like `cells`. */
+    /** Rows that differ or that are in only one of the two contents; null if `cells` is null. */
     readonly rows: {
       /** Number of new rows. */
       readonly rows_added: number;
@@ -10221,7 +10221,7 @@ export interface RunsDifference {
     readonly appended: {
       /** Number of new sessions. */
       readonly sessions: number;
-      /** Number of their bars, included in rows_added. */
+      /** Number of bars on these sessions, included in rows_added. */
       readonly rows: number;
       /** The first new session, YYYY-MM-DD. */
       readonly start: string;
@@ -10238,7 +10238,7 @@ export interface RunsDifference {
     /** Reason why `cells` is null; otherwise null. */
     readonly reason: string | null;
   };
-  /** Engines of both. */
+  /** Engine versions of the two runs. */
   readonly engine: {
     /** Version of the engine of the earlier run. */
     readonly from: string;
@@ -10249,7 +10249,7 @@ export interface RunsDifference {
   readonly effects: readonly ({
     /** Inputs that were exchanged, in this order. */
     readonly cause: 'definition' | 'request' | 'data' | 'engine';
-    /** Effect of the exchange on the total return. */
+    /** Effect of the exchanged input on the total return. */
     readonly total_return: number;
   })[] | null;
   /** Reason why effects are null: the replay was refused, or needs data that is not served or no longer available. Otherwise null. */
@@ -10280,11 +10280,11 @@ export interface RunsDifferenceJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -10292,7 +10292,7 @@ export interface RunsDifferenceJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RunsDifference | null;
@@ -10342,7 +10342,7 @@ export interface SavedStrategy {
 export interface ScenarioGroup {
   /** The group. */
   readonly group: string;
-  /** Holding on as_of. */
+  /** Holding on as_of, in shares or as a value. */
   readonly weight: number;
   /** Linked contribution to the total return. */
   readonly contribution: number;
@@ -10351,7 +10351,7 @@ export interface ScenarioGroup {
 export interface ScenarioName {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Holding on as_of. */
+  /** Holding on as_of, in shares or as a value. */
   readonly weight: number;
   /** Return of the security in the scenario. */
   readonly return: number;
@@ -10379,9 +10379,9 @@ export interface ScenarioResult {
   readonly by_name: readonly ScenarioName[];
   /** By contribution, the worst first. */
   readonly by_group: readonly ScenarioGroup[];
-  /** Gross weight of securities with returns in the window, divided by the gross weight of all. */
+  /** Gross weight of the securities with returns in the window, divided by the gross weight of all securities. */
   readonly covered_weight: number;
-  /** Securities that use the equally weighted return of their group, or of all securities. */
+  /** Securities for which the equally weighted return of their group, or of all securities, is used. */
   readonly proxied: readonly {
     /** Asset identifier. */
     readonly identifier: string;
@@ -10509,7 +10509,7 @@ export interface ScheduleCollection {
   readonly schedules: readonly Schedule[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -10591,7 +10591,7 @@ export interface ScheduleDays {
   readonly next: {
     /** Session. */
     readonly date: string;
-    /** Time at which its day begins. */
+    /** Time at which the day starts. */
     readonly due_at: string;
   } | null;
 }
@@ -10672,9 +10672,9 @@ export interface SecondSourceCheckInput {
 }
 
 export interface SensitivityRow {
-  /** The client's id of the row, empty if there is none. */
+  /** Id of the row in the request; empty if it has none. */
   readonly id: string;
-  /** Position among the client's rows. */
+  /** Position of the row in the request. */
   readonly index: number;
   /** Class name. */
   readonly type: string;
@@ -10682,7 +10682,7 @@ export interface SensitivityRow {
   readonly parameter: string;
   /** Value in the run. */
   readonly from: number;
-  /** Value relaxed by one step. */
+  /** Value after relaxing the parameter by one step. */
   readonly to: number;
   /** to - from. */
   readonly change: number;
@@ -10818,11 +10818,11 @@ export interface SimulationJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -10830,7 +10830,7 @@ export interface SimulationJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: SimulationView | null;
@@ -10886,7 +10886,7 @@ export interface SimulationView {
   readonly max_drawdown: Distribution;
   /** Number of sessions of the longest period below a previous high. */
   readonly time_under_water: Distribution;
-  /** Frequency of falling short of the level. */
+  /** Frequency of ending or falling below the level. */
   readonly shortfall: {
     /** Multiple of the last level. */
     readonly level: number;
@@ -10990,15 +10990,15 @@ export interface StaleFillPayload {
 }
 
 export interface StaleState {
-  /** The index, or a document that it uses, has changed since the run. */
+  /** True if the index, or a document that it uses, has changed since the run. */
   readonly definition: boolean;
-  /** The served data has changed since the run. */
+  /** True if the served data has changed since the run. */
   readonly data: boolean;
-  /** The engine is a version with different results. */
+  /** True if the engine has a version with different results. */
   readonly engine: boolean;
   /** One sentence per cause. */
   readonly reasons: readonly string[];
-  /** The store of the run, if another one is served; otherwise null. */
+  /** Store of the run if another store is served; otherwise null. */
   readonly store_id: string | null;
 }
 
@@ -11143,7 +11143,7 @@ export interface StoredRuns {
   readonly total: number;
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -11163,7 +11163,7 @@ export interface StrategyCollection {
   readonly strategies: readonly StoredStrategy[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -11282,11 +11282,11 @@ export interface StudyJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -11294,7 +11294,7 @@ export interface StudyJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: StudyView | null;
@@ -11342,9 +11342,9 @@ export interface StudyView {
   readonly study_id: string;
   /** Number of optimisations. */
   readonly runs: number;
-  /** Number of these with a result. */
+  /** Number of optimisations with a result. */
   readonly solved: number;
-  /** Number of these that have an error. */
+  /** Number of optimisations with an error. */
   readonly refused: number;
   /** In the order of the request: the first 2000. All are available in blocks from GET /optimise/studies/{study_id}/rows. */
   readonly rows: readonly StudyRow[];
@@ -11355,7 +11355,7 @@ export interface StudyView {
 export interface SweepFan {
   /** Dates, evenly spread over the common dates of the variants. */
   readonly index: readonly string[];
-  /** Number of variants of the quantiles: all, or a thousand evenly spread. */
+  /** Number of variants used for the quantiles: all variants, or a thousand evenly spread ones. */
   readonly variants: number;
   /** Quantiles of the levels on each date, from the lowest to the highest. */
   readonly quantiles: readonly {
@@ -11375,9 +11375,9 @@ export interface SweepFoldChoice {
   readonly test: readonly number[];
   /** Position of the selected variant. */
   readonly variant: number;
-  /** Its metric on the groups of the selection. */
+  /** Metric of the variant on the groups of the selection. */
   readonly in_sample: number;
-  /** Its metric on the groups of the test. */
+  /** Metric of the variant on the groups of the test. */
   readonly out_of_sample: number;
   /** Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank. */
   readonly rank: number;
@@ -11419,26 +11419,26 @@ export interface SweepFoldsView {
   readonly out_of_sample: Distribution;
   /** Metrics of the joined out-of-sample returns, with each group tested once. */
   readonly paths: readonly {
-    /** Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day. */
+    /** Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day. */
     readonly annualised_return: number;
     /** At most 0. */
     readonly max_drawdown: number;
-    /** Annualised, risk-free rate 0. */
+    /** Annualised Sharpe ratio with a risk-free rate of 0. */
     readonly sharpe_ratio: number;
-    /** Over the test groups. */
+    /** Figures over the test groups. */
     readonly total_return: number;
     /** Annualised, ddof 1. */
     readonly volatility: number;
   }[];
   /** Each metric over the paths. */
   readonly over_paths: {
-    /** Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day. */
+    /** Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day. */
     readonly annualised_return: Distribution;
     /** At most 0. */
     readonly max_drawdown: Distribution;
-    /** Annualised, risk-free rate 0. */
+    /** Annualised Sharpe ratio with a risk-free rate of 0. */
     readonly sharpe_ratio: Distribution;
-    /** Over the test groups. */
+    /** Figures over the test groups. */
     readonly total_return: Distribution;
     /** Annualised, ddof 1. */
     readonly volatility: Distribution;
@@ -11469,11 +11469,11 @@ export interface SweepJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -11481,7 +11481,7 @@ export interface SweepJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: SweepView | null;
@@ -11492,11 +11492,11 @@ export interface SweepMap {
   readonly aggregation: 'first_by_rank';
   /** The rule in words. */
   readonly sentence: string;
-  /** Parameters that are varied, with their values: a map with all but two fixed has one variant a cell. */
+  /** Varied parameters with their values. A map with all but two parameters fixed has one variant per cell. */
   readonly parameters: readonly {
     /** JSON pointer of the parameter, as in `patch`. */
     readonly pointer: string;
-    /** Its values, in the order of the request. */
+    /** Values of the parameter, in the order of the request. */
     readonly values: readonly unknown[];
   }[];
 }
@@ -11550,7 +11550,7 @@ export interface SweepRow {
   readonly variant: number;
   /** Changes of the variant, by JSON pointer. */
   readonly patch: Readonly<Record<string, unknown>>;
-  /** Figures of a single run of the variant, bit for bit. */
+  /** Figures of the variant, bit-identical to those of a single run. */
   readonly metrics: BacktestMetrics | null;
   /** Transaction costs paid. */
   readonly total_costs: number | null;
@@ -11560,7 +11560,7 @@ export interface SweepRow {
   readonly end: string | null;
   /** Dates of the run. */
   readonly observations: number | null;
-  /** Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero. */
+  /** Probability that the true Sharpe ratio exceeds the best Sharpe ratio expected among all trials if all true ratios were zero. */
   readonly deflated_sharpe_ratio: number | null;
   /** Reason why the variant was refused, as for a single run. */
   readonly error: ErrorDetail | null;
@@ -11584,17 +11584,17 @@ export interface SweepSelection {
   readonly trials: number;
   /** Sharpe ratio of the variant ranked first, per session like all ratios here. */
   readonly sharpe_ratio: number;
-  /** Skewness of its returns. */
+  /** Skewness of the returns of the best variant. */
   readonly skewness: number;
-  /** 3 for normal returns. */
+  /** Kurtosis of the returns; 3 for normal returns. */
   readonly kurtosis: number;
-  /** Number of its returns. */
+  /** Number of returns of the variant. */
   readonly observations: number;
   /** Variance of the Sharpe ratios of the trials. */
   readonly sharpe_variance: number;
-  /** Expected Sharpe ratio of the best of this many trials if every true ratio is zero. */
+  /** Expected Sharpe ratio of the best of this number of trials if all true ratios are zero. */
   readonly expected_maximum_sharpe_ratio: number;
-  /** Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero. */
+  /** Probability that the true Sharpe ratio exceeds the best Sharpe ratio expected among all trials if all true ratios were zero. */
   readonly deflated_sharpe_ratio: number | null;
 }
 
@@ -11677,11 +11677,11 @@ export interface SyncJobStatus {
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
-  /** Number of starts; written before the work starts. */
+  /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
   /** Attempts in order, at most the last eleven; the last one is the current one. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
@@ -11689,7 +11689,7 @@ export interface SyncJobStatus {
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
-  /** Addresses that are notified of its end. */
+  /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: RefreshResult | null;
@@ -11751,7 +11751,7 @@ export interface TailOutcome {
   readonly scenarios: number;
   /** Average of the worst scenarios: the objective without costs. */
   readonly average: number;
-  /** The smallest of the averaged losses: the value at risk. */
+  /** Smallest of the averaged losses, which is the value at risk. */
   readonly level: number;
   /** The worst loss. */
   readonly largest: number;
@@ -11764,7 +11764,7 @@ export interface TemplateNeed {
   readonly name: string;
   /** Content of the field. */
   readonly meaning: string;
-  /** True if the served store lacks it; false if no store is served. */
+  /** True if the served store lacks the field; false if no store is served. */
   readonly missing: boolean;
 }
 
@@ -11801,7 +11801,7 @@ export interface TermPoint {
 export interface TermStructureResponse {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Value of the query; null if omitted. */
+  /** Requested value; null if omitted. */
   readonly requested_as_of: string | null;
   /** The resolved date. */
   readonly as_of: string;
@@ -11959,7 +11959,7 @@ export interface TrackingForecastPayload {
   readonly bias: number | null;
   /** Lower end of the 95 % band of the bias of unbiased forecasts. */
   readonly bias_low: number;
-  /** Upper end of that band: 1 + sqrt(2 / observations). */
+  /** Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations). */
   readonly bias_high: number;
   /** Number of active returns with a forecast. */
   readonly observations: number;
@@ -12093,7 +12093,7 @@ export interface TrsPriceRequest {
   readonly maturity: string;
   /** Valuation date. Default: that of the latest level. */
   readonly as_of?: string | null | undefined;
-  /** Of the return. */
+  /** Direction of the return leg: received or paid. */
   readonly direction?: 'receive' | 'pay' | undefined;
   /** Treatment of dividends in the return. */
   readonly return_type?: 'total' | 'price' | undefined;
@@ -12112,7 +12112,7 @@ export interface TrsPriceRequest {
 export interface TrsPriceResponse {
   /** The index, or the strategy of a run. */
   readonly index_id: string | null;
-  /** Value of the query; null if omitted. */
+  /** Requested value; null if omitted. */
   readonly requested_as_of: string | null;
   /** The resolved date. */
   readonly as_of: string;
@@ -12130,7 +12130,7 @@ export interface TrsPriceResponse {
   readonly initial_level: number;
   /** Notional of the swap. */
   readonly notional: number;
-  /** To the direction. */
+  /** Value to the party with the given `direction`. */
   readonly value: number;
   /** Value of the return leg. */
   readonly equity_leg: number;
@@ -12188,11 +12188,11 @@ export interface TypeSpec {
   readonly type: string;
   /** Human-readable name. */
   readonly label: string;
-  /** Catalogue of the class. */
+  /** Catalogue that contains the class. */
   readonly category: 'selection' | 'weighting' | 'constraint' | 'objective' | 'expected_returns';
   /** Description in one or two sentences. */
   readonly help: string | null;
-  /** Its parameters in form order. */
+  /** Parameters of the class in the order of a form. */
   readonly parameters: readonly ParameterSpec[];
   /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value' | null;
@@ -12235,7 +12235,7 @@ export interface UnfilledOrderPayload {
   readonly notional: number;
   /** Why. */
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
-  /** Session on which the order was filled later; null if never. */
+  /** Later session on which the order was filled; null if it was never filled. */
   readonly filled_on: string | null;
 }
 
@@ -12246,7 +12246,7 @@ export interface UniverseMembership {
   readonly name: string | null;
   /** First day; null: always. */
   readonly start: string | null;
-  /** First day no longer a member; null: still one. */
+  /** First day on which it is no longer a member; null: still a member. */
   readonly end: string | null;
   /** Member on as_of, or today. */
   readonly current: boolean;
@@ -12290,7 +12290,7 @@ export interface ValidatedFamily {
   readonly bias: number;
   /** Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns. */
   readonly q_statistic: number | null;
-  /** Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better. */
+  /** Mean of ln s^2 + z^2, where s is the forecast over the horizon. Of two models, the one with the lower value forecasts better. */
   readonly qlike: number;
   /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts. */
   readonly mean_rolling_deviation: number | null;
@@ -12307,13 +12307,13 @@ export interface ValidatedPortfolio {
   readonly bias: number;
   /** Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns. */
   readonly q_statistic: number | null;
-  /** Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better. */
+  /** Mean of ln s^2 + z^2, where s is the forecast over the horizon. Of two models, the one with the lower value forecasts better. */
   readonly qlike: number;
   /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts. */
   readonly mean_rolling_deviation: number | null;
   /** Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations). */
   readonly bias_low: number;
-  /** Upper end of that band. */
+  /** Upper end of the 95 % band. */
   readonly bias_high: number;
   /** True if the bias is within the band. */
   readonly in_band: boolean;
@@ -12348,9 +12348,9 @@ export interface VersionDifference {
   readonly changes: readonly DocumentChange[];
   /** Changes of the methodology, only for indices. */
   readonly sentences: {
-    /** Sentences of the first version only. */
+    /** Sentences that are only in the first version. */
     readonly removed: readonly string[];
-    /** Sentences of the second version only. */
+    /** Sentences that are only in the second version. */
     readonly added: readonly string[];
   };
 }
@@ -12362,7 +12362,7 @@ export interface VersionList {
   readonly total: number;
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -12420,11 +12420,11 @@ export interface VolatilityRow {
 
 /** An order that waits for a bar, with `stale_targets: "defer"`. */
 export interface WaitingOrder {
-  /** Rebalance that asked for it. */
+  /** Rebalance that placed the order. */
   readonly date: string;
   /** Bought or sold. */
   readonly side: 'buy' | 'sell';
-  /** Weight that was asked for. */
+  /** Weight that was ordered. */
   readonly target_weight: number;
   /** Why. */
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
@@ -12490,11 +12490,11 @@ export interface Watchlist {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** In the client's order, unique. */
+  /** Identifiers in the order of the client, without duplicates. */
   readonly identifiers: readonly string[];
   /** Time of its last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
-  /** Identifiers that the served store lacks; all of them if no store is served. */
+  /** Identifiers that are not in the served store; all identifiers if no store is served. */
   readonly unknown: readonly string[];
 }
 
@@ -12503,7 +12503,7 @@ export interface WatchlistCollection {
   readonly watchlists: readonly Watchlist[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
-  /** These documents by cause. */
+  /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -12512,7 +12512,7 @@ export interface WatchlistUpsert {
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** In the order to display, without duplicates. */
+  /** Identifiers in display order, without duplicates. */
   readonly identifiers?: readonly string[] | undefined;
 }
 
@@ -12549,9 +12549,9 @@ export interface WeightRow {
   readonly index_weight: number;
   /** weight - index_weight. */
   readonly active_weight: number;
-  /** Contribution to the tracking error; they sum to it. */
+  /** Contribution to the tracking error. The contributions sum to the tracking error. */
   readonly risk_contribution: number;
-  /** Share of the portfolio's variance; they sum to 1. */
+  /** Share of the portfolio variance. The shares sum to 1. */
   readonly variance_share: number;
   /** Binding position bound; null if none binds. */
   readonly at_bound: 'lower' | 'upper' | null;
@@ -12603,7 +12603,7 @@ export interface WeightedAverageRow {
   readonly params?: WeightedAverageParams | undefined;
 }
 
-/** Smallest value for which the holdings at or below it have that share of the weights. */
+/** Smallest value at or below which the holdings have this share of the weights. */
 export interface WeightedPercentiles {
   /** 10 %. One value per date; null if no holding has a value. */
   readonly p10: readonly (number | null)[];
@@ -12680,7 +12680,7 @@ export interface WeightsView {
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Value of the query; null if omitted. */
+  /** Requested value; null if omitted. */
   readonly requested_as_of: string | null;
   /** The resolved date. */
   readonly as_of: string;
@@ -12746,7 +12746,7 @@ export interface WhatIfSide {
   readonly constituents: number;
   /** Largest weight. */
   readonly largest: number;
-  /** 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it. */
+  /** 1 / sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, leverage lowers it. */
   readonly effective_assets: number;
   /** Securities with a position, long or short. */
   readonly gross_constituents: number;
@@ -12781,9 +12781,9 @@ export interface WithholdingRates {
   readonly default?: number | undefined;
 }
 
-/** Figures of the weights by the estimates, and by the worst case of the uncertainty sets. */
+/** Figures of the weights by the estimates and in the worst case of the uncertainty sets. */
 export interface WorstCase {
-  /** The objective by the estimates, in its measure. */
+  /** Objective by the estimates, in the measure of the objective. */
   readonly nominal: number;
   /** Smallest expected return of the set, annualised and before costs; null without expected returns. */
   readonly expected_return: number | null;
@@ -12828,7 +12828,7 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: OpenApiDocument;
   };
-  /** The API reference as a page. */
+  /** The API reference as an HTML page. */
   getDocumentation: {
     request: Readonly<Record<never, never>>;
     answer: string;
@@ -12843,7 +12843,7 @@ export interface Operations {
     request: { readonly params: { readonly page: string }; readonly query?: { readonly format?: 'html' | 'md' | undefined } | undefined };
     answer: string;
   };
-  /** A picture of the guide. */
+  /** An image of the guide. */
   getGuidePicture: {
     request: { readonly params: { readonly picture: string } };
     answer: Uint8Array;
@@ -12923,7 +12923,7 @@ export interface Operations {
     request: { readonly params: { readonly calendar_code: string } };
     answer: CalendarClosures;
   };
-  /** Records the changes of a calendar, in place of those recorded before. */
+  /** Records the changes of a calendar. They replace all changes recorded before. */
   putClosures: {
     request: { readonly params: { readonly calendar_code: string }; readonly body: ClosuresBody };
     answer: RecordedCalendarClosures;
@@ -13064,7 +13064,7 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: OverviewView;
   };
-  /** Contributions of the securities to the return of a window, linked so that they add up exactly. */
+  /** Contributions of the securities to the return of a window, linked so that they sum to it exactly. */
   getAttribution: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: AttributionView;
@@ -13104,7 +13104,7 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly variant?: 'price' | 'total' | 'net' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: LevelsView;
   };
-  /** Stored runs of an index or a strategy, newest first. */
+  /** Stored runs of an index or strategy, newest first. */
   listRuns: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: StoredRuns;
@@ -13139,7 +13139,7 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly from?: string | undefined; readonly to?: string | undefined; readonly table?: 'actions' | 'constituents' | undefined; readonly format?: 'json' | 'csv' | undefined } | undefined };
     answer: ActionsView;
   };
-  /** Ordinary dividends in index points, by session and year; yield, and dividends announced. */
+  /** Ordinary dividends in index points by session and year, the yield, and announced dividends. */
   getDividendPoints: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: DividendPointsView;
@@ -13159,7 +13159,7 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: LimitsRequest };
     answer: LimitsView;
   };
-  /** The composition of a run in past windows and under shocks: return by security and group; nothing is stored. */
+  /** Return of the composition of a run in historical windows and under shocks, by security and group; nothing is stored. */
   runScenarios: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'scenarios' | 'names' | 'groups' | 'sessions' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: ScenarioRequest };
     answer: ScenariosView;
@@ -13169,7 +13169,7 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
-  /** The answer to a SQL query over runs, prices and reference data. */
+  /** Result of an SQL query over runs, prices and reference data. */
   runSql: {
     request: { readonly query?: { readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | undefined } | undefined; readonly body: SqlRequest };
     answer: SqlResult;
@@ -13184,7 +13184,7 @@ export interface Operations {
     request: { readonly body: ConstraintSetBody };
     answer: SavedConstraintSet;
   };
-  /** Everything there is to say about a constraint set; nothing is stored. */
+  /** Validates a constraint set; nothing is stored. */
   validateConstraintSet: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: ConstraintSetBody };
     answer: ValidationReport;
@@ -13199,7 +13199,7 @@ export interface Operations {
     request: { readonly params: { readonly constraint_set_id: string }; readonly body: ConstraintSetBody };
     answer: SavedConstraintSet;
   };
-  /** Forgets a constraint set. */
+  /** Deletes a constraint set. */
   deleteConstraintSet: {
     request: { readonly params: { readonly constraint_set_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
@@ -13219,7 +13219,7 @@ export interface Operations {
     request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
   };
-  /** The weights that an optimisation would come to; nothing is stored. */
+  /** Weights of an optimisation, computed without a job; nothing is stored. */
   previewOptimisation: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: OptimisationPreviewRequest };
     answer: PreviewResponse;
@@ -13429,7 +13429,7 @@ export interface Operations {
     request: { readonly params: { readonly strategy_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: StrategyDeletion;
   };
-  /** Every data store, and the one being served. */
+  /** All data stores, and the served store. */
   listStores: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: DataStoreCollection;
@@ -13499,7 +13499,7 @@ export interface Operations {
     request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
     answer: GenerateJobStatus;
   };
-  /** Prices of a store that people gave in place of those of its source. */
+  /** Prices of a store that users entered to replace those of its source. */
   listPriceOverrides: {
     request: { readonly params: { readonly store_id: string } };
     answer: PriceOverrides;
@@ -13584,7 +13584,7 @@ export interface Operations {
     request: { readonly params: { readonly client_id: string }; readonly body: ClientBody };
     answer: Client;
   };
-  /** Deletes a client and its secrets; what was delivered stays listed. */
+  /** Deletes a client and its secrets. Past deliveries stay listed. */
   deleteClient: {
     request: { readonly params: { readonly client_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
@@ -13659,7 +13659,7 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Days of a schedule, and the begin of the next one. */
+  /** Days of a schedule, and the start of the next day. */
   listScheduleDays: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: ScheduleDays;
@@ -13964,7 +13964,7 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: PublishedLog;
   };
-  /** Signed archive of all inputs needed to recompute the published closes of an index. */
+  /** Signed archive of all inputs that are needed to recompute the published closes of an index. */
   getPublishedBundle: {
     request: { readonly params: { readonly index_id: string } };
     answer: Uint8Array;

@@ -3,11 +3,11 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { ACTION_CHOICES, type ActionChoice } from '#domain/corporate-actions/choices.js';
 import { ACTION_KINDS, ELECTION_DEFAULTS, type ActionType } from '#domain/market/market-data.js';
 import { VALUE_MEANING } from '../corporate-action.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
 const CHOICE_NAMES = Object.keys(ACTION_CHOICES) as [ActionChoice, ...ActionChoice[]]; // Object.keys returns plain strings.
-const meanings = Object.entries(ACTION_CHOICES)
+const choiceMeanings = Object.entries(ACTION_CHOICES)
   .map(([choice, meaning]) => `\`${choice}\`: ${meaning}`)
   .join('; ');
 const figure = (description: string) => z.number().nullable().meta({ description });
@@ -30,7 +30,7 @@ export const ActionsView = defineObject(() => ({
           identifier: z.string(),
           type: z.enum([...ACTION_TYPES, 'SILENT_DELISTING', 'SPIN_OFF_EXIT']).meta({
             description:
-              'Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; its value is the last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then.',
+              'Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; the value is its last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then.',
           }),
           value: z
             .number()
@@ -47,7 +47,8 @@ export const ActionsView = defineObject(() => ({
           ),
           announced: z.string().nullable().meta({ description: 'Day of the announcement; null if unknown.' }),
           state: z.enum(['effective', 'coming']).meta({
-            description: 'True if the action is after as_of and was known by then; figures after it are pro forma.',
+            description:
+              'True if the ex-date is after as_of and the action was known on as_of; the figures after the action are then pro forma.',
           }),
           awaits_decision: z.boolean().meta({
             description:
@@ -62,8 +63,8 @@ export const ActionsView = defineObject(() => ({
             .array(
               z
                 .strictObject({
-                  choice: z.enum(CHOICE_NAMES).meta({ description: meanings }),
-                  weight_after: z.number().meta({ description: 'At prices that change only by the action.' }),
+                  choice: z.enum(CHOICE_NAMES).meta({ description: choiceMeanings }),
+                  weight_after: z.number().meta({ description: 'At prices that change only because of the action.' }),
                   shares_after: z.number().meta({ description: 'Index shares.' }),
                   cash: z.number().meta({
                     description: 'Per share held before, in the currency of the security; negative if the holder pays.',
@@ -82,7 +83,9 @@ export const ActionsView = defineObject(() => ({
             'Previous close of the security in its currency; for a coming action the close of as_of.',
           ),
           weight_before: z.number().meta({ description: 'At the previous close; for a coming action on as_of.' }),
-          weight_after: figure('At the close of its session; pro forma at prices that change only by the action.'),
+          weight_after: figure(
+            'At the close of the ex-date; pro forma at prices that change only because of the action.',
+          ),
           shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),
           shares_after: figure('Index shares after the action; null if they depend on a decision.'),
           divisor_before: figure(
@@ -92,11 +95,11 @@ export const ActionsView = defineObject(() => ({
             'Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known.',
           ),
           proceeds: figure(
-            'Cash per share held before, in its currency, if the action removes the security: it buys the other constituents. For a merger into shares and cash, the cash part. For a past action, as the run applied it. Otherwise null.',
+            'Cash per share held before, in the currency of the security, if the action removes the security; the cash buys the other constituents. For a merger into shares and cash: the cash part. For a past action: the value that the run applied. Otherwise null.',
           ),
           received: ReceivedShares.nullable().meta({
             description:
-              'Shares of the security that replaces this one; for a spin-off those of the new security, whose weight is 0 before its first close, and afterwards if it leaves then. For a past action, as the run applied it. Otherwise null.',
+              'Shares of the security that replaces this one. For a spin-off: shares of the new security, with weight 0 before its first close, and after it if the security then leaves. For a past action: the shares that the run applied. Otherwise null.',
           }),
         })
         .meta({ id: 'IndexAction' }),
@@ -104,4 +107,4 @@ export const ActionsView = defineObject(() => ({
     .meta({ description: 'By ex-date and security; the last 10,000.' }),
   actions_total: z.int().meta({ description: 'Number of actions in the window.' }),
 })).meta({ id: 'ActionsView' });
-export type ActionsView = Stateless<z.infer<typeof ActionsView>>;
+export type ActionsView = WithoutRunState<z.infer<typeof ActionsView>>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { SeriesPayload } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 export const AssetView = defineObject(() => ({
   ...runState,
@@ -19,4 +19,4 @@ export const AssetView = defineObject(() => ({
   weight_history: z.record(z.string(), z.number()),
   raw_weight_history: z.record(z.string(), z.number()),
 })).meta({ id: 'AssetView' });
-export type AssetView = Stateless<z.infer<typeof AssetView>>;
+export type AssetView = WithoutRunState<z.infer<typeof AssetView>>;

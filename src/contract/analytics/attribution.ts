@@ -4,7 +4,7 @@ import { OVERLAY_PART_HELP, OVERLAY_PART_NAMES } from '#domain/overlays/overlay-
 import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
 import { Finding } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 export const ContributionPayload = defineObject(() => ({
   asset_id: z.string(),
@@ -49,7 +49,7 @@ export const AttributionView = defineObject(() => ({
   start: z.string(),
   end: z.string(),
 })).meta({ id: 'AttributionView' });
-export type AttributionView = Stateless<z.infer<typeof AttributionView>>;
+export type AttributionView = WithoutRunState<z.infer<typeof AttributionView>>;
 
 export const FactorAttributionView = defineObject(() => ({
   ...runState,
@@ -81,7 +81,7 @@ export const FactorAttributionView = defineObject(() => ({
     description: 'Months in which the store has too few securities for a regression: their return is in `other`.',
   }),
 })).meta({ id: 'FactorAttributionView' });
-export type FactorAttributionView = Stateless<z.infer<typeof FactorAttributionView>>;
+export type FactorAttributionView = WithoutRunState<z.infer<typeof FactorAttributionView>>;
 
 const effect = (description: string) =>
   z
@@ -105,7 +105,7 @@ export const GroupAttributionView = defineObject(() => ({
   index_id: z.string(),
   by: z.string().meta({
     description:
-      'Reference column, as known at the end of the window. UNCLASSIFIED has the securities without a value, CASH the uninvested part and the separate return of an overlay.',
+      'Reference column, as known at the end of the window. UNCLASSIFIED contains the securities without a value; CASH contains the uninvested part and the separate return of an overlay.',
   }),
   benchmark: z.string().nullable(),
   return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return of the run.' }),
@@ -115,8 +115,8 @@ export const GroupAttributionView = defineObject(() => ({
   groups: z.array(GroupAttributionRow),
   effects: z
     .strictObject({
-      allocation: z.number().meta({ description: 'Effect of group weights that differ.' }),
-      selection: z.number().meta({ description: 'Effect of other securities within the groups.' }),
+      allocation: z.number().meta({ description: 'Effect of different group weights.' }),
+      selection: z.number().meta({ description: 'Effect of different securities within the groups.' }),
       interaction: z.number().meta({ description: 'Joint effect of both.' }),
     })
     .nullable()
@@ -140,4 +140,4 @@ export const GroupAttributionView = defineObject(() => ({
     description: '`RETURNS_DIFFER` if only one of run and benchmark includes dividends.',
   }),
 })).meta({ id: 'GroupAttributionView' });
-export type GroupAttributionView = Stateless<z.infer<typeof GroupAttributionView>>;
+export type GroupAttributionView = WithoutRunState<z.infer<typeof GroupAttributionView>>;

@@ -2,11 +2,13 @@ import { WithholdingTax } from '#domain/documents/withholding-tax.js';
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 const points = z.number().meta({ description: 'Index points; negative where short positions pay more.' });
 
-const netPoints = z.number().meta({ description: 'Points after withholding tax, as reinvested by a net return.' });
+const netPoints = z
+  .number()
+  .meta({ description: 'Points after withholding tax, as reinvested by a net return index.' });
 
 const DividendSum = defineObject(() => ({
   points,
@@ -21,7 +23,7 @@ export const DividendPointsView = defineObject(() => ({
     .enum(RETURN_VARIANTS)
     .meta({ description: 'Return variant of the level in which the points are measured.' }),
   withholding_tax: WithholdingTax.meta({
-    description: 'Withholding rate of the definition for net points, or its rates by the value of a field.',
+    description: 'Withholding rate in the definition that net points use, or the rates by the value of a field.',
   }),
   as_of: z.string().meta({ description: 'Last date of the run.' }),
   level: z.number().meta({ description: 'Level on as_of; for a strategy rebased to 100.' }),
@@ -62,4 +64,4 @@ export const DividendPointsView = defineObject(() => ({
         'Dividends after as_of on the holdings of as_of, from actions known by then, at its prices and rates.',
     }),
 })).meta({ id: 'DividendPointsView' });
-export type DividendPointsView = Stateless<z.infer<typeof DividendPointsView>>;
+export type DividendPointsView = WithoutRunState<z.infer<typeof DividendPointsView>>;

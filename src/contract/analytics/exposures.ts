@@ -1,36 +1,37 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
-const aDate = (description: string) => z.array(z.number()).meta({ description: `${description} One value per date.` });
+const perDate = (description: string) =>
+  z.array(z.number()).meta({ description: `${description} One value per date.` });
 
 export const EXPOSURE_INTERVALS = ['native', 'weekly', 'monthly'] as const;
 
-const aDateOrNull = (description: string) =>
+const perDateOrNull = (description: string) =>
   z
     .array(z.number().nullable())
     .meta({ description: `${description} One value per date; null if no holding has a value.` });
 
-const ofField = {
-  mean: aDateOrNull('Mean of the datapoint, weighted by the holdings.'),
-  coverage: aDate('Share of the weights, by their magnitude, that has a value.'),
+const fieldSeries = {
+  mean: perDateOrNull('Mean of the datapoint, weighted by the holdings.'),
+  coverage: perDate('Fraction of the absolute weights of securities with a value.'),
   percentiles: defineObject(() => ({
-    p10: aDateOrNull('10 %.'),
-    p25: aDateOrNull('25 %.'),
-    p50: aDateOrNull('The median.'),
-    p75: aDateOrNull('75 %.'),
-    p90: aDateOrNull('90 %.'),
+    p10: perDateOrNull('10 %.'),
+    p25: perDateOrNull('25 %.'),
+    p50: perDateOrNull('The median.'),
+    p75: perDateOrNull('75 %.'),
+    p90: perDateOrNull('90 %.'),
   })).meta({
     id: 'WeightedPercentiles',
-    description: 'Smallest value for which the holdings at or below it have that share of the weights.',
+    description: 'Smallest value at or below which the holdings have this share of the weights.',
   }),
 };
 
 const FieldExposure = defineObject(() => ({
   field: z.string(),
-  ...ofField,
+  ...fieldSeries,
   benchmark: z
-    .strictObject(ofField)
+    .strictObject(fieldSeries)
     .nullable()
     .meta({ id: 'BenchmarkFieldExposure', description: 'Exposure of the benchmark; null if there is none.' }),
 })).meta({ id: 'FieldExposure' });
@@ -48,26 +49,26 @@ export const ExposuresView = defineObject(() => ({
     .array(
       z.strictObject({
         group: z.string(),
-        weights: aDate('Sum of the held weights.'),
-        benchmark_weights: aDate('Sum of the weights of the benchmark.').nullable(),
+        weights: perDate('Sum of the held weights.'),
+        benchmark_weights: perDate('Sum of the weights of the benchmark.').nullable(),
       }),
     )
     .meta({ description: 'By average weight, largest first; OTHERS last. They sum to the invested weight.' }),
   fields: z.array(FieldExposure).meta({ description: 'In the order of the request.' }),
   concentration: z
     .strictObject({
-      herfindahl: aDate('Sum of squared weights.'),
-      effective: aDate('Effective number of assets: 1 over it; 0 without a weight.'),
-      largest: aDate('Largest weight.'),
-      gross_effective: aDate(
+      herfindahl: perDate('Sum of squared weights.'),
+      effective: perDate('Effective number of assets: 1 / herfindahl; 0 if there is no weight.'),
+      largest: perDate('Largest weight.'),
+      gross_effective: perDate(
         'Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration.',
       ),
-      gross_largest: aDate('Largest weight by magnitude, long or short.'),
+      gross_largest: perDate('Largest weight by magnitude, long or short.'),
     })
     .meta({ id: 'ConcentrationSeries' }),
-  active_share: aDate('Half the sum of the absolute differences from the weights of the benchmark.')
+  active_share: perDate('Half the sum of the absolute differences from the weights of the benchmark.')
     .nullable()
     .meta({ description: 'Null without a benchmark.' }),
-  turnover: aDate('One-way turnover of the portfolio since the previous date; the first purchase does not count.'),
+  turnover: perDate('One-way turnover of the portfolio since the previous date; the first purchase does not count.'),
 })).meta({ id: 'ExposuresView' });
-export type ExposuresView = Stateless<z.infer<typeof ExposuresView>>;
+export type ExposuresView = WithoutRunState<z.infer<typeof ExposuresView>>;

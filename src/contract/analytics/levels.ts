@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 export const LevelsView = defineObject(() => ({
   ...runState,
@@ -11,4 +11,4 @@ export const LevelsView = defineObject(() => ({
   levels: SeriesPayload,
   divisor: SeriesPayload,
 })).meta({ id: 'LevelsView' });
-export type LevelsView = Stateless<z.infer<typeof LevelsView>>;
+export type LevelsView = WithoutRunState<z.infer<typeof LevelsView>>;

@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { Finding } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 /** Maximum number of rows per request. */
 const ROWS_MAX = 100;
@@ -11,7 +11,7 @@ const ROWS_MAX = 100;
 export const LimitsRequest = defineObject(() => ({
   rows: z.array(ConstraintRow).min(1).max(ROWS_MAX).meta({
     description:
-      'Rows of the optimiser on holdings: bounds of securities and groups, concentration, counts, exposures and averages.',
+      'Constraint rows on holdings, as for the optimiser: bounds of securities and groups, concentration, counts, exposures and averages.',
   }),
 })).meta({ id: 'LimitsRequest' });
 export type LimitsRequest = z.infer<typeof LimitsRequest>;
@@ -19,7 +19,7 @@ export type LimitsRequest = z.infer<typeof LimitsRequest>;
 const LimitMeasure = defineObject(() => ({
   date: z.string(),
   value: z.number().meta({ description: 'Measured value of the row.' }),
-  limit: z.number().meta({ description: 'Its bound on that date.' }),
+  limit: z.number().meta({ description: 'Bound of the row on that date.' }),
 })).meta({ id: 'LimitMeasure', description: 'The date of least headroom.' });
 
 export const LimitsView = defineObject(() => ({
@@ -68,10 +68,9 @@ export const LimitsView = defineObject(() => ({
         .strictObject({
           row: z.string(),
           begin: z.string().meta({ description: 'First session beyond the bound; it may precede the window.' }),
-          end: z
-            .string()
-            .nullable()
-            .meta({ description: 'Last session beyond it; null while it lasts at the end of the window.' }),
+          end: z.string().nullable().meta({
+            description: 'Last session beyond the bound; null if the breach lasts until the end of the window.',
+          }),
           cause: z.enum(['price', 'action', 'rebalance']).meta({
             description:
               'Cause of the breach: the drift of prices, a corporate action or delisting, or the trades of a rebalance.',
@@ -91,8 +90,8 @@ export const LimitsView = defineObject(() => ({
     .meta({
       id: 'LimitDistance',
       description:
-        'The smallest move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach.',
+        'The smallest price move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach.',
     }),
   findings: z.array(Finding),
 })).meta({ id: 'LimitsView' });
-export type LimitsView = Stateless<z.infer<typeof LimitsView>>;
+export type LimitsView = WithoutRunState<z.infer<typeof LimitsView>>;

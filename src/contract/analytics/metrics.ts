@@ -30,7 +30,7 @@ const ratio = (description: string) => z.number().nullable().meta({ description 
 export const ReturnStatistics = defineObject(() => ({
   downside_volatility: fraction('sqrt(sessions of a year x mean of min(return, 0)^2).'),
   sortino_ratio: ratio('Mean return x sessions of a year / downside volatility; null without a fall.'),
-  cvar_95: fraction('Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss.'),
+  cvar_95: fraction('Mean loss of the worst 5 % of the sessions, whose number is rounded up; positive for a loss.'),
   skewness: ratio('Third central moment over the population standard deviation cubed; null without variation.'),
   hit_rate: fraction('Share of the sessions with a return above 0.'),
   best_return: fraction('Best session.'),
@@ -42,11 +42,13 @@ export const BenchmarkStatistics = defineObject(() => ({
   benchmark_return: fraction('Of the benchmark over the shared dates.'),
   excess_return: fraction('Return over the shared dates less that of the benchmark.'),
   tracking_error: fraction('Annualised standard deviation of return differences to the benchmark.'),
-  information_ratio: ratio('Mean active return x sessions of a year over the annualised deviation of active returns.'),
+  information_ratio: ratio(
+    'Mean active return x sessions of a year, divided by the annualised standard deviation of active returns.',
+  ),
   up_capture: ratio(
     'Geometric mean return divided by that of the benchmark, on sessions with a positive benchmark return; null if there are none.',
   ),
-  down_capture: ratio('As capture_up, on sessions with a negative benchmark return.'),
+  down_capture: ratio('Same ratio as capture_up, on sessions with a negative benchmark return.'),
 })).meta({ id: 'BenchmarkStatistics' });
 
 export const DrawdownRow = defineObject(() => ({
@@ -71,6 +73,6 @@ export const RelativeMetricsPayload = defineObject(() => ({
   tracking_error: z.number(),
   return_variant: z
     .enum(MEASURED_VARIANTS)
-    .meta({ description: 'Return variant of the benchmark, or raw for a column other than CLOSE.' }),
+    .meta({ description: 'Return variant of the benchmark; raw for a column other than CLOSE.' }),
 })).meta({ id: 'RelativeMetricsPayload' });
 export type RelativeMetricsPayload = z.infer<typeof RelativeMetricsPayload>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { date, fraction } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 
@@ -29,7 +29,7 @@ export const ExposurePayload = defineObject(() => ({
   long: z.number().meta({ description: 'Sum of the long weights.' }),
   short: z.number().meta({ description: 'Sum of the short weights, negative.' }),
   gross: z.number().meta({ description: 'Sum of the magnitudes of the weights.' }),
-  net: z.number().meta({ description: 'Sum of the weights; the rest to 1 is cash.' }),
+  net: z.number().meta({ description: 'Sum of the weights; 1 less this sum is cash.' }),
 })).meta({ id: 'ExposurePayload' });
 
 const TrackingForecastPayload = defineObject(() => ({
@@ -40,7 +40,7 @@ const TrackingForecastPayload = defineObject(() => ({
       'Standard deviation of active returns, each divided by its forecast: above 1, risk was underestimated. Null if a forecast is 0.',
   }),
   bias_low: z.number().meta({ description: 'Lower end of the 95 % band of the bias of unbiased forecasts.' }),
-  bias_high: z.number().meta({ description: 'Upper end of that band: 1 + sqrt(2 / observations).' }),
+  bias_high: z.number().meta({ description: 'Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations).' }),
   observations: z.int().meta({ description: 'Number of active returns with a forecast.' }),
   rebalances: z
     .array(
@@ -93,4 +93,4 @@ export const OverviewView = defineObject(() => ({
   start: z.string(),
   end: z.string(),
 })).meta({ id: 'OverviewView' });
-export type OverviewView = Stateless<z.infer<typeof OverviewView>>;
+export type OverviewView = WithoutRunState<z.infer<typeof OverviewView>>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
 
 /** Series of a run for which performance figures are available. */
@@ -12,7 +12,7 @@ export const PerformanceView = defineObject(() => ({
   ...runState,
   index_id: z.string(),
   of: z.enum(MEASURED).meta({
-    description: 'Subject of every figure: the portfolio after costs, or the index that it tracks.',
+    description: 'Series that all figures describe: the portfolio after costs, or the index that it tracks.',
   }),
   return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return that is measured.' }),
   requested_start: z.string(),
@@ -38,10 +38,10 @@ export const PerformanceView = defineObject(() => ({
   }),
   drawdowns: z.array(DrawdownRow).meta({ description: 'The ten deepest falls of the window, the deepest first.' }),
   annual_returns: z.record(z.string(), z.number()).meta({
-    description: 'Return of each calendar year within the window; they compound to the total.',
+    description: 'Return of each calendar year within the window. The returns compound to the total return.',
   }),
   monthly_returns: z.record(z.string(), z.number()).meta({
-    description: 'Return of each month (YYYY-MM) within the window; they compound to the total.',
+    description: 'Return of each month (YYYY-MM) within the window. The returns compound to the total return.',
   }),
 })).meta({ id: 'PerformanceView' });
-export type PerformanceView = Stateless<z.infer<typeof PerformanceView>>;
+export type PerformanceView = WithoutRunState<z.infer<typeof PerformanceView>>;

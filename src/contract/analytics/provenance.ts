@@ -6,7 +6,7 @@ export const provenance = {
   findings: z.array(Finding).meta({ description: 'Warnings of the run.' }),
   run_hash: z.string().meta({
     description:
-      'SHA-256 of engine version, definitions, request, store content and its declarations (price basis, currency): equal hashes mean equal results.',
+      'SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results.',
   }),
   store_content_hash: z.string(),
   engine_version: z.string(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { StaleFillPayload } from './prices.js';
 import { UnfilledOrderPayload } from './record.js';
 
@@ -12,10 +12,10 @@ const figures = {
   }),
   review: z.string().nullable().meta({
     description:
-      'Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it.',
+      'Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews.',
   }),
   phase: z.number().nullable().meta({
-    description: 'Completed fraction of the rebalance after this close; null if the run does not store it.',
+    description: 'Completed fraction of the rebalance after this close; null if the run does not store the fraction.',
   }),
   schedule_dates: z.array(z.string()).meta({
     description:
@@ -23,14 +23,16 @@ const figures = {
   }),
   stale_fills: z.array(StaleFillPayload).meta({ description: 'Securities traded at the price of an earlier session.' }),
   decision_date: z.string().nullable().meta({
-    description: 'Session whose data decided the weights; null if the run does not store it.',
+    description: 'Session whose data decided the weights; null if the run does not store the session.',
   }),
   traded_on: z.string().nullable().meta({
     description: 'Session of the trades; null for a composition that was in force before the run.',
   }),
   constituents: z.int().meta({ description: 'Securities with a weight above 0.' }),
   gross_constituents: z.int().meta({ description: 'Securities with a position, long or short.' }),
-  added: z.int().meta({ description: 'Number of these that were not held before; all at the first rebalance.' }),
+  added: z
+    .int()
+    .meta({ description: 'Number of these securities that were not held before; all of them at the first rebalance.' }),
   removed: z.int().meta({ description: 'Securities held before and not afterwards.' }),
   cap: z.number().nullable(),
   capped: z.int().meta({ description: 'Securities held at the cap.' }),
@@ -53,13 +55,13 @@ export const RebalanceList = defineObject(() => ({
     .array(RebalanceRow)
     .meta({ description: 'By date, beginning with the composition in force at the start.' }),
 })).meta({ id: 'RebalanceList' });
-export type RebalanceList = Stateless<z.infer<typeof RebalanceList>>;
+export type RebalanceList = WithoutRunState<z.infer<typeof RebalanceList>>;
 
 export const RebalancedName = defineObject(() => ({
   identifier: z.string(),
   before: z.number().nullable().meta({ description: 'Weight just before the trades; null before the run.' }),
   after: z.number().meta({ description: 'Weight after the close.' }),
-  change: z.number().nullable().meta({ description: 'Weight after the close less weight before the trades.' }),
+  change: z.number().nullable().meta({ description: 'Weight after the close minus weight before the trades.' }),
   target: z.number().meta({ description: 'Decided weight.' }),
   uncapped: z.number().meta({ description: 'Weight before capping.' }),
   capped: z.boolean(),
@@ -78,4 +80,4 @@ export const RebalanceView = defineObject(() => ({
   names: z.array(RebalancedName).meta({ description: 'Securities held before or after, by weight, then identifier.' }),
   unfilled: z.array(UnfilledOrderPayload).meta({ description: 'Orders of the session that could not be filled.' }),
 })).meta({ id: 'RebalanceView' });
-export type RebalanceView = Stateless<z.infer<typeof RebalanceView>>;
+export type RebalanceView = WithoutRunState<z.infer<typeof RebalanceView>>;

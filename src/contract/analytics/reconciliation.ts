@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 export const ReconciliationCheck = defineObject(() => ({
   name: z.string(),
@@ -21,4 +21,4 @@ export const ReconciliationView = defineObject(() => ({
       'Data that runs of earlier versions do not store, and that is therefore not checked, one sentence each.',
   }),
 })).meta({ id: 'ReconciliationView' });
-export type ReconciliationView = Stateless<z.infer<typeof ReconciliationView>>;
+export type ReconciliationView = WithoutRunState<z.infer<typeof ReconciliationView>>;

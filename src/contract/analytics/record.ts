@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { SeriesPayload, skippedFields, TableFrame } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { date, weightMap } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 import { StaleFillPayload, gapsAndPricing } from './prices.js';
@@ -72,7 +72,7 @@ export type CalendarCoveragePayload = z.infer<typeof CalendarCoveragePayload>;
 
 export const BookPayload = defineObject(() => ({
   levels: SeriesPayload.meta({
-    description: 'Index points, beginning at the base value; a bare series is rebased to 100.',
+    description: 'Index points, starting at the base value. A benchmark that is only a level series is rebased to 100.',
   }),
   weights: TableFrame.meta({
     description: 'Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates.',
@@ -82,7 +82,7 @@ export const BookPayload = defineObject(() => ({
   rebalances_total: z.int(),
   calendar_coverage: CalendarCoveragePayload.nullable(),
   divisor: SeriesPayload.optional().meta({
-    description: 'Market value over level, 1 at the start; absent for a bare level series.',
+    description: 'Market value divided by level, 1 at the start; absent for a benchmark that is only a level series.',
   }),
   dividend_points: SeriesPayload.optional().meta({
     description:
@@ -107,7 +107,7 @@ export const PortfolioBookPayload = defineObject(() => ({
   cash: SeriesPayload,
   initial_capital: z.number(),
   nav: SeriesPayload.meta({
-    description: 'Value after each close, preceded by a day-zero row with the initial capital.',
+    description: 'Value after each close, preceded by a row with the initial capital on the day before the start.',
   }),
   portfolio_id: z.string(),
   positions: TableFrame,
@@ -134,7 +134,7 @@ export const BacktestResultSummary = defineObject(() => ({
   unfilled: z.array(UnfilledOrderPayload),
   ...provenance,
 })).meta({ id: 'BacktestResultSummary' });
-export type BacktestResultSummary = Stateless<z.infer<typeof BacktestResultSummary>>;
+export type BacktestResultSummary = WithoutRunState<z.infer<typeof BacktestResultSummary>>;
 
 export const BacktestRecordRow = defineObject(() => ({
   ...runState,

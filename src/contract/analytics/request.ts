@@ -5,7 +5,7 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { BenchmarkName, BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 
 /** Returns the description and default of a term as an optional field. A strategy may set another value. */
-const createGiven = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
+const describeOptionalTerm = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
 const terms = BacktestFields.shape;
 
 /** Terms of a requested run. Omitted terms have the values of the strategy, or the defaults for an index. */
@@ -15,13 +15,16 @@ export const BacktestRequest = defineObject(() => ({
     .nullable()
     .optional()
     .meta({
-      ...createGiven(terms.benchmark),
+      ...describeOptionalTerm(terms.benchmark),
       description: `${terms.benchmark.description} Identifier (for example \`identifier:SPX\`), or an object that names another column than CLOSE.`,
     }),
-  start: terms.start.unwrap().optional().meta(createGiven(terms.start)),
-  end: terms.end.unwrap().optional().meta(createGiven(terms.end)),
-  initial_capital: terms.initial_capital.unwrap().optional().meta(createGiven(terms.initial_capital)),
-  transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(createGiven(terms.transaction_cost_bps)),
+  start: terms.start.unwrap().optional().meta(describeOptionalTerm(terms.start)),
+  end: terms.end.unwrap().optional().meta(describeOptionalTerm(terms.end)),
+  initial_capital: terms.initial_capital.unwrap().optional().meta(describeOptionalTerm(terms.initial_capital)),
+  transaction_cost_bps: terms.transaction_cost_bps
+    .unwrap()
+    .optional()
+    .meta(describeOptionalTerm(terms.transaction_cost_bps)),
   as_known_on: AsKnownOn,
   as_known: terms.as_known,
   store_id: terms.store_id,

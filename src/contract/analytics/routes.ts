@@ -10,7 +10,7 @@ import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
-import { RunOf, whichRun } from '../run-state.js';
+import { RunOf, runQuery } from '../run-state.js';
 import { BacktestBatch, BacktestBatchRequest } from './batch.js';
 import { BacktestRequest } from './request.js';
 import { BacktestResultSummary, BacktestRecordCollection } from './record.js';
@@ -110,7 +110,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Levels, figures and correlations of several stored runs on their common dates.',
     description:
-      'With `Accept: text/csv`, the levels: one row per date, one column per run. A benchmark is the last entry, in the calendar and currency of the first run; an identifier has the dates on which it has a value.',
+      'With `Accept: text/csv`, the levels with one row per date and one column per run. A benchmark is the last entry, on the calendar and in the currency of the first run; an identifier is compared on the dates on which it has a value.',
     query: defineObject(() => ({
       ids: z
         .array(RunOf)
@@ -132,7 +132,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'The stored record of a run.',
     params,
-    query: z.strictObject(whichRun),
+    query: z.strictObject(runQuery),
     success: { status: 200, description: 'The record.', schema: BacktestResultSummary },
     errors: runErrors,
   },
@@ -154,7 +154,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Level, metrics and concentration of a run.',
     params,
-    query: z.strictObject(whichRun),
+    query: z.strictObject(runQuery),
     success: { status: 200, description: 'The overview.', schema: OverviewView },
     errors: runErrors,
   },
@@ -163,9 +163,9 @@ export const analyticsRoutes = routes({
     path: '/analytics/{index_id}/attribution',
     scope: 'read',
     tag,
-    summary: 'Contributions of the securities to the return of a window, linked so that they add up exactly.',
+    summary: 'Contributions of the securities to the return of a window, linked so that they sum to it exactly.',
     params,
-    query: defineObject(() => ({ ...whichRun, ...window })),
+    query: defineObject(() => ({ ...runQuery, ...window })),
     view: { name: 'attribution', needs: ['window'] },
     success: { status: 200, description: 'The attribution.', schema: AttributionView },
     errors: [...runErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS'],
@@ -180,7 +180,7 @@ export const analyticsRoutes = routes({
       'Effects are those of Brinson and Fachler, period by period, linked after Cariño: they sum to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
     params,
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
       benchmark: BenchmarkName.optional(),
       ...window,
@@ -198,7 +198,7 @@ export const analyticsRoutes = routes({
     description:
       'Each check has both sides, residual, tolerance and verdict. Stored bytes are hashed again to detect changed records.',
     params,
-    query: z.strictObject(whichRun),
+    query: z.strictObject(runQuery),
     view: { name: 'reconcile', needs: ['run-benchmark', 'files', 'own-market'], isMadeAnew: true },
     success: { status: 200, description: 'The checks.', schema: ReconciliationView },
     errors: runErrors,
@@ -210,7 +210,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'One security of a run: its price, its weights, its correlation with the run.',
     params: defineObject(() => ({ index_id: Id, identifier: AssetIdentifier })),
-    query: z.strictObject(whichRun),
+    query: z.strictObject(runQuery),
     view: { name: 'asset', needs: ['same-store'] },
     success: { status: 200, description: 'The security.', schema: AssetView },
     errors: [...priceErrors, 'ASSET_NOT_IN_RUN', 'NO_COMMON_DATES'],
@@ -223,12 +223,12 @@ export const analyticsRoutes = routes({
     summary: 'Holdings of the index on a date, with concentration, drift and risk.',
     params,
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       as_of: IsoDate.optional().meta({
         description: 'The latest date of the run at or before this day. Default: the last date.',
       }),
       benchmark: BenchmarkName.optional(),
-      risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
+      risk: z.boolean().default(false).meta({ description: 'True: add risk contributions.' }),
       risk_model: Id.optional().meta({
         description: 'Stored risk model for the risk contributions, which then need no prices.',
       }),
@@ -249,7 +249,7 @@ export const analyticsRoutes = routes({
     summary: 'Active variance against a benchmark index, split into factors and the rest.',
     params,
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       as_of: IsoDate.optional().meta({
         description: 'The latest date of the run at or before this day. Default: the last date.',
       }),
@@ -285,7 +285,7 @@ export const analyticsRoutes = routes({
       'In each calendar month, the returns of all securities of the store are regressed on exposures known at the previous close. Contributions of all sessions are linked, so that they add up to the total return.',
     params,
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       model: z
         .enum(ATTRIBUTION_MODELS)
         .default('styles')
@@ -304,7 +304,7 @@ export const analyticsRoutes = routes({
     summary: 'Index levels of a run in any return variant, with the divisor.',
     params,
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       variant: z.enum(RETURN_VARIANTS).optional().meta({
         description: 'Default: the variant of the index. A run on prices that include dividends has only `total`.',
       }),

@@ -19,7 +19,7 @@ export const RunsDifference = defineObject(() => ({
   first_difference: z
     .string()
     .nullable()
-    .meta({ description: 'First date on which the levels differ, or that only one run has.' }),
+    .meta({ description: 'First date on which the levels differ, or on which only one of the runs has a level.' }),
   largest: z
     .strictObject({
       date: z.string(),
@@ -40,11 +40,11 @@ export const RunsDifference = defineObject(() => ({
       description:
         'Number of values that differ; null for two stores, and if an earlier content is no longer available.',
     }),
-    first: z.array(DataCell).meta({ description: 'The first of these.' }),
+    first: z.array(DataCell).meta({ description: 'The first of these values.' }),
     rows: z
       .strictObject(rowCounts)
       .nullable()
-      .meta({ description: 'Rows that differ or that only one content has; null like `cells`.' }),
+      .meta({ description: 'Rows that differ or that are in only one of the two contents; null if `cells` is null.' }),
     appended: AppendedBars,
     stores: z
       .strictObject({
@@ -59,12 +59,12 @@ export const RunsDifference = defineObject(() => ({
       from: z.string().meta({ description: 'Version of the engine of the earlier run.' }),
       to: z.string().meta({ description: 'Version of the engine of the later run.' }),
     })
-    .meta({ description: 'Engines of both.' }),
+    .meta({ description: 'Engine versions of the two runs.' }),
   effects: z
     .array(
       z.strictObject({
         cause: z.enum(RUN_CAUSES).meta({ description: 'Inputs that were exchanged, in this order.' }),
-        total_return: z.number().meta({ description: 'Effect of the exchange on the total return.' }),
+        total_return: z.number().meta({ description: 'Effect of the exchanged input on the total return.' }),
       }),
     )
     .nullable()
@@ -91,7 +91,7 @@ export const runDifferenceRoutes = routes({
     tag: 'analytics',
     summary: 'Explain the differences between two stored runs, as a job.',
     description:
-      'The result lists differences of the definition, the request, the data and the engine, and the first date on which the levels differ. Runs in which the causes are exchanged one after the other give the share of each cause in the final difference.',
+      'The result lists differences of the definition, the request, the data and the engine, and the first date on which the levels differ. The effect of each cause on the total return is measured by runs in which the causes are exchanged one after another.',
     params: defineObject(() => ({ index_id: Id })),
     body: { schema: RunDifferenceRequest, example: { from: '0123456789abcdef', to: 'fedcba9876543210' } },
     success: { status: 202, description: 'The job; see Location.', schema: RunDifferenceJobStatus },

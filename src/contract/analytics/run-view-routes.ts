@@ -7,7 +7,7 @@ import { Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { FILE_MEDIA } from '../media-formats.js';
 import { routes } from '../route.js';
-import { whichRun } from '../run-state.js';
+import { runQuery } from '../run-state.js';
 import { ActionsView } from './actions.js';
 import { DividendPointsView } from './dividend-points.js';
 import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
@@ -40,7 +40,7 @@ const FIELDS_MAX = 10;
 const ruleHelp = LIMIT_RULE_NAMES.map((name) => `${name}: ${LIMIT_RULES[name].help}`).join(' ');
 
 /** Formats the tables of a file as a list, one table per line. */
-function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
+function formatTableLines(tables: Readonly<Record<string, ExportTable>>): string {
   return Object.entries(tables)
     .map(
       ([name, { help, row, columns }]) =>
@@ -53,15 +53,15 @@ function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
  * Returns the description of the query parameter `table`.
  * @param usual table of the file if the request names none
  */
-const ofFiles = (usual: string) => ({
+const createTableQuery = (usual: string) => ({
   description: `Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: \`${usual}\`.`,
 });
 
-const limitsAsFile = `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${tableLines(LIMIT_TABLES)}`;
-const limitTable = z.enum(LIMIT_TABLE_NAMES).optional().meta(ofFiles('state'));
+const limitsAsFile = `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${formatTableLines(LIMIT_TABLES)}`;
+const limitTable = z.enum(LIMIT_TABLE_NAMES).optional().meta(createTableQuery('state'));
 const limitsSuccess = { status: 200, description: 'The limits.', schema: LimitsView, media: FILE_MEDIA } as const;
 
-const scenarioTable = z.enum(SCENARIO_TABLE_NAMES).optional().meta(ofFiles('scenarios'));
+const scenarioTable = z.enum(SCENARIO_TABLE_NAMES).optional().meta(createTableQuery('scenarios'));
 
 export const runViewRoutes = routes({
   listSummaries: {
@@ -80,11 +80,11 @@ export const runViewRoutes = routes({
     description: 'The window is narrowed to dates of the run; all figures are measured within it.',
     params,
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       ...window,
       of: z.enum(MEASURED).optional().meta({
         description:
-          'Subject of the figures: the portfolio after costs, or the index that it tracks. Default: index if `variant` is set, otherwise portfolio.',
+          'Series that the figures describe: the portfolio after costs, or the index that it tracks. Default: index if `variant` is set, otherwise portfolio.',
       }),
       variant: z.enum(RETURN_VARIANTS).optional().meta({
         description:
@@ -100,7 +100,7 @@ export const runViewRoutes = routes({
     path: '/analytics/{index_id}/rebalances',
     summary: 'Every rebalance of a run with its changes, turnover and cost.',
     params,
-    query: z.strictObject(whichRun),
+    query: z.strictObject(runQuery),
     view: { name: 'rebalances', needs: [] },
     success: { status: 200, description: 'The rebalances.', schema: RebalanceList },
     errors,
@@ -113,7 +113,7 @@ export const runViewRoutes = routes({
       index_id: Id,
       date: IsoDate.meta({ description: 'The latest rebalance at or before this day.' }),
     })),
-    query: z.strictObject(whichRun),
+    query: z.strictObject(runQuery),
     view: { name: 'rebalance', needs: [] },
     success: { status: 200, description: 'The rebalance.', schema: RebalanceView },
     errors: [...errors, 'NO_DATA_AT_DATE'],
@@ -126,7 +126,7 @@ export const runViewRoutes = routes({
       'Past actions on the holdings of the latest run, and actions announced by its last date, pro forma. Actions that await a decision are marked.',
     params,
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       from: IsoDate.optional().meta({ description: 'First ex-date. Default: the first date of the run.' }),
       to: IsoDate.optional().meta({ description: 'Last ex-date.' }),
       table: z.enum(['actions', 'constituents']).optional().meta({
@@ -141,11 +141,11 @@ export const runViewRoutes = routes({
   getDividendPoints: {
     ...common,
     path: '/analytics/{index_id}/dividend-points',
-    summary: 'Ordinary dividends in index points, by session and year; yield, and dividends announced.',
+    summary: 'Ordinary dividends in index points by session and year, the yield, and announced dividends.',
     description:
-      'Points of a security: its weight at the previous close, times the level at that close, times dividend over price, both in the currency of the index.',
+      'Points of a security: weight at the previous close x level at that close x dividend / price, with dividend and price in the currency of the index.',
     params,
-    query: defineObject(() => ({ ...whichRun, ...window })),
+    query: defineObject(() => ({ ...runQuery, ...window })),
     view: { name: 'dividend-points', needs: ['window', 'market'] },
     success: { status: 200, description: 'The points.', schema: DividendPointsView },
     errors: [
@@ -161,10 +161,10 @@ export const runViewRoutes = routes({
     ...common,
     path: '/analytics/{index_id}/exposures',
     summary: 'Weights by group and averages of datapoints through time, with concentration and turnover.',
-    description: `Groups and datapoints are as known on each date. BETA is that of the rules: against the equally weighted universe of the index on the date. A benchmark is run from its definition and must have holdings on every date. As CSV or Arrow, one \`table\`:\n\n${tableLines(EXPOSURE_TABLES)}`,
+    description: `Groups and datapoints are as known on each date. BETA is computed as in rules, against the equally weighted universe of the index on the date. A benchmark is run from its definition and must have holdings on every date. As CSV or Arrow, one \`table\`:\n\n${formatTableLines(EXPOSURE_TABLES)}`,
     params,
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       by: z.string().min(1).max(64).optional().meta({
         description:
           'Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.',
@@ -181,7 +181,7 @@ export const runViewRoutes = routes({
         .meta({ description: 'Every date, or the last date of each week or month.' }),
       fields: z.array(z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH)).max(FIELDS_MAX).default([]).meta({
         description:
-          'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.',
+          'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions over datapoints. Cross-sectional functions cover the securities that the run holds.',
       }),
       benchmark: BenchmarkName.optional(),
       table: z.enum(EXPOSURE_TABLE_NAMES).optional().meta({
@@ -216,7 +216,7 @@ export const runViewRoutes = routes({
     description: `Without a value in the reference column ISSUER, each security is its own issuer; a finding reports this. ${limitsAsFile}`,
     params,
     query: defineObject(() => ({
-      ...whichRun,
+      ...runQuery,
       rule: z
         .enum(LIMIT_RULE_NAMES)
         .optional()
@@ -243,7 +243,7 @@ export const runViewRoutes = routes({
     summary: 'Constraint rows checked on every session of a run.',
     description: `Rows on holdings and their datapoints; rows on a parent index, trades or forecast risk are refused. Datapoints are as known on each session. ${limitsAsFile}`,
     params,
-    query: defineObject(() => ({ ...whichRun, table: limitTable, ...window })),
+    query: defineObject(() => ({ ...runQuery, table: limitTable, ...window })),
     body: {
       schema: LimitsRequest,
       example: { rows: [{ id: 'cap', type: 'PositionBounds', params: { upper: 0.08 } }] },
@@ -257,10 +257,10 @@ export const runViewRoutes = routes({
     method: 'POST',
     path: '/analytics/{index_id}/scenarios',
     summary:
-      'The composition of a run in past windows and under shocks: return by security and group; nothing is stored.',
+      'Return of the composition of a run in historical windows and under shocks, by security and group; nothing is stored.',
     params,
-    description: `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${tableLines(SCENARIO_TABLES)}`,
-    query: defineObject(() => ({ ...whichRun, table: scenarioTable })),
+    description: `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${formatTableLines(SCENARIO_TABLES)}`,
+    query: defineObject(() => ({ ...runQuery, table: scenarioTable })),
     body: {
       schema: ScenarioRequest,
       example: {

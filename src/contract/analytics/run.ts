@@ -10,7 +10,7 @@ import { RebalanceSnapshot } from './record.js';
 export const BacktestRunResult = defineObject(() => ({
   annual_returns: z
     .record(z.string(), z.number())
-    .meta({ description: 'Return of each calendar year; they compound to the total.' }),
+    .meta({ description: 'Return of each calendar year. The returns compound to the total return.' }),
   benchmark: RelativeMetricsPayload.nullable(),
   drawdown: SeriesPayload,
   index_level: SeriesPayload,
@@ -23,10 +23,11 @@ export const BacktestRunResult = defineObject(() => ({
   ...gapsAndPricing,
   rebalances: z
     .array(RebalanceSnapshot)
-    .meta({ description: 'Compositions in the run, preceded by the one in force at its start.' }),
-  rebalances_total: z
-    .int()
-    .meta({ description: 'Total number; more than returned only if the weights exceed the size of a result.' }),
+    .meta({ description: 'Compositions in the run, preceded by the composition in force at the start.' }),
+  rebalances_total: z.int().meta({
+    description:
+      'Total number. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result.',
+  }),
   returns: SeriesPayload,
   total_costs: z.number(),
   ...provenance,

@@ -38,8 +38,9 @@ export const runRoutes = routes({
     path: '/analytics/{index_id}/runs',
     scope: 'read',
     tag: 'analytics',
-    summary: 'Stored runs of an index or a strategy, newest first.',
-    description: 'The last 20 (`--runs-kept`) and those with published closes. Every view of a run accepts `run_id`.',
+    summary: 'Stored runs of an index or strategy, newest first.',
+    description:
+      'The service keeps the last 20 runs (`--runs-kept`) and all runs with published closes. Every view of a run accepts `run_id`.',
     params: defineObject(() => ({ index_id: Id })),
     query: defineObject(() => ({
       limit: z.int().min(1).max(1000).optional().meta({ description: 'Maximum number of rows. Default: all.' }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Finding } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 
 const number = (description: string) => z.number().meta({ description });
 
@@ -30,10 +30,12 @@ const ScenarioResult = defineObject(() => ({
   }),
   by_name: z.array(NameResult).meta({ description: 'By contribution, the worst first.' }),
   by_group: z.array(GroupResult).meta({ description: 'By contribution, the worst first.' }),
-  covered_weight: number('Gross weight of securities with returns in the window, divided by the gross weight of all.'),
-  proxied: z
-    .array(z.strictObject({ identifier: z.string(), proxy: z.string() }))
-    .meta({ description: 'Securities that use the equally weighted return of their group, or of all securities.' }),
+  covered_weight: number(
+    'Gross weight of the securities with returns in the window, divided by the gross weight of all securities.',
+  ),
+  proxied: z.array(z.strictObject({ identifier: z.string(), proxy: z.string() })).meta({
+    description: 'Securities for which the equally weighted return of their group, or of all securities, is used.',
+  }),
   window: z
     .strictObject({ start: z.string(), end: z.string() })
     .nullable()
@@ -61,4 +63,4 @@ export const ScenariosView = defineObject(() => ({
       '`NO_DATA_IN_RANGE`: the store does not cover the window. `WINDOW_CUT`: the data ends within the window. `NO_EFFECT`: an unused setting.',
   }),
 })).meta({ id: 'ScenariosView' });
-export type ScenariosView = Stateless<z.infer<typeof ScenariosView>>;
+export type ScenariosView = WithoutRunState<z.infer<typeof ScenariosView>>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload, skippedFields } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { fraction } from './fields.js';
 
 const dayReturn = z
@@ -11,7 +11,9 @@ const dayReturn = z
   .meta({ description: 'Return of the last session, a fraction; null with a single date.' });
 const moves = {
   day_return: dayReturn,
-  year_to_date: fraction('Return since the last date of the calendar year before, or the first of the run.'),
+  year_to_date: fraction(
+    'Return since the last date of the previous calendar year, or since the first date of the run.',
+  ),
   volatility: fraction(
     'Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer.',
   ),
@@ -51,6 +53,6 @@ export const RunSummaryCollection = defineObject(() => ({
 export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
 /** Members of a summary row that depend only on the stored run. */
 export type RunFigures = Omit<
-  Stateless<z.infer<typeof RunSummaryRow>>,
+  WithoutRunState<z.infer<typeof RunSummaryRow>>,
   'name' | 'run_at' | 'next_rebalance' | 'coming_rebalance'
 >;

@@ -4,7 +4,7 @@ import { ESTIMATORS } from '#domain/risk/risk-model-document.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { Finding } from '../common.js';
-import { runState, type Stateless } from '../run-state.js';
+import { runState, type WithoutRunState } from '../run-state.js';
 import { ConcentrationPayload, ExposurePayload } from './overview.js';
 
 export const ConstituentRow = defineObject(() => ({
@@ -72,7 +72,7 @@ export const WeightsView = defineObject(() => ({
   risk: RiskPayload.nullable(),
   active_risk: ActiveRiskPayload.nullable(),
 })).meta({ id: 'WeightsView' });
-export type WeightsView = Stateless<z.infer<typeof WeightsView>>;
+export type WeightsView = WithoutRunState<z.infer<typeof WeightsView>>;
 
 export const RiskDecomposition = defineObject(() => ({
   ...runState,
@@ -105,4 +105,4 @@ export const RiskDecomposition = defineObject(() => ({
       '`LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: `factors` with a model that does not use it.',
   }),
 })).meta({ id: 'RiskDecomposition' });
-export type RiskDecomposition = Stateless<z.infer<typeof RiskDecomposition>>;
+export type RiskDecomposition = WithoutRunState<z.infer<typeof RiskDecomposition>>;

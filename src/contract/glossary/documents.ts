@@ -26,12 +26,12 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   schedule_id: 'The schedule.',
   procedure_id: 'The procedure.',
   client_id: 'The client.',
-  'RecordedCalendarClosures.effect': 'Differences that the changes make.',
+  'RecordedCalendarClosures.effect': 'Effect of the changes.',
   constraint_set_id: 'The constraint set.',
   portfolio_id: 'portfolio-{index_id}.',
   source_index_id: 'Parent of the derived index; it cannot be changed.',
   'DerivedSource.source':
-    "Explanation of the parent's weight, on the effective date of the composition that was optimised.",
+    'Explanation of the weight in the parent, on the effective date of the composition that was optimised.',
   rule_id: 'Id of the rule; null for the universe.',
   rule_type: 'Class of the rule; null for the universe.',
   row_id: 'Id of the rule or constraint row, if it has one.',
@@ -82,10 +82,10 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   amount: 'Index points.',
 
   // Fields of the catalogue.
-  category: 'Catalogue of the class.',
+  category: 'Catalogue that contains the class.',
   help: 'Description in one or two sentences.',
-  parameters: 'Its parameters in form order.',
-  'ObjectiveTypeSpec.measure': 'Figure in which a run reports the objective and its changes.',
+  parameters: 'Parameters of the class in the order of a form.',
+  'ObjectiveTypeSpec.measure': 'Measure in which a run reports the objective and its changes.',
   unit: 'Unit of the figure.',
   convex: 'False for classes that make a result heuristic.',
   example: 'A complete valid row.',

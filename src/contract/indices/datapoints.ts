@@ -27,21 +27,26 @@ export const DatapointRequest = defineObject(() => ({
   datapoints: z
     .record(z.string().min(1).max(64), expression)
     .optional()
-    .meta({ description: 'Expressions that it refers to, as in an index document.' }),
+    .meta({ description: 'Expressions to which it refers, as in an index document.' }),
   plugins: NamedPlugins.optional().meta({
-    description: 'Plug-ins that it refers to, as in an index document.',
+    description: 'Plug-ins to which it refers, as in an index document.',
   }),
   universe: UniverseSpec.optional().meta({
     description: 'Universe, as in an index document. Default: all securities.',
   }),
-  calendar: z.string().min(1).max(64).optional().meta({ description: 'Default: the preselected calendar.' }),
-  currency: CurrencyCode.default('USD').meta({ description: 'Of amounts of money.' }),
+  calendar: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: 'Exchange calendar. Default: the preselected calendar.' }),
+  currency: CurrencyCode.default('USD').meta({ description: 'Currency of amounts of money.' }),
   as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date. Default: the latest of the store.' }),
   identifiers: z
     .array(AssetIdentifier)
     .max(VALUES_MAX)
     .default([])
-    .meta({ description: 'Securities whose values are returned. Default: the first that have one.' }),
+    .meta({ description: 'Securities whose values are returned. Default: the first securities with a value.' }),
 })).meta({ id: 'DatapointRequest' });
 export type DatapointRequest = z.output<typeof DatapointRequest>;
 
@@ -61,7 +66,7 @@ export const DatapointEvaluation = defineObject(() => ({
       }),
     )
     .max(VALUES_MAX)
-    .meta({ description: 'Values of the requested securities, or of the first that have a value.' }),
+    .meta({ description: 'Values of the requested securities, or of the first securities with a value.' }),
   findings: z.array(Finding),
 })).meta({ id: 'DatapointEvaluation', description: 'Analysis of an expression, for an editor.' });
 export type DatapointEvaluation = z.output<typeof DatapointEvaluation>;

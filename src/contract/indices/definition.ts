@@ -26,9 +26,9 @@ export const IndexSummary = defineObject(() => ({
   calendar: z.string(),
   currency: z.string(),
   base_date: z.string(),
-  store_id: z.string().nullable().meta({ description: 'Its data store; null for the active one.' }),
+  store_id: z.string().nullable().meta({ description: 'Data store of the index; null for the active store.' }),
   has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
-  run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
+  run_at: z.string().nullable().meta({ description: 'Time of that record.' }),
   tags: z.array(z.string()).meta({ description: 'Labels of the document.' }),
 })).meta({ id: 'IndexSummary' });
 
@@ -38,7 +38,7 @@ export const IndexCollection = defineObject(() => ({ indices: z.array(IndexSumma
 export type IndexCollection = z.infer<typeof IndexCollection>;
 
 export const DeletedIndex = defineObject(() => ({
-  index_id: z.string().meta({ description: 'The index removed.' }),
+  index_id: z.string().meta({ description: 'Deleted index.' }),
   backtest_record_deleted: z.boolean(),
   backtest_results_deleted: z.int().min(0).meta({ description: 'Number of deleted job records and stored results.' }),
   derived_from: z
@@ -62,16 +62,16 @@ export const RuleTypes = defineObject(() => ({
   functions: z.array(FunctionSpec).meta({ description: 'Functions of expressions.' }),
   fields: z
     .strictObject({
-      index: fields('Of the document itself.'),
+      index: fields('Fields of the document itself.'),
       universe: fields('Of `universe`.'),
       rebalance: fields('Of `rebalance`.'),
-      reviews: fields('The list `reviews` of the document.'),
+      reviews: fields('Fields of the list `reviews` of the document.'),
       treatment: fields('Of `pipeline.treatment`.'),
-      weighting: fields('Of `pipeline.weighting`, in addition to the parameters of its class.'),
-      derivation: fields('Of `derivation`, in addition to its objective and constraint rows.'),
-      events: fields('Of `events`, changes between reviews.'),
+      weighting: fields('Fields of `pipeline.weighting` in addition to the parameters of its class.'),
+      derivation: fields('Fields of `derivation` in addition to its objective and constraint rows.'),
+      events: fields('Fields of `events`, the changes between reviews.'),
     })
-    .meta({ id: 'DefinitionFields', description: 'Fields of a definition that no class describes.' }),
+    .meta({ id: 'DefinitionFields', description: 'Fields of a definition that do not belong to a class.' }),
 })).meta({ id: 'RuleTypes' });
 export type RuleTypes = z.infer<typeof RuleTypes>;
 
@@ -86,7 +86,7 @@ export const OverlayTypes = defineObject(() => ({
           formula: z
             .string()
             .meta({ description: 'Level of session t from the previous one; g is the growth of the index.' }),
-          reference: z.string().meta({ description: 'Publication of the formula.' }),
+          reference: z.string().meta({ description: 'Publication that contains the formula.' }),
           parameters: z.array(ParameterSpec),
           example: z.record(z.string(), z.unknown()),
         })

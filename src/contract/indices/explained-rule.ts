@@ -5,7 +5,7 @@ import { type ThresholdType, THRESHOLDS } from '#domain/rules/thresholds.js';
 export const Scalar = z.union([z.string(), z.number(), z.boolean()]).nullable();
 
 export const ExplainedDatapoint = defineObject(() => ({
-  path: z.string().meta({ description: 'Place of the definition that names the datapoint.' }),
+  path: z.string().meta({ description: 'Path in the definition that names the datapoint.' }),
   field: z.string().meta({ description: 'Description of the value that was read.' }),
   value: Scalar,
   from: z.string().nullable().meta({
@@ -14,11 +14,11 @@ export const ExplainedDatapoint = defineObject(() => ({
   to: z.string().nullable().meta({ description: 'Last date that was read.' }),
   observations: z.int().min(0).meta({
     description:
-      'Number of values between these dates: for VOLATILITY, MOMENTUM, BETA and windows of RETURN the returns between bars on consecutive sessions.',
+      'Number of values between these dates. For VOLATILITY, MOMENTUM, BETA and windows of RETURN: the number of returns between bars on consecutive sessions.',
   }),
   known_from: z.string().nullable().meta({
     description:
-      'If the value is missing because the bars of the security began too late, the first session on which a value is possible: half of the window and the lag after the first bar. Otherwise null.',
+      'First session on which a value is possible, half of the window plus the lag after the first bar; set only if the value is missing because the bars of the security started too late.',
   }),
 })).meta({ id: 'ExplainedDatapoint' });
 
@@ -48,7 +48,7 @@ export const ExplainedRule = defineObject(() => ({
   value: Scalar.meta({ description: 'Value of the security; null if missing.' }),
   threshold: z.number().nullable().meta({
     description:
-      'Bound for the value; for a ranking, the value of the last security that meets the threshold that applies to this one.',
+      'Bound for the value. For a ranking: the value of the last security that meets the threshold that applies to this security.',
   }),
   rank: z.int().nullable(),
   cutoff: z.int().nullable().meta({
@@ -61,7 +61,7 @@ export const ExplainedRule = defineObject(() => ({
   }),
   thresholds: z.array(ExplainedThreshold).meta({
     description:
-      'All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to that.',
+      'All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to the decisive threshold.',
   }),
   comparisons: z
     .array(

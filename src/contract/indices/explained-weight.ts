@@ -73,14 +73,17 @@ export const ConstituentChange = defineObject(() => ({
       .join('; ')}.`,
   }),
   ex_date: z.string().nullable().meta({ description: 'Ex-date of the corporate action; null if there is none.' }),
-  related: z.string().nullable().meta({ description: 'Security that replaces it, or from which it originates.' }),
+  related: z
+    .string()
+    .nullable()
+    .meta({ description: 'Security that replaces this security, or from which it originates.' }),
   ratio: z.number().nullable().meta({
     description:
-      'Shares received per share: of `related` if the security left, or of the security per share of `related` if it originates from that.',
+      'Shares received per share: shares of `related` if the security left, or shares of the security per share of `related` if it originates from `related`.',
   }),
   weight: z.number().meta({
     description:
-      'Weight in the index: on an exit at the price paid, before the trades of the close; on an entry after the trades. Negative if short.',
+      'Weight in the index; negative if short. For an exit: at the price paid, before the trades of the close. For an entry: after the trades.',
   }),
   price: z.number().meta({ description: 'Price paid per share, in `currency`.' }),
   currency: z.string().meta({ description: 'Currency of the security.' }),
@@ -91,8 +94,8 @@ export const ConstituentChange = defineObject(() => ({
 })).meta({ id: 'ConstituentChange', description: 'Entry of a security into the index, or exit from it.' });
 
 export const WaitingOrder = defineObject(() => ({
-  date: z.string().meta({ description: 'Rebalance that asked for it.' }),
+  date: z.string().meta({ description: 'Rebalance that placed the order.' }),
   side: z.enum(['buy', 'sell']),
-  target_weight: z.number().meta({ description: 'Weight that was asked for.' }),
+  target_weight: z.number().meta({ description: 'Weight that was ordered.' }),
   reason: z.enum(['no_price', 'stale_price', 'delisted']),
 })).meta({ id: 'WaitingOrder', description: 'An order that waits for a bar, with `stale_targets: "defer"`.' });

@@ -67,7 +67,7 @@ export const IndexExplanation = defineObject(() => ({
   }),
   stayed: z.number().meta({
     description:
-      'Share of the decided weights that is still held on the effective date, as securities may leave in between. The applied weight is the decided weight divided by this share.',
+      'Fraction of the decided weights that is still held on the effective date, because securities may leave in between. The applied weight is the decided weight divided by this fraction.',
   }),
   decided_weight: z.number().nullable().meta({
     description:
@@ -85,12 +85,12 @@ export const IndexExplanation = defineObject(() => ({
       'Last exit from the index by as_of; null if there is none. Earlier than `entered` if the security returned.',
   }),
   replacements: z.array(Replacement).meta({
-    description: 'Changes between reviews by which it entered or left up to as_of, in order.',
+    description: 'Changes between reviews by which the security entered or left up to as_of, in order.',
   }),
   order: WaitingOrder.nullable().meta({ description: 'Pending order for the security; null if there is none.' }),
   drift: z
     .strictObject({ held_weight: z.number().nullable(), change: z.number() })
     .nullable()
-    .meta({ description: 'Weight held at as_of and its change since; null on the rebalance date.' }),
+    .meta({ description: 'Weight held on as_of and its change since the rebalance; null on the rebalance date.' }),
 })).meta({ id: 'IndexExplanation' });
 export type IndexExplanation = z.infer<typeof IndexExplanation>;

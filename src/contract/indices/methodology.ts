@@ -9,10 +9,12 @@ export const Methodology = defineObject(() => ({
     .array(
       z.strictObject({
         number: z.int().min(1),
-        section: z.enum(METHODOLOGY_SECTIONS).meta({ description: 'Part of the methodology that it belongs to.' }),
+        section: z
+          .enum(METHODOLOGY_SECTIONS)
+          .meta({ description: 'Part of the methodology to which the sentence belongs.' }),
         text: z.string(),
       }),
     )
-    .meta({ description: 'In the order of application.' }),
+    .meta({ description: 'Sentences in the order of application.' }),
 })).meta({ id: 'Methodology' });
 export type Methodology = z.infer<typeof Methodology>;

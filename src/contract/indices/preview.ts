@@ -41,7 +41,7 @@ export type LevelSketch = z.infer<typeof LevelSketch>;
 export const PreviewStep = defineObject(() => ({
   position: z.int().min(0).meta({ description: '0 is the universe; rules follow in order.' }),
   remaining: z.int().min(0).meta({ description: 'Securities left after the step.' }),
-  excluded: z.array(z.string()).meta({ description: 'Removed by this step; empty for the universe.' }),
+  excluded: z.array(z.string()).meta({ description: 'Securities removed by this step; empty for the universe.' }),
   rule_id: z.string().nullable(),
   rule_type: z.string().nullable(),
 })).meta({ id: 'PreviewStep' });
@@ -55,13 +55,17 @@ export const PreviewAsset = defineObject(() => ({
       'Id of the first excluding rule; null for a selected security without a weight, and for a derived index.',
   }),
   excluded_at: z.int().nullable().meta({
-    description: 'Waterfall position of the exclusion; the number of steps for a selected security without a weight.',
+    description:
+      'Position of the step that excluded the security; the number of steps for a selected security without a weight.',
   }),
-  uncapped_weight: z.number().nullable().meta({ description: 'Set if the cap applied to the security.' }),
+  uncapped_weight: z.number().nullable().meta({ description: 'True if the cap applied to the security.' }),
   capped: z.boolean(),
-  source_weight: z.number().nullable().meta({ description: "The parent's weight; derived indices only." }),
-  solved_weight: z.number().nullable().meta({ description: 'Equals weight; derived indices only.' }),
-  weight_delta: z.number().nullable().meta({ description: 'Solved minus source; derived indices only.' }),
+  source_weight: z.number().nullable().meta({ description: 'Weight in the parent; derived indices only.' }),
+  solved_weight: z
+    .number()
+    .nullable()
+    .meta({ description: 'Solved weight, which equals `weight`; derived indices only.' }),
+  weight_delta: z.number().nullable().meta({ description: 'Solved weight minus source weight; derived indices only.' }),
 })).meta({ id: 'PreviewAsset' });
 
 export const PreviewConstraint = defineObject(() => ({
@@ -93,9 +97,12 @@ export const PreviewOverlay = defineObject(() => ({
   index_ids: z.array(z.string()).meta({ description: 'Underlying indices.' }),
   exposure: z
     .strictObject({
-      exposure: z.number().meta({ description: 'After the close of resolved_date.' }),
+      exposure: z.number().meta({ description: 'Exposure after the close of resolved_date.' }),
       target: z.number().meta({ description: 'Target exposure.' }),
-      before: z.number().nullable().meta({ description: 'After the previous close; null on the first session.' }),
+      before: z
+        .number()
+        .nullable()
+        .meta({ description: 'Exposure after the previous close; null on the first session.' }),
       volatility: z.number().nullable().meta({
         description: 'Annual volatility from which the target was computed; null before the first return.',
       }),
@@ -131,12 +138,12 @@ export const PreviewResponse = defineObject(() => ({
     .meta({ description: 'One row per security: included by weight, then excluded by step.' }),
   weights: z.record(z.string(), z.number()).meta({ description: 'Final weights by identifier.' }),
   total_weight: z.number(),
-  cap: z.number().nullable().meta({ description: 'Effective cap; always null for a derived index.' }),
+  cap: z.number().nullable().meta({ description: 'Cap in effect; always null for a derived index.' }),
   cap_redistributed: z.number(),
   steps: z
     .array(PreviewStep)
     .nullable()
-    .meta({ description: 'The waterfall; null for a derived index and an overlay.' }),
+    .meta({ description: 'Steps of the selection; null for a derived index and an overlay.' }),
   solve: PreviewSolve.nullable().meta({
     description: 'The optimisation; null for a rule-driven index and an overlay.',
   }),

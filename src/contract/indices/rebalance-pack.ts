@@ -12,7 +12,7 @@ const PackReconciliation = defineObject(() => ({
       z
         .strictObject({
           name: z.string(),
-          value_announced: number('Cash and holdings at the closes of the announcement.'),
+          value_announced: number('Value of cash and holdings at the closes of the announcement.'),
           orders: z
             .array(
               z
@@ -26,7 +26,7 @@ const PackReconciliation = defineObject(() => ({
                 })
                 .meta({ id: 'ReconciledOrder' }),
             )
-            .meta({ description: 'By identifier: every security ordered on either date.' }),
+            .meta({ description: 'By identifier: all securities ordered on either date.' }),
         })
         .meta({ id: 'ReconciledAccount' }),
     )
@@ -55,13 +55,13 @@ export const RebalancePack = defineObject(() => ({
   }),
   replacements: z.array(Replacement).meta({
     description:
-      'Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.',
+      'Changes of constituents that the orders execute in addition to the decision of a review: changes between reviews, and replacements of securities that left while the review was pending.',
   }),
   accounts: z.array(
     z
       .strictObject({
         name: z.string(),
-        value: number('Cash and holdings before the trades, in the currency of the index, as all money here.'),
+        value: number('Value of cash and holdings before the trades. All amounts are in the currency of the index.'),
         cash_after: number('Cash after trades and costs.'),
         turnover: number('Half the traded value divided by the value.'),
         cost: number('Expected cost of the trades.'),
@@ -94,12 +94,15 @@ export const RebalancePack = defineObject(() => ({
   ),
   days_to_trade: z
     .strictObject({ p50: z.number().nullable(), p90: z.number().nullable(), max: z.number().nullable() })
-    .meta({ id: 'DaysToTrade', description: 'Over the traded securities of all accounts; quantiles of type 7.' }),
+    .meta({
+      id: 'DaysToTrade',
+      description: 'Distribution over the traded securities of all accounts; quantiles of type 7.',
+    }),
   liquidation: z
     .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), share: z.number() }))
     .meta({
       description:
-        'Share of the initial holdings of all accounts that is sold within a number of days; empty if they hold nothing.',
+        'Fraction of the initial holdings of all accounts that is sold within a number of days; empty if the accounts hold nothing.',
     }),
   capacity: z
     .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), aum: z.number().nullable() }))

@@ -19,7 +19,7 @@ export const Replacement = defineObject(() => ({
   }),
   rank: z.int().min(1).meta({
     description:
-      'Rank of the security that entered: for `next_ranked` among those that the review excluded, for `reserve` its position in the list, otherwise by the datapoint of the rule.',
+      'Rank of the security that entered. For `next_ranked`: among the securities that the review excluded. For `reserve`: its position in the list. Otherwise: by the datapoint of the rule.',
   }),
   left_rank: z.int().min(1).nullable().meta({
     description:

@@ -111,7 +111,7 @@ export const indexRoutes = routes({
     scope: 'read',
     tag: 'indices',
     summary: 'Validates a definition; nothing is stored.',
-    description: 'The status is 200 with a report, regardless of the findings; only a missing calendar is refused.',
+    description: 'The status is 200 with a report, whatever the findings; only a missing calendar is refused.',
     body: { schema: IndexDocumentBody, document: true, report: true, example },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
     errors: [],
@@ -245,8 +245,8 @@ export const indexRoutes = routes({
     tag: 'indices',
     summary: 'Explains one weight.',
     description:
-      'The explanation leads from the datapoints to the weight held today: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))`, over `stayed`, gives the applied weight. ' +
-      '`entered`, `left` and `order` report what has happened to the security since. ' +
+      'The explanation leads from the datapoints to the held weight: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))`, over `stayed`, gives the applied weight. ' +
+      '`entered`, `left` and `order` report later changes of the security. ' +
       "For a derived index, the chain that leads to the parent's weight comes first (`derivation.source`), then every constraint row that contains the security and the bounds that held it: `solved_weight * scale / stayed` is the applied weight.",
     params: defineObject(() => ({ index_id: Id, identifier: AssetIdentifier })),
     query: defineObject(() => ({

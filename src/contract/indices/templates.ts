@@ -9,7 +9,7 @@ const TemplateNeed = defineObject(() => ({
   kind: z.enum(NEED_KINDS),
   name: z.string(),
   meaning: z.string().meta({ description: 'Content of the field.' }),
-  missing: z.boolean().meta({ description: 'True if the served store lacks it; false if no store is served.' }),
+  missing: z.boolean().meta({ description: 'True if the served store lacks the field; false if no store is served.' }),
 })).meta({ id: 'TemplateNeed' });
 
 const summary = {
@@ -23,12 +23,14 @@ const summary = {
   source: TemplateSource,
   needs: z
     .array(TemplateNeed)
-    .meta({ description: 'Columns, series and universes that it requires in addition to closes.' }),
+    .meta({ description: 'Columns, series and universes that the template requires in addition to closes.' }),
   can_run: z
     .boolean()
     .nullable()
     .meta({ description: 'True if the served store has all required data; null if no store is served.' }),
-  index_ids: z.array(z.string()).meta({ description: 'Ids of its documents, in the order in which they are stored.' }),
+  index_ids: z
+    .array(z.string())
+    .meta({ description: 'Ids of the documents of the template, in the order in which they must be stored.' }),
 };
 
 export const TemplateSummary = z.strictObject(summary).meta({ id: 'MethodologyTemplateSummary' });
@@ -51,7 +53,7 @@ export const TemplateDetail = defineObject(() => ({
 export type TemplateDetail = z.infer<typeof TemplateDetail>;
 
 export const TemplateLevel = defineObject(() => ({
-  index_id: z.string().meta({ description: 'Document of the level: the last of the template.' }),
+  index_id: z.string().meta({ description: 'Id of the document with this level, the last document of the template.' }),
   level: SeriesPayload.nullable().meta({
     description: 'Level on a few sessions of the last three years of the served store; null with a problem.',
   }),

@@ -44,7 +44,7 @@ export const DataDoubt = defineObject(() => ({
   message: z.string(),
   evidence: z
     .record(z.string(), z.union([z.number(), z.string()]))
-    .meta({ description: 'Figures on which it is based.' }),
+    .meta({ description: 'Figures on which the data warning is based.' }),
   repair: DataRepair.nullable().meta({ description: 'Null if the data does not show the correct value.' }),
 })).meta({ id: 'DataDoubt' });
 
@@ -68,6 +68,6 @@ export const RepairRequest = defineObject(() => ({
     .meta({ description: 'Ids of the data warnings whose repairs are applied.' }),
   store_id: Id.optional().meta({ description: 'Id of the new store. Default: {store_id}-repaired-{n}.' }),
   name: Name.optional(),
-  activate: z.boolean().default(false).meta({ description: 'Serve the new store at once.' }),
+  activate: z.boolean().default(false).meta({ description: 'True: serve the new store immediately.' }),
 })).meta({ id: 'RepairRequest' });
 export type RepairRequest = z.infer<typeof RepairRequest>;

@@ -13,7 +13,7 @@ export const rowCounts = {
 };
 
 export const DataVersion = defineObject(() => ({
-  version: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
+  version: z.int().min(1).meta({ description: 'Number of the version, from 1 without gaps.' }),
   content_hash: z.string().meta({ description: 'SHA-256 of the content.' }),
   known_at: z.string().meta({ description: 'Time from which it was served, ISO-8601 UTC with offset.' }),
   source: z.enum(DATA_SOURCES).meta({
@@ -24,7 +24,7 @@ export const DataVersion = defineObject(() => ({
     description: 'Name of the key of the request; `local` without keys, and for changes found at a start.',
   }),
   note: z.string().nullable().meta({ description: 'X-Change-Note of the request; null if there is none.' }),
-  request_id: z.string().meta({ description: 'The request; empty if the service acted on its own.' }),
+  request_id: z.string().meta({ description: 'Id of the request; empty if the service acted without a request.' }),
   readable: z.boolean().meta({ description: 'True if the version can be used with `as_known_on`.' }),
 })).meta({ id: 'DataVersion' });
 
@@ -52,7 +52,7 @@ export const DataCell = defineObject(() => ({
 
 export const AppendedBars = defineObject(() => ({
   sessions: z.int().min(1).meta({ description: 'Number of new sessions.' }),
-  rows: z.int().min(0).meta({ description: 'Number of their bars, included in rows_added.' }),
+  rows: z.int().min(0).meta({ description: 'Number of bars on these sessions, included in rows_added.' }),
   start: z.string().meta({ description: 'The first new session, YYYY-MM-DD.' }),
   end: z.string().meta({ description: 'The last new session, YYYY-MM-DD.' }),
 }))
@@ -63,12 +63,13 @@ export const DataDifference = defineObject(() => ({
   from: z.int().meta({ description: 'The earlier version.' }),
   to: z.int().meta({ description: 'The later version.' }),
   cells: z.int().min(0).meta({
-    description: 'Number of values up to the last date of the first version that differ or exist in only one.',
+    description:
+      'Number of values up to the last date of the first version that differ or that are in only one version.',
   }),
   ...rowCounts,
   appended: AppendedBars,
   changes: z.array(DataCell).meta({
-    description: 'The first of those values, by date; with `appended` then the values of appended bars.',
+    description: 'First of these values, by date; with `appended` followed by the values of appended bars.',
   }),
   cut: z.boolean().meta({ description: 'True if `limit` omitted some of them.' }),
 })).meta({ id: 'DataDifference' });
@@ -87,7 +88,7 @@ export const dataVersionRoutes = routes({
     tag: 'stores',
     summary: 'Versions of the data of a store that were served, newest first.',
     description:
-      'The service keeps the values that changed and, for a folder or a database, a copy of the last content. Changes made while the service is stopped or serves another store are found when the store is read again. The copy is written after the response that serves a content; until `copy` reports that it exists, a source that changes while the service is stopped destroys that content. A version is not readable if retention removed it (`versions_kept`) or if it was too large to be copied.',
+      'The service keeps the values that changed and, for a folder or a database, a copy of the last content. Changes made while the service is stopped or serves another store are found when the store is read again. The copy is written after the response that serves the content. Until `copy` reports that the copy exists, the content is lost if the source changes while the service is stopped. A version is not readable if retention removed it (`versions_kept`) or if it was too large to be copied.',
     params,
     query: defineObject(() => ({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of versions.' }),
@@ -108,7 +109,7 @@ export const dataVersionRoutes = routes({
       from: z.int().min(1).meta({ description: 'First version.', example: 1 }),
       to: z.int().min(1).meta({ description: 'Second version.', example: 1 }),
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of listed values.' }),
-      appended: z.boolean().default(false).meta({ description: 'True: list values of appended bars, too.' }),
+      appended: z.boolean().default(false).meta({ description: 'True: also list the values of appended bars.' }),
     })),
     success: { status: 200, description: 'The difference.', schema: DataDifference },
     errors: ['STORE_NOT_FOUND', 'NO_DATA_SOURCE', ...asKnownErrors],

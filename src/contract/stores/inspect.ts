@@ -12,7 +12,7 @@ const MappingAnswers = defineObject(() => ({
   adjustment: Adjustment.optional().meta({ description: 'Price basis of CLOSE.' }),
 })).meta({
   id: 'MappingAnswers',
-  description: 'Given members of a mapping, and the adjustment; no question is asked about them.',
+  description: 'Known members of the mapping, and the adjustment, about which no question is asked.',
 });
 
 export const InspectRequest = defineObject(() => ({
@@ -29,7 +29,7 @@ export const InspectRequest = defineObject(() => ({
     description: 'Format of the content, as for an import; parquet is one table of prices.',
   }),
   mapping: Mapping.nullable().default(null).meta({ description: 'Mapping to test, instead of a proposal.' }),
-  answers: MappingAnswers.default({}).meta({ description: 'Given answers, about which the proposal does not ask.' }),
+  answers: MappingAnswers.default({}).meta({ description: 'Known answers, about which the proposal does not ask.' }),
   tables: TableNames.default({}).meta({
     description: 'File or table of a dataset whose name differs from the dataset.',
   }),
@@ -42,7 +42,7 @@ export const InspectRequest = defineObject(() => ({
 export type InspectRequest = z.infer<typeof InspectRequest>;
 
 export const InspectResult = defineObject(() => ({
-  files: z.int().min(0).meta({ description: 'Files, sheets or tables of the market.' }),
+  files: z.int().min(0).meta({ description: 'Number of files, sheets or tables of the market.' }),
   rows_read: z.int().min(0).meta({ description: 'Number of bars read with the mapping; 0 if findings prevent it.' }),
   mapping: Mapping.meta({ description: 'Proposed mapping, in the form that a store or an import accepts.' }),
   tables: TableNames.meta({ description: 'The table of the market, if it has another name in the database.' }),
@@ -85,7 +85,7 @@ export const InspectResult = defineObject(() => ({
                   .int()
                   .min(1)
                   .meta({ description: 'Number of rows that differ from the first row of their date.' }),
-                date: z.string().meta({ description: 'Date of the first of these.' }),
+                date: z.string().meta({ description: 'Date of the first of these rows.' }),
                 column: z.string().meta({ description: 'Column of the first value that differs.' }),
                 first: z.number().nullable().meta({ description: 'Value of the first row.' }),
                 other: z.number().nullable().meta({ description: 'Value of the later row.' }),
@@ -96,8 +96,8 @@ export const InspectResult = defineObject(() => ({
         })
         .meta({ id: 'MappingQuestion' }),
     )
-    .meta({ description: 'These questions as findings, each at its field.' }),
-  preview: TableFrame.meta({ description: 'The first bars of the first security, as they would be read.' }),
+    .meta({ description: 'The questions as findings, each at its field.' }),
+  preview: TableFrame.meta({ description: 'First bars of the first security, as they would be read.' }),
   findings: z.array(Finding).meta({ description: 'Findings of a full reading with the mapping.' }),
 })).meta({ id: 'InspectResult' });
 export type InspectResult = z.infer<typeof InspectResult>;

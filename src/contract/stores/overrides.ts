@@ -11,8 +11,8 @@ export const PriceOverrideRequest = defineObject(() => ({
     .number()
     .gt(0)
     .nullable()
-    .meta({ description: 'CLOSE in place of that of the source; null withdraws the override.' }),
-  reason: z.string().min(1).max(OVERRIDE_REASON_MAX).meta({ description: 'Why, with the source of the price.' }),
+    .meta({ description: 'CLOSE that replaces the CLOSE of the source; null withdraws the override.' }),
+  reason: z.string().min(1).max(OVERRIDE_REASON_MAX).meta({ description: 'Reason, with the source of the price.' }),
 })).meta({ id: 'PriceOverrideRequest' });
 export type PriceOverrideRequest = z.infer<typeof PriceOverrideRequest>;
 
@@ -27,7 +27,7 @@ export const ChangedOverrides = defineObject(() => ({
   job_id: z
     .string()
     .nullable()
-    .meta({ description: 'Refresh that applies the change; null if the next one applies it.' }),
+    .meta({ description: 'Id of the refresh job that applies the change; null if the next refresh applies it.' }),
 })).meta({ id: 'ChangedOverrides' });
 export type ChangedOverrides = z.infer<typeof ChangedOverrides>;
 
@@ -40,7 +40,7 @@ export const overrideRoutes = routes({
     scope: 'read',
     tag: 'stores',
     withoutMarket: true,
-    summary: 'Prices of a store that people gave in place of those of its source.',
+    summary: 'Prices of a store that users entered to replace those of its source.',
     params,
     success: { status: 200, description: 'The overrides.', schema: PriceOverrides },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -52,7 +52,7 @@ export const overrideRoutes = routes({
     tag: 'stores',
     summary: 'Overrides a price of a store, or withdraws the override.',
     description:
-      'The source is not changed: every read of the store has the price of the override, until it is withdrawn. A refresh applies the change at once, and accepts no other change of history. Each change is a version of the store. With `--approvals override=2` a second person agrees. Stores whose prices come by imports are corrected by an import.',
+      'The source is not changed. Every read of the store returns the price of the override until it is withdrawn. A refresh applies the change at once, and accepts no other change of history. Each change is a version of the store. With `--approvals override=2` a second person agrees. Stores whose prices come by imports are corrected by an import.',
     versioned: true,
     params,
     body: {

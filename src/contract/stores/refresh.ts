@@ -20,7 +20,7 @@ export const RefreshRequest = defineObject(() => ({
   dry_run: z
     .boolean()
     .default(false)
-    .meta({ description: 'Report the changes of a refresh without storing or serving them.' }),
+    .meta({ description: 'True: report the changes of a refresh without storing or serving them.' }),
   fail_on: z
     .union([FindingCode, z.array(FindingCode).max(FINDING_CODES.length)])
     .default([])
@@ -79,13 +79,13 @@ export const RefreshResult = defineObject(() => ({
     })
     .nullable()
     .meta({
-      description: 'Differences of bars on dates that the store already has; null if there are none, or with full.',
+      description: 'Differences of bars on dates that are already in the store; null if there are none, or with full.',
     }),
   split_restatements: z
     .array(
       z.strictObject({
         identifier: z.string(),
-        ratio: z.number().meta({ description: 'Shares after the split for one before it.' }),
+        ratio: z.number().meta({ description: 'Number of shares after the split per share before it.' }),
         date: z
           .string()
           .nullable()
@@ -110,7 +110,7 @@ export const RefreshResult = defineObject(() => ({
         'Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200.',
     }),
   rejected_total: z.int().min(0).meta({ description: 'Total number.' }),
-  dry_run: z.boolean().meta({ description: 'Nothing was stored or served.' }),
+  dry_run: z.boolean().meta({ description: 'True if nothing was stored or served.' }),
   findings: z.array(Finding).meta({
     description:
       'SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them.',

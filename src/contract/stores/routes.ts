@@ -22,7 +22,7 @@ export const storeRoutes = routes({
     path: '/data/stores',
     scope: 'read',
     tag: 'stores',
-    summary: 'Every data store, and the one being served.',
+    summary: 'All data stores, and the served store.',
     query: listingQuery,
     success: { status: 200, description: 'Stores by id.', schema: DataStoreCollection },
     errors: [],
@@ -110,7 +110,7 @@ export const storeRoutes = routes({
     tag: 'stores',
     summary: 'Refreshes a store from its source.',
     description:
-      'The bars and corporate actions of each security are accepted or left together. Later dates are added if the history is unchanged; a history restated for a split is accepted; any other changed history is reported, and accepted only with full. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
+      'The bars and corporate actions of each security are accepted or rejected together. Later dates are added if the history is unchanged; a history restated for a split is accepted; any other changed history is reported, and accepted only with full. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
     params: storeParams,
     body: { schema: RefreshRequest, optional: true, example: { full: true } },
     success: { status: 202, description: 'The refresh job.', schema: RefreshJobStatus },

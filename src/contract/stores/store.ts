@@ -17,7 +17,7 @@ export const DataStore = defineObject(() => ({
   name: z.string(),
   kind: z.enum(DATASET_KINDS),
   managed: z.boolean().meta({ description: 'The engine created the folder and deletes it with the store.' }),
-  active: z.boolean().meta({ description: 'The store being served; at most one.' }),
+  active: z.boolean().meta({ description: 'True for the served store; at most one store is served.' }),
   status: z
     .enum(['writing', 'ready', 'loading', 'refreshing', 'error'])
     .meta({ description: 'writing: being generated, not readable yet.' }),
@@ -27,7 +27,7 @@ export const DataStore = defineObject(() => ({
   adjustment: Adjustment,
   currency: DeclaredCurrency,
   mapping: Mapping.nullable().meta({
-    description: 'Mapping of its market; null if the tables need none.',
+    description: 'Mapping of the market; null if the tables need no mapping.',
   }),
   derived_actions: DerivedActions.nullable().meta({
     description: 'Actions derived from adjusted closes at the last load; null without adjusted closes.',
@@ -45,7 +45,7 @@ export const DataStore = defineObject(() => ({
   size_bytes: z
     .int()
     .nullable()
-    .meta({ description: 'Bytes of its files; null before the first load and for a database server.' }),
+    .meta({ description: 'Size of the files in bytes; null before the first load and for a database server.' }),
   content_hash: z.string().nullable().meta({
     description: 'SHA-256 of the canonical content: changes if and only if a value changes, regardless of the files.',
   }),
@@ -101,7 +101,7 @@ export const DataStoreCreate = defineObject(() => ({
   mapping: Mapping.nullable().default(null).meta({
     description: 'Mapping of the market if its tables have another format; POST /data/inspect proposes one.',
   }),
-  activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
+  activate: z.boolean().default(false).meta({ description: 'True: serve the store immediately.' }),
 })).meta({ id: 'DataStoreCreate' });
 export type DataStoreCreate = z.infer<typeof DataStoreCreate>;
 

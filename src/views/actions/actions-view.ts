@@ -30,7 +30,7 @@ import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { csvTable } from '../csv-table.js';
 import { divisors, isDivisorFixed } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
-import { silentExits, spinOffExits } from './exit-rows.js';
+import { listSilentExits, listSpinOffExits } from './exit-rows.js';
 import { readHeldOn, marketValues } from './held-on.js';
 import { findTakenOutcome } from './taken-outcome.js';
 
@@ -53,11 +53,11 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
       (to === null || exDay <= to) &&
       (exDay <= last || announcedDay === null || announcedDay <= last),
   );
-  const toRow = rowMaker(columns, days, { ...input, offers: listOffers(wanted) });
+  const toRow = createRowMaker(columns, days, { ...input, offers: listOffers(wanted) });
   const rows = [
     ...wanted.flatMap((action) => toRow(action) ?? []),
-    ...silentExits(columns, days, input),
-    ...spinOffExits(columns, days, input),
+    ...listSilentExits(columns, days, input),
+    ...listSpinOffExits(columns, days, input),
   ].toSorted((a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier));
   return {
     index_id: columns.header.run_id,
@@ -72,7 +72,7 @@ interface RowInput extends ActionsInput {
   readonly offers: ReadonlyMap<CorporateAction, Offer>;
 }
 
-function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, outside }: RowInput) {
+function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, outside }: RowInput) {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
   const treatment = runTreatment(columns.header.treatment);
   const last = days.at(-1)!;
@@ -93,7 +93,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
   /**
    * Returns a function that converts a share of one security into shares of another, on the share basis of the ex-date.
    */
-  const worthIn =
+  const createExchangeRatio =
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>
     (identifier) => {
       const session = sm.sessionAt(days[t]!);
@@ -125,9 +125,14 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
       isTotal,
     };
     // A security that leaves by a merger keeps its last price.
-    const worth: WorthOf = outside?.isComing(action) === true ? () => null : worthIn(action, before);
+    const worth: WorthOf = outside?.isComing(action) === true ? () => null : createExchangeRatio(action, before);
     const after = isComing
-      ? pending(computeProForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null, isFixed })
+      ? toPendingOutcome(computeProForma(action, held, worth), {
+          shares,
+          split,
+          divisor: divisor?.[before] ?? null,
+          isFixed,
+        })
       : {
           weight: weightAt(at, place!),
           shares: sharesAt(at, column, weightAt(at, place!)),
@@ -151,7 +156,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
       awaits_decision: awaitsDecision,
       election_date: election.electionDay === undefined ? null : formatDay(election.electionDay),
       election_default: election.electionDefault ?? null,
-      choices: isComing || awaitsDecision ? choices.map((choice) => choiceRow(choice, { shares, split })) : [],
+      choices: isComing || awaitsDecision ? choices.map((choice) => createChoiceRow(choice, { shares, split })) : [],
       price_before: toFinite(close),
       weight_before: weight,
       weight_after: after.weight,
@@ -198,28 +203,28 @@ const FIGURES = [
 ] as const satisfies readonly (keyof ActionRow)[];
 
 /** A holding before a corporate action. */
-interface Held {
+interface HoldingBefore {
   /** Index shares. */
   readonly shares: number;
   /** Number of shares that one held share has become by the ex-date. */
   readonly split: number;
 }
 
-function choiceRow(
+function createChoiceRow(
   { choice, weight, shares, cash, received }: AfterChoice,
-  { shares: before, split }: Held,
+  { shares: before, split }: HoldingBefore,
 ): ActionRow['choices'][number] {
   const taken = received && { ...received, ratio: received.ratio * split };
   return { choice, weight_after: weight, shares_after: before * shares, cash: cash * split, received: taken };
 }
 
-interface HeldByIndex extends Held {
+interface HeldByIndex extends HoldingBefore {
   /** Divisor of the index; null for a strategy. */
   readonly divisor: number | null;
   readonly isFixed: boolean;
 }
 
-function pending(after: ProForma, { shares, split, divisor, isFixed }: HeldByIndex) {
+function toPendingOutcome(after: ProForma, { shares, split, divisor, isFixed }: HeldByIndex) {
   const moved = after.divisor === null || divisor === null ? null : divisor * after.divisor;
   return {
     weight: after.weight,

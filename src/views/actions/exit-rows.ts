@@ -15,7 +15,11 @@ const ENDINGS: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTIN
  * Returns the exits without a corporate action: securities without a price for longer than the treatment allows.
  * @cost reads [2 x H] weights for each exit
  */
-export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, to }: ActionsInput): ActionRow[] {
+export function listSilentExits(
+  columns: RunColumns,
+  days: Int32Array,
+  { sm, rates, from, to }: ActionsInput,
+): ActionRow[] {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
   const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
@@ -57,7 +61,7 @@ export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, 
  * Returns the exits of spun-off securities at their first close.
  * @cost reads [2 x H] weights for each exit
  */
-export function spinOffExits(columns: RunColumns, days: Int32Array, input: ActionsInput): ActionRow[] {
+export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: ActionsInput): ActionRow[] {
   const { sm, rates, from, to } = input;
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
   const treatment = toDatedRunTreatment(columns.header);

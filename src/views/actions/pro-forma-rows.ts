@@ -40,13 +40,13 @@ export interface HeldIndex {
 }
 
 /** Returns the whole index after each future action on its own, once per choice. */
-export function proFormaRows(actions: readonly Action[], { held, sharesStay }: HeldIndex): ProFormaRow[] {
+export function createProFormaRows(actions: readonly Action[], { held, sharesStay }: HeldIndex): ProFormaRow[] {
   const rows: ProFormaRow[] = [];
   for (const action of actions) {
     if (action.state !== 'coming' || isSharesOfOffer(action, actions)) continue;
     for (const choice of action.choices.length === 0 ? [null] : action.choices) {
       if (rows.length + held.length > ROWS_MAX) return rows;
-      rows.push(...rowsBehind(action, choice, { held, sharesStay }));
+      rows.push(...createRowsAfter(action, choice, { held, sharesStay }));
     }
   }
   return rows;
@@ -59,14 +59,14 @@ function isSharesOfOffer({ type, identifier, ex_date, choices }: Action, actions
   return type === 'MERGER' && choices.length > 0 && actions.some(isCash);
 }
 
-function rowsBehind(action: Action, choice: Choice | null, { held, sharesStay }: HeldIndex): ProFormaRow[] {
+function createRowsAfter(action: Action, choice: Choice | null, { held, sharesStay }: HeldIndex): ProFormaRow[] {
   const { ex_date, identifier, type, weight_before: weight, shares_before: shares } = action;
   const after = choice ?? action;
   const { received } = after;
   const left = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
   const others = left === null || weight === 1 ? null : left / (1 - weight);
   // The proceeds of an exit buy the other securities. Cash of an election comes from outside the index, or leaves it.
-  const bought = choice === null && action.proceeds !== null && !sharesStay ? boughtOf(action, weight) : 1;
+  const bought = choice === null && action.proceeds !== null && !sharesStay ? computeBoughtRatio(action, weight) : 1;
   const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
   const known = new Set(held.map((name) => name.identifier));
   const all =
@@ -91,7 +91,7 @@ function rowsBehind(action: Action, choice: Choice | null, { held, sharesStay }:
  * Returns the ratio of the shares of all other securities (including received shares) after and before an exit with
  * proceeds that buy them; null if nothing else is held.
  */
-function boughtOf({ proceeds, price_before: price, received }: Action, weight: number): number | null {
+function computeBoughtRatio({ proceeds, price_before: price, received }: Action, weight: number): number | null {
   if (weight === 1 || proceeds === null || price === null) return null;
   return 1 + ((weight * proceeds) / price / (1 - weight)) * (1 - (received?.weight ?? 0));
 }

@@ -34,7 +34,8 @@ export function findTakenOutcome(terms: EventTerms, action: CorporateAction, hel
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;
   const events = listEvents(terms, session);
-  if (action.type === 'SPIN_OFF') return { proceeds: null, received: childTaken(terms, action, { ...held, events }) };
+  if (action.type === 'SPIN_OFF')
+    return { proceeds: null, received: findReceivedChild(terms, action, { ...held, events }) };
   const exit = events?.exits.get(column);
   if (exit === undefined || exit.action !== action) return NOTHING;
   const effect = findEffect(createEffectTable(sm, terms.growth), session, column);
@@ -51,7 +52,7 @@ export function findTakenOutcome(terms: EventTerms, action: CorporateAction, hel
 }
 
 /** Returns the received shares of a spun-off security. Their weight is zero without a price by the close of the day. */
-function childTaken(
+function findReceivedChild(
   { sm, rates, treatment, growth }: EventTerms,
   { related }: CorporateAction,
   { session, column, shares, level, events }: HeldBefore & { readonly events: SessionEvents | undefined },

@@ -16,15 +16,15 @@ export const ALWAYS = 'always';
  * Computes the digests of all inputs.
  * @cost two passes of SHA-256 over the panels
  */
-export function inputDigests(market: MarketData): InputDigests {
+export function computeInputDigests(market: MarketData): InputDigests {
   const { identifiers, dates } = market;
   const names = new Map<string, Hash>(identifiers.map((identifier) => [identifier, createHash('sha256')]));
   const days = new Map<string, Hash>(Array.from(dates, (day) => [formatDay(day), createHash('sha256')]));
   hashPanels(market, names, days);
   const state = (table: string, identifier: string, day: Day | null, row: object): void => {
     const statement = `${toCanonicalJson([table, identifier, row])}\n`;
-    of(names, identifier).update(statement);
-    of(days, day === null ? ALWAYS : formatDay(day)).update(statement);
+    getHash(names, identifier).update(statement);
+    getHash(days, day === null ? ALWAYS : formatDay(day)).update(statement);
   };
   for (const [identifier, rows] of market.reference.rows)
     for (const { validFrom, values } of rows)
@@ -59,7 +59,7 @@ function hashPanels(
   }
 }
 
-function of(hashes: Map<string, Hash>, key: string): Hash {
+function getHash(hashes: Map<string, Hash>, key: string): Hash {
   let hash = hashes.get(key);
   if (hash === undefined) hashes.set(key, (hash = createHash('sha256')));
   return hash;

@@ -91,13 +91,13 @@ function pricesOf({ identifiers, dates, fields }: MarketData): Uint8Array {
       data: Int32Array.from(cells, (cell) => cell % width),
       dictionary: vectorFromArray([...identifiers], new Utf8()),
     }),
-    ...panels.map((panel) => doubles(Float64Array.from(cells, (cell) => panel[cell]!))),
+    ...panels.map((panel) => createDoubles(Float64Array.from(cells, (cell) => panel[cell]!))),
   ];
   const batch = new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length, nullCount: 0, children }));
   return tableToIPC(new Table(schema, [batch]), 'stream');
 }
 
-function doubles(data: Float64Array): Data<Float64> {
+function createDoubles(data: Float64Array): Data<Float64> {
   const nullBitmap = new Uint8Array(8 * Math.ceil(data.length / 64));
   let nullCount = 0;
   for (let i = 0; i < data.length; i++)
@@ -138,7 +138,7 @@ function panelsOf(table: Table, identifiers: readonly string[], dates: Int32Arra
   const [dateField, nameField, ...others] = table.schema.fields.map(({ name }) => name);
   const fields = new Map(others.map((name) => [name, new Float64Array(dates.length * width).fill(Number.NaN)]));
   if (dateField !== 'date' || nameField !== 'identifier')
-    throw new Error('market.arrow has other columns than a slice');
+    throw new Error('market.arrow does not have the columns of a market slice');
   for (const { data } of table.batches) {
     const [days, keys, ...values] = data.children as Data[];
     const names = keys!.dictionary!.toArray() as unknown as readonly string[];

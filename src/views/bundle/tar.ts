@@ -39,16 +39,16 @@ function headerOf(name: string, size: number): Uint8Array {
   const put = (at: number, text: string): void => header.set(new TextEncoder().encode(text), at);
   put(FIELDS.name, name);
   put(FIELDS.mode, MODE);
-  put(FIELDS.size, octal(size, 11));
-  put(FIELDS.mtime, octal(0, 11));
+  put(FIELDS.size, formatOctal(size, 11));
+  put(FIELDS.mtime, formatOctal(0, 11));
   put(FIELDS.type, '0');
   put(FIELDS.magic, 'ustar\u000000');
   put(FIELDS.checksum, ' '.repeat(8));
-  put(FIELDS.checksum, `${octal(sumOf(header), 6)}\0 `);
+  put(FIELDS.checksum, `${formatOctal(sumOf(header), 6)}\0 `);
   return header;
 }
 
-const octal = (value: number, digits: number): string => value.toString(8).padStart(digits, '0');
+const formatOctal = (value: number, digits: number): string => value.toString(8).padStart(digits, '0');
 const sumOf = (header: Uint8Array): number => header.reduce((sum, byte) => sum + byte, 0);
 
 /**
@@ -58,7 +58,7 @@ const sumOf = (header: Uint8Array): number => header.reduce((sum, byte) => sum +
 export function readTar(archive: Uint8Array): ReadonlyMap<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
   for (let at = 0; ;) {
-    if (at + RECORD > archive.length) throw new Error('it is no whole tar archive');
+    if (at + RECORD > archive.length) throw new Error('the tar archive is incomplete');
     const header = Uint8Array.from(archive.subarray(at, at + RECORD)); // a copy, because `slice` of a Buffer shares its memory
     if (header.every((byte) => byte === 0)) return files;
     const text = (from: number, length: number): string =>

@@ -68,7 +68,7 @@ function answersOf({ responses }: Operation, shared: ReadonlySet<string>): Marku
       ),
     ];
   });
-  return markup`<h4>Answers</h4><table class="answers"><tbody>${rows}</tbody></table>`;
+  return markup`<h4>Responses</h4><table class="answers"><tbody>${rows}</tbody></table>`;
 }
 
 const answerRow = (status: string, meaning: Markup) =>
@@ -83,7 +83,7 @@ const mediaOf = (type: string, { schema }: Media) =>
 function samplesOf(operation: Operation): Markup {
   const answer = successesOf(operation).at(-1);
   const example = answer?.[1].content?.['application/json']?.example;
-  return markup`${sample('Request', curlOf(exampleRequest(operation), binaryName(operation)))}${example === undefined ? NOTHING : sample(`Answer ${answer![0]}, lists cut`, jsonText(example, COLUMNS))}`;
+  return markup`${sample('Request', curlOf(exampleRequest(operation), binaryName(operation)))}${example === undefined ? NOTHING : sample(`Response ${answer![0]}, lists shortened`, jsonText(example, COLUMNS))}`;
 }
 
 const sample = (title: string, text: string) =>

@@ -58,7 +58,7 @@ export function pageOf({ title, kind, groups, content, current }: PageInput): Pa
 <nav aria-label="Contents">
 <strong class="brand"><a href="/docs">Divisor</a></strong>
 ${kind === 'reference' ? verbatim('<input type="search" placeholder="Search ( / )" aria-label="Search the reference">') : NOTHING}
-${groups.map((group) => navigation(group, current))}
+${groups.map((group) => renderNavigation(group, current))}
 </nav>
 <main class="${kind}">
 ${content}
@@ -71,7 +71,7 @@ ${content}
   return { bytes, etag: createHash('sha256').update(bytes).digest('hex') };
 }
 
-function navigation({ title, links }: Group, current: string): Markup {
+function renderNavigation({ title, links }: Group, current: string): Markup {
   const items = links.map(
     ({ href, text }) =>
       markup`<li><a href="${href}"${href === current ? verbatim(' aria-current="page"') : NOTHING}>${text}</a></li>`,

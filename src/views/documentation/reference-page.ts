@@ -25,7 +25,7 @@ export function referencePage(document: OpenApiDocument, guide: readonly GuidePa
   const content = markup`<h1>${text(document.info['title'])} ${text(document.info['version'])}</h1>
 <p class="summary">${text(document.info['summary'])}</p>
 ${prose(text(document.info['description']))}
-<p>Samples use <code>$DIVISOR</code>: <code>export DIVISOR=http://127.0.0.1:8080</code>. A service with keys wants <code>-H "Authorization: Bearer $DIVISOR_API_KEY"</code> as well.
+<p>Samples use <code>$DIVISOR</code>: <code>export DIVISOR=http://127.0.0.1:8080</code>. A service with keys also requires <code>-H "Authorization: Bearer $DIVISOR_API_KEY"</code>.
 Every route can answer ${joinParts(
     [...shared].map((code) => markup`<a href="#error-${code}"><code>${code}</code></a>`),
     ', ',
@@ -82,12 +82,12 @@ function schemaSection(name: string, schema: JsonSchema): Markup {
   const fields = schemaFields(schema);
   const description = schema['description'];
   return markup`<section class="operation" id="schema-${name}"><h3><a href="#schema-${name}">${name}</a></h3>
-${typeof description === 'string' ? prose(description) : NOTHING}${fields === NOTHING ? markup`<p>${oneOf(schema)}</p>` : fields}</section>
+${typeof description === 'string' ? prose(description) : NOTHING}${fields === NOTHING ? markup`<p>${describeAlternatives(schema)}</p>` : fields}</section>
 `;
 }
 
 /** Describes a schema without fields: its alternatives if it is a union, otherwise its type. */
-function oneOf(schema: JsonSchema): Markup {
+function describeAlternatives(schema: JsonSchema): Markup {
   const branches = (schema['oneOf'] ?? schema['anyOf']) as readonly JsonSchema[] | undefined;
   if (branches === undefined) return typeOf(schema);
   return markup`One of ${joinParts(

@@ -43,7 +43,7 @@ export function fieldRow(
   isRequired: boolean,
   description = schema['description'],
 ): Markup {
-  const notes = [...(typeof description === 'string' ? [phrase(description)] : []), ...bounds(schema)];
+  const notes = [...(typeof description === 'string' ? [phrase(description)] : []), ...describeBounds(schema)];
   return markup`<tr><th scope="row"><code>${name}</code>${isRequired ? markup` <span class="required" title="required">*</span>` : NOTHING}</th><td class="type">${typeOf(schema)}</td><td>${joinParts(notes, ' ')}</td></tr>`;
 }
 
@@ -78,31 +78,31 @@ export function componentLink(ref: string): Markup {
 }
 
 /** Describes the values that a field accepts. */
-function bounds(schema: JsonSchema): Markup[] {
+function describeBounds(schema: JsonSchema): Markup[] {
   const shown = alternatives(schema).find(({ type }) => type !== 'null') ?? schema;
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems, maxItems } = shown;
   const range = [low(minimum, exclusiveMinimum), high(maximum, exclusiveMaximum)].filter((text) => text !== undefined);
   const fallback = schema['default'];
   const notes = [
     ...(range.length === 0 ? [] : [range.join(' and ')]),
-    ...count('characters', minLength, maxLength),
-    ...count('entries', minItems, maxItems),
+    ...describeCount('characters', minLength, maxLength),
+    ...describeCount('entries', minItems, maxItems),
     ...(fallback === undefined ? [] : [`default ${JSON.stringify(fallback)}`]),
   ];
   return notes.length === 0 ? [] : [markup`<span class="bounds">${notes.join('; ')}</span>`];
 }
 
 const low = (least: unknown, above: unknown) =>
-  above !== undefined ? `> ${figure(above)}` : least !== undefined ? `>= ${figure(least)}` : undefined;
+  above !== undefined ? `> ${formatFigure(above)}` : least !== undefined ? `>= ${formatFigure(least)}` : undefined;
 const high = (most: unknown, below: unknown) =>
-  below !== undefined ? `< ${figure(below)}` : most !== undefined ? `<= ${figure(most)}` : undefined;
+  below !== undefined ? `< ${formatFigure(below)}` : most !== undefined ? `<= ${formatFigure(most)}` : undefined;
 
 /** Formats a large round number as a power of ten. */
-function figure(value: unknown): string {
+function formatFigure(value: unknown): string {
   return typeof value === 'number' && value >= 1e9 ? value.toExponential().replace('+', '') : String(value);
 }
 
-function count(what: string, least: unknown, most: unknown): string[] {
+function describeCount(what: string, least: unknown, most: unknown): string[] {
   if (least === undefined && most === undefined) return [];
   if (least === undefined || most === undefined)
     return [`${most === undefined ? `at least ${String(least)}` : `at most ${String(most)}`} ${what}`];

@@ -8,7 +8,7 @@ import { isOverlayDocument, listSources } from '#domain/documents/index-document
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { formatDay, type Day } from '#domain/time/days.js';
-import { addCash, cashBeside, roundToWholeShares, type IndexFile } from './index-file.js';
+import { addCash, computeUninvestedCash, roundToWholeShares, type IndexFile } from './index-file.js';
 
 /** The announced composition of an index at a close, with index shares scaled to the market value of the index. */
 export interface AnnouncedFile extends IndexFile {
@@ -23,11 +23,11 @@ export interface AnnouncedFile extends IndexFile {
  */
 export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexOnDay): AnnouncedFile {
   const document = composer.document(indexId);
-  if (isOverlayDocument(document)) throw ofOverlay(indexId, listSources(document));
+  if (isOverlayDocument(document)) throw createOverlayRefusal(indexId, listSources(document));
   const sm = composer.market(indexId);
   const session = sm.sessionAt(day);
   const announced = findAnnouncedIndex(composer, { indexId, session });
-  if (announced.effective === null) throw notAnnounced(indexId, day, announced);
+  if (announced.effective === null) throw createNotAnnounced(indexId, day, announced);
   const { effective, compositions } = announced;
   const composition = compositions.list.at(-1)!;
   const book = simulateIndexBook({ compositions, to: session });
@@ -52,7 +52,7 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
   const weights = of((k) => composition.weights[k]!);
   const held = weights.findIndex((weight) => weight !== 0);
   const money = held < 0 ? 0 : (file.shares[held]! * file.price[held]! * file.fx[held]!) / weights[held]!;
-  return addCash(file, cashBeside(weights, money), document.currency);
+  return addCash(file, computeUninvestedCash(weights, money), document.currency);
 }
 
 interface IndexOnDay {
@@ -61,7 +61,7 @@ interface IndexOnDay {
   readonly day: Day;
 }
 
-function notAnnounced(indexId: string, day: Day, { next }: NotAnnounced): Refusal {
+function createNotAnnounced(indexId: string, day: Day, { next }: NotAnnounced): Refusal {
   const coming =
     next === undefined
       ? 'its calendar has no later rebalance'
@@ -73,7 +73,7 @@ function notAnnounced(indexId: string, day: Day, { next }: NotAnnounced): Refusa
   });
 }
 
-function ofOverlay(indexId: string, sources: readonly string[]): Refusal {
-  const message = `${indexId} is an overlay and announces no composition; ask for the file of ${sources.join(' or ')}.`;
+function createOverlayRefusal(indexId: string, sources: readonly string[]): Refusal {
+  const message = `${indexId} is an overlay and announces no composition. Request the file of ${sources.join(' or ')}.`;
   return new Refusal('NO_DATA_AT_DATE', message, { sources });
 }

@@ -9,7 +9,7 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
-import { countChanges, type CountChange } from '../count-changes.js';
+import { listCountChanges, type CountChange } from '../count-changes.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 
 /**
@@ -43,14 +43,14 @@ export interface SessionFile extends IndexFile {
 export function createClosingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
   const at = positionOf(run, asOf);
-  const close = { ...onDay(run, at), price: pricesAt(run, at), fx: ratesAt(run, at) };
+  const close = { ...onDay(run, at), price: readPricesAt(run, at), fx: readRatesAt(run, at) };
   if (at === 0 || !run.sharesAreKept) {
-    const after = { ...close, divisor: run.divisor[at]!, shares: sharesAfter(run, at) };
-    return withCash(after, cashAfter(run, at), columns);
+    const after = { ...close, divisor: run.divisor[at]!, shares: computeSharesAfter(run, at) };
+    return withCash(after, computeCashAfter(run, at), columns);
   }
-  const { shares, divisor, cash } = openedAt(run, at, market); // Cash of an index without an overlay earns no interest.
+  const { shares, divisor, cash } = openIndexAt(run, at, market); // Cash of an index without an overlay earns no interest.
   const file = { ...close, shares, divisor, cash };
-  return withCash({ ...file, price: valuedAt(run, at, file) }, cash, columns);
+  return withCash({ ...file, price: computeValuationPrices(run, at, file) }, cash, columns);
 }
 
 /**
@@ -71,11 +71,14 @@ export function openingFile(columns: RunColumns, asOf: string | null, market: Ma
   const run = readRun(columns);
   const at = positionOf(run, asOf);
   if (at > 0) {
-    const { cash, ...file } = openedAt(run, at, market);
+    const { cash, ...file } = openIndexAt(run, at, market);
     return withCash(file, cash, columns);
   }
   const first = formatDay(run.days[0]!);
-  throw new Refusal('NO_DATA_AT_DATE', `The index begins at the close of ${first}: it has no opening on that day.`);
+  throw new Refusal(
+    'NO_DATA_AT_DATE',
+    `The index starts at the close of ${first}, so there is no opening file for that day.`,
+  );
 }
 
 interface ReadRun {
@@ -110,7 +113,7 @@ function readRun(columns: RunColumns): ReadRun {
     divisor: ofIndex(blocks.divisor),
     exact: columns.has('exactDivisor') ? ofIndex('exactDivisor') : null,
     effects: runEffects(columns),
-    counts: countChanges(columns),
+    counts: listCountChanges(columns),
     sharesAreKept,
     variant,
   };
@@ -130,26 +133,26 @@ function positionOf({ days }: ReadRun, asOf: string | null): number {
 }
 
 /** Returns the weights after a close and its trades, [H]. */
-function weightsAfter({ columns }: ReadRun, at: number): Float64Array {
+function readWeightsAfter({ columns }: ReadRun, at: number): Float64Array {
   const { names, has_index_weights: isSeparate } = columns.header;
   const H = names.length;
   return columns.f64(isSeparate ? 'indexWeights' : 'weights', at * H, (at + 1) * H);
 }
 
 /** Returns the market value of an index after a close, including cash. */
-const moneyAt = ({ level, divisor, exact }: ReadRun, at: number): number =>
+const computeMarketValueAt = ({ level, divisor, exact }: ReadRun, at: number): number =>
   level[at]! * divisor[at]! * (exact?.[at] ?? 1);
 
 /** Maximum rounding error of a sum of weights. */
 const WEIGHT_NOISE = 1e-9;
 
 /** Returns the cash after a close and its trades; negative if money is borrowed. */
-function cashAfter(run: ReadRun, at: number): number {
-  return cashBeside(weightsAfter(run, at), moneyAt(run, at));
+function computeCashAfter(run: ReadRun, at: number): number {
+  return computeUninvestedCash(readWeightsAfter(run, at), computeMarketValueAt(run, at));
 }
 
 /** Returns the part of a market value that is not invested. */
-export function cashBeside(weights: Float64Array, money: number): number {
+export function computeUninvestedCash(weights: Float64Array, money: number): number {
   const left = 1 - weights.reduce((sum, weight) => sum + weight, 0);
   return Math.abs(left) < WEIGHT_NOISE ? 0 : left * money;
 }
@@ -172,12 +175,12 @@ const withCash = <F extends IndexFile>(file: F, cash: number, { header }: RunCol
   addCash(file, cash, header.currency);
 
 /** Returns the index shares after a close and its trades. */
-function sharesAfter(run: ReadRun, at: number): Float64Array {
+function computeSharesAfter(run: ReadRun, at: number): Float64Array {
   const { header } = run.columns;
-  const money = moneyAt(run, at);
-  const [price, fx] = [pricesAt(run, at), ratesAt(run, at)];
+  const money = computeMarketValueAt(run, at);
+  const [price, fx] = [readPricesAt(run, at), readRatesAt(run, at)];
   const { shares: decimals } = runSettingsOn(header, run.days[at]! + 1).rounding;
-  return weightsAfter(run, at).map((weight, i) => {
+  return readWeightsAfter(run, at).map((weight, i) => {
     const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
     return roundToWholeShares(shares, decimals);
   });
@@ -187,7 +190,7 @@ function sharesAfter(run: ReadRun, at: number): Float64Array {
 const SHARE_NOISE = 1e-9;
 
 /** Returns true if index shares equal their rounded value. Index shares of a price-weighted index are not rounded. */
-function areWhole(shares: number, decimals: number | undefined): boolean {
+function areRounded(shares: number, decimals: number | undefined): boolean {
   return decimals !== undefined && shares === roundHalfAwayFromZero(shares, decimals);
 }
 
@@ -202,18 +205,18 @@ export function roundToWholeShares(shares: number, decimals: number | undefined)
  * Returns the index after the previous close, with the changes of share counts and the corporate actions of the session
  * applied.
  */
-function openedAt(run: ReadRun, at: number, market: MarketData | null): CashFile {
+function openIndexAt(run: ReadRun, at: number, market: MarketData | null): CashFile {
   const { header } = run.columns;
   const { treatment, rounding } = runSettingsOn(header, run.days[at]!);
   const terms = runShareTerms(treatment);
-  const [shares, price, fx] = [sharesAfter(run, at - 1), pricesAt(run, at - 1), ratesAt(run, at - 1)];
-  const cash = cashAfter(run, at - 1);
-  const before = worth(shares, price, fx) + cash;
+  const [shares, price, fx] = [computeSharesAfter(run, at - 1), readPricesAt(run, at - 1), readRatesAt(run, at - 1)];
+  const cash = computeCashAfter(run, at - 1);
+  const before = computeMarketValue(shares, price, fx) + cash;
   let after = before;
   for (const { name, at: t, factor } of run.counts) {
     if (t !== at || shares[name] === 0) continue;
     const kept = shares[name]! * factor;
-    const changed = areWhole(shares[name]!, rounding.shares) ? roundValue(kept, rounding.shares) : kept;
+    const changed = areRounded(shares[name]!, rounding.shares) ? roundValue(kept, rounding.shares) : kept;
     after += (changed - shares[name]!) * price[name]! * fx[name]!;
     shares[name] = changed;
   }
@@ -223,7 +226,7 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): CashFile
     const close = price[name]!;
     after += shares[name]! * close * fx[name]! * (computeOpeningFactor(effect, close, terms) - 1);
     const kept = shares[name]! * computeShareFactor(effect, close, terms);
-    shares[name] = areWhole(shares[name]!, rounding.shares) ? roundValue(kept, rounding.shares) : kept;
+    shares[name] = areRounded(shares[name]!, rounding.shares) ? roundValue(kept, rounding.shares) : kept;
     after += (shares[name]! - kept) * adjustClose(effect, close) * fx[name]!;
     price[name] = adjustClose(effect, close);
   }
@@ -239,7 +242,7 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): CashFile
 const roundValue = (value: number, decimals: number | undefined): number =>
   decimals === undefined ? value : roundHalfAwayFromZero(Number(value.toPrecision(13)), decimals);
 
-function worth(shares: Float64Array, price: Float64Array, fx: Float64Array): number {
+function computeMarketValue(shares: Float64Array, price: Float64Array, fx: Float64Array): number {
   return shares.reduce((sum, held, i) => (held === 0 ? sum : sum + held * price[i]! * fx[i]!), 0);
 }
 
@@ -277,10 +280,10 @@ function childrenOf(
 /**
  * Returns the prices at which the holdings are valued on a session. Securities that leave are valued at their proceeds.
  */
-function valuedAt(run: ReadRun, at: number, file: CashFile): Float64Array {
+function computeValuationPrices(run: ReadRun, at: number, file: CashFile): Float64Array {
   const { columns } = run;
   const { header } = columns;
-  if (header.has_index_weights) return settledAt(run, at, file);
+  if (header.has_index_weights) return computeSettlementPrices(run, at, file);
   const { shares, divisor, price, fx } = file;
   const event = columns.i32('eventAt').indexOf(at);
   if (event < 0) return price;
@@ -298,16 +301,20 @@ function valuedAt(run: ReadRun, at: number, file: CashFile): Float64Array {
  * Returns the valuation prices of a run that stores only weights before trades. The part of the market value that
  * closes do not explain is attributed to the securities that leave, in proportion to their last closes.
  */
-function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx, cash }: CashFile): Float64Array {
+function computeSettlementPrices(
+  run: ReadRun,
+  at: number,
+  { shares, divisor, price, fx, cash }: CashFile,
+): Float64Array {
   const money = run.level[at]! * divisor;
-  const lacking = money - cash - worth(shares, price, fx);
+  const lacking = money - cash - computeMarketValue(shares, price, fx);
   if (!(Math.abs(lacking / money) > OTHER_PRICE)) return price;
   const closes = run.columns.f64('price', at * shares.length, (at + 1) * shares.length);
-  const after = sharesAfter(run, at);
+  const after = computeSharesAfter(run, at);
   const isLeft = shares.map((held, i) => (held !== 0 && after[i] === 0 ? 1 : 0));
   const isEnded = isLeft.map((left, i) => (Number.isNaN(closes[i]!) ? left : 0));
   const isPaid = isEnded.includes(1) ? isEnded : isLeft; // only securities without a close, because a review may sell other securities at the same close
-  const value = worth(
+  const value = computeMarketValue(
     shares.map((held, i) => held * isPaid[i]!),
     price,
     fx,
@@ -319,7 +326,7 @@ function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx, cash 
 const OTHER_PRICE = 1e-9;
 
 /** Returns the last closes on or before a session, on the share basis of the session; NaN if the run contains none. */
-function pricesAt({ columns, effects }: ReadRun, at: number): Float64Array {
+function readPricesAt({ columns, effects }: ReadRun, at: number): Float64Array {
   const H = columns.header.names.length;
   const price = new Float64Array(H).fill(Number.NaN);
   const seenAt = new Int32Array(H).fill(-1);
@@ -337,7 +344,7 @@ function pricesAt({ columns, effects }: ReadRun, at: number): Float64Array {
   return price;
 }
 
-function ratesAt({ columns }: ReadRun, at: number): Float64Array {
+function readRatesAt({ columns }: ReadRun, at: number): Float64Array {
   const { names, foreign, dates } = columns.header;
   const fx = new Float64Array(names.length).fill(1);
   for (const [name, row] of Object.entries(foreign))

@@ -1,5 +1,5 @@
 import type { ExportTableName } from '#domain/exports/catalogue.js';
-import { unkept, type DatedFigures } from '../exposures/dated-figures.js';
+import { createUncached, type DatedFigures } from '../exposures/dated-figures.js';
 import type { ExportSource } from './batch.js';
 
 /**
@@ -11,7 +11,7 @@ export function findKeptColumns(
   { table, width }: { readonly table: ExportTableName; readonly width: number },
   make: () => readonly Float64Array[],
 ): readonly Float64Array[] {
-  const figures = keep?.(null) ?? unkept;
+  const figures = keep?.(null) ?? createUncached;
   const what = ['export', table, window.start, window.end];
   const rows = figures([...what, 'rows'], { width: 1, dates: 1 });
   if (rows.known[0] === 1) {

@@ -38,7 +38,7 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
   };
   function addGroup(): WrittenGroups {
     if (rows === 0) return { ...before, fileBytes };
-    const chunks = join(kept, rows).map((column) => {
+    const chunks = joinBatches(kept, rows).map((column) => {
       const chunk = encodeChunk(column, rows, fileBytes);
       for (const piece of chunk.pieces) add(piece);
       return { ...chunk, pieces: [] };
@@ -95,22 +95,22 @@ function copyOf(values: ColumnValues): ColumnValues {
 }
 
 /** Concatenates the columns of all batches. */
-function join(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
+function joinBatches(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
   return batches[0]!.columns.map(({ name, type }, c): ParquetColumn => {
     const values = batches.map(({ columns, count }) => [columns[c]!.values, count] as const);
     // The type of a column determines the type of its values.
     switch (type) {
       case 'number':
-        return { name, kind: 'double', values: put(new Float64Array(rows), values as Counted<Float64Array>[]) };
+        return { name, kind: 'double', values: concatenate(new Float64Array(rows), values as Counted<Float64Array>[]) };
       case 'count':
         return {
           name,
           kind: 'integer',
-          values: put(new Int32Array(rows), values as Counted<Int32Array>[]),
+          values: concatenate(new Int32Array(rows), values as Counted<Int32Array>[]),
           none: NONE,
         };
       case 'date':
-        return encodeDays(name, put(new Int32Array(rows), values as Counted<Int32Array>[]));
+        return encodeDays(name, concatenate(new Int32Array(rows), values as Counted<Int32Array>[]));
       case 'text':
         return encodeTexts(name, rows, values as Counted<TextValues>[]);
     }
@@ -119,7 +119,7 @@ function join(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
 
 type Counted<V> = readonly [values: V, count: number];
 
-function put<A extends Float64Array | Int32Array>(into: A, parts: readonly Counted<A>[]): A {
+function concatenate<A extends Float64Array | Int32Array>(into: A, parts: readonly Counted<A>[]): A {
   let at = 0;
   for (const [values, count] of parts) {
     into.set(values.subarray(0, count), at);

@@ -10,7 +10,7 @@ export const CONCENTRATION = { herfindahl: 0, largest: 1, effective: 2, grossLar
 export const CONCENTRATION_WIDTH = 5;
 
 /** Creates the computation of the concentration of a run's holdings. */
-export function concentrationMaker(figures: DatedFigures): FiguresMaker {
+export function createConcentrationMaker(figures: DatedFigures): FiguresMaker {
   const { values, known } = figures;
   return {
     figures,
@@ -53,17 +53,17 @@ export function createActiveShareMaker(
     figures,
     make(date) {
       if (areSame) {
-        figures.values[date.at] = halfOfDistances(date.own, date.benchmark);
+        figures.values[date.at] = computeAlignedActiveShare(date.own, date.benchmark);
         return;
       }
       active.set(date.own);
-      figures.values[date.at] = halfOfDifferences(active, date.benchmark, placeOf);
+      figures.values[date.at] = computeActiveShare(active, date.benchmark, placeOf);
     },
   };
 }
 
 /** Computes the active share if both sides have the same securities in the same order. */
-function halfOfDistances(own: Float64Array, benchmark: Float64Array): number {
+function computeAlignedActiveShare(own: Float64Array, benchmark: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < own.length; i++) sum += Math.abs(own[i]! - benchmark[i]!);
   return sum / 2;
@@ -74,7 +74,7 @@ function halfOfDistances(own: Float64Array, benchmark: Float64Array): number {
  * @param active weights of one side, which are overwritten
  * @param placeOf positions of the other side's securities in `active`; -1 if absent
  */
-function halfOfDifferences(active: Float64Array, other: Float64Array, placeOf: Int32Array): number {
+function computeActiveShare(active: Float64Array, other: Float64Array, placeOf: Int32Array): number {
   let sum = 0;
   for (let i = 0; i < other.length; i++) {
     const place = placeOf[i]!;

@@ -33,7 +33,7 @@ export function createFigures({ width, dates, areWritten = false }: FiguresSize)
 }
 
 /** Returns new figures without caching them. */
-export const unkept: KeepFigures = (_what, size) => createFigures(size);
+export const createUncached: KeepFigures = (_what, size) => createFigures(size);
 
 /** Holdings on a date of a run. */
 export interface HeldOn {

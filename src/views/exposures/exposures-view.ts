@@ -8,7 +8,7 @@ import {
   createActiveShareMaker,
   CONCENTRATION,
   CONCENTRATION_WIDTH,
-  concentrationMaker,
+  createConcentrationMaker,
 } from './concentration-series.js';
 import {
   completeFigures,
@@ -29,9 +29,9 @@ import {
 } from './field-series.js';
 import { runSide, type Holdings, type ExposureSide } from './sides.js';
 import {
-  groupsMaker,
+  createGroupsMaker,
   findKeptGroups,
-  sideGroups,
+  createSideGroups,
   sumGroups,
   weightsByGroup,
   type GroupSums,
@@ -110,7 +110,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
   const of: Asked = { input, all, shown, sides: { own, benchmark } };
   const concentration = input.keep(['concentration'], size(of, CONCENTRATION_WIDTH));
   const active = benchmark && input.keep(['active share', input.benchmark!.key], size(of, 1));
-  const makers = [concentrationMaker(concentration)];
+  const makers = [createConcentrationMaker(concentration)];
   if (active) makers.push(createActiveShareMaker(active, own, benchmark));
   const groups = { own: groupsOf(of, 'own', makers)!, benchmark: groupsOf(of, 'benchmark', makers) };
   const fields = fieldsOf(of, makers);
@@ -128,7 +128,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
     grossEffective: selectShownFigure(concentration, CONCENTRATION.grossEffective, shown),
     grossLargest: selectShownFigure(concentration, CONCENTRATION.grossLargest, shown),
     activeShare: active && selectShownFigure(active, 0, shown),
-    turnover: turnoverOf(tradedOn(columns, input.keep(['turnover'], size(of, 1))), shown, span.from),
+    turnover: turnoverOf(computeTurnover(columns, input.keep(['turnover'], size(of, 1))), shown, span.from),
   };
 }
 
@@ -156,11 +156,11 @@ function groupsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupSums 
   const { input, all, shown, sides } = of;
   const side = sides[name];
   if (side === null) return null;
-  const grouped = sideGroups(side.names, all, input.groupOf);
+  const grouped = createSideGroups(side.names, all, input.groupOf);
   const { groups } = grouped;
   if (groups.length > KEPT_GROUPS_MAX) return sumGroups(grouped, side, shown.days);
   const figures = keptOf(of, name, { what: ['groups', input.by], width: groups.length, standsAlone: true });
-  makers.push(groupsMaker(figures, grouped, name));
+  makers.push(createGroupsMaker(figures, grouped, name));
   return findKeptGroups(groups, figures, shown.positions);
 }
 
@@ -241,7 +241,7 @@ function spanOf(day: Day, interval: 'weekly' | 'monthly'): number {
  * Returns the one-way turnover of the portfolio's trades on each date, without the first purchase.
  * @cost reads the events once
  */
-function tradedOn(columns: RunColumns, figures: DatedFigures): DatedFigures {
+function computeTurnover(columns: RunColumns, figures: DatedFigures): DatedFigures {
   const { values, known } = figures;
   if (known[0] === 1) return figures;
   const width = columns.header.names.length;

@@ -97,6 +97,6 @@ function positionsOn(
   const covered = `${formatDay(sessions[from]!)} to ${formatDay(sessions[from + length - 1]!)}`;
   throw new Refusal(
     'NO_COMMON_DATES',
-    `The benchmark, which is from ${covered}, holds nothing on ${formatDay(days[missing]!)}; it needs every date of the window.`,
+    `The benchmark covers ${covered} and has no holdings on ${formatDay(days[missing]!)}. It must have holdings on every date of the window.`,
   );
 }

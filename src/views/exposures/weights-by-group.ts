@@ -18,7 +18,7 @@ export interface SideGroups {
  * Assigns the securities of a side to groups.
  * @param days all days of the run, so that the numbering of groups does not depend on the shown dates
  */
-export function sideGroups(names: readonly string[], days: Iterable<Day>, groupOf: GroupOfDay): SideGroups {
+export function createSideGroups(names: readonly string[], days: Iterable<Day>, groupOf: GroupOfDay): SideGroups {
   const numbers = createGroupNumbers();
   const numbersOn = numbers.byDay(names, groupOf);
   for (const day of days) numbersOn(day);
@@ -76,7 +76,7 @@ export function sumGroups({ groups, summing }: SideGroups, side: ExposureSide, d
     totals() {
       const totals = new Float64Array(groups.length).fill(NaN);
       pass((row) => {
-        for (let g = 0; g < row.length; g++) totals[g] = withNext(totals[g]!, row[g]!);
+        for (let g = 0; g < row.length; g++) totals[g] = addTerm(totals[g]!, row[g]!);
       });
       return totals;
     },
@@ -90,13 +90,17 @@ export function sumGroups({ groups, summing }: SideGroups, side: ExposureSide, d
 }
 
 /** Adds a term to a sum. Either may be missing (NaN). */
-function withNext(sum: number, term: number): number {
+function addTerm(sum: number, term: number): number {
   if (term !== term) return sum;
   return sum === sum ? sum + term : term;
 }
 
 /** Creates the computation of the sums as figures of the dates. */
-export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGroups, name: SideName): FiguresMaker {
+export function createGroupsMaker(
+  figures: DatedFigures,
+  { groups, summing }: SideGroups,
+  name: SideName,
+): FiguresMaker {
   const row = new Float64Array(groups.length);
   const sum = summing();
   return {
@@ -127,7 +131,7 @@ export function findKeptGroups(groups: readonly string[], figures: DatedFigures,
 
 function totalAt(column: Float64Array, positions: Int32Array): number {
   let total = NaN;
-  for (let k = 0; k < positions.length; k++) total = withNext(total, column[positions[k]!]!);
+  for (let k = 0; k < positions.length; k++) total = addTerm(total, column[positions[k]!]!);
   return total;
 }
 
@@ -180,7 +184,7 @@ function totalsOf(of: GroupSums): Map<string, number> {
   return new Map(of.groups.map((group, g) => [group, totals[g]!] as const).filter(([, sum]) => !Number.isNaN(sum)));
 }
 
-interface Placed {
+interface ReportedGroups {
   readonly dates: number;
   readonly listed: readonly string[];
   /** Number of reported groups, including the combined group if there is one. */
@@ -188,7 +192,7 @@ interface Placed {
 }
 
 /** Returns the sums by reported group, [places][dates]. */
-function sumsOf(of: GroupSums, { dates, listed, places }: Placed): Float64Array[] {
+function sumsOf(of: GroupSums, { dates, listed, places }: ReportedGroups): Float64Array[] {
   const placeOfGroup = new Map(listed.map((group, place) => [group, place]));
   const groupAt = new Map(of.groups.map((group, g) => [placeOfGroup.get(group), g]));
   const sums = Array.from({ length: places }, () => new Float64Array(dates));

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { isWithin, measureDate, type BreachCause, type MeasuredDate } from '#domain/compliance/monitor.js';
 import { LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
-import { unkept, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
+import { createUncached, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
 import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
 /** Figures of a rule on the dates of a run. */
@@ -52,7 +52,7 @@ export function measureRules(
   return all.map((figures) => datesOf(figures, span.to));
 }
 
-function figuresOf(dates: number, rule: LimitRuleName, { by, keep = unkept }: RuleSpan): RuleFigures {
+function figuresOf(dates: number, rule: LimitRuleName, { by, keep = createUncached }: RuleSpan): RuleFigures {
   const { rows } = LIMIT_RULES[rule];
   return {
     rule,

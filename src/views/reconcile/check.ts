@@ -16,7 +16,7 @@ export interface Sides {
 }
 
 /** Compares the two sides of an identity. A side that is missing or not a number fails the check. */
-export function check({ name, meaning, left, right, tolerance = TOLERANCE }: Sides): Check {
+export function createCheck({ name, meaning, left, right, tolerance = TOLERANCE }: Sides): Check {
   const residual = left - right;
   const scale = Math.max(1, Math.abs(left), Math.abs(right));
   if (residual === residual)
@@ -36,7 +36,7 @@ export interface Furthest {
   sides(): { readonly left: number; readonly right: number };
 }
 
-export function furthest(): Furthest {
+export function createFurthest(): Furthest {
   let left = 0;
   let right = 0;
   let distance = -1;

@@ -5,7 +5,7 @@ import { formatDay } from '#domain/time/days.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { PanelRows } from '../panel-rows.js';
 import { readWindow, type WindowSpan } from '../run-window.js';
-import { check, type RowPass } from './check.js';
+import { createCheck, type RowPass } from './check.js';
 
 /** Number of windows checked in addition to the whole run. The windows are determined by the length of the run. */
 const WINDOWS = 5;
@@ -53,9 +53,9 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
     },
     checks: () =>
       links.map(({ name, link: { totalReturn, residual } }) =>
-        check({
+        createCheck({
           name,
-          meaning: 'Linked contributions of all names, and of the own parts of an overlay, add up to the total return.',
+          meaning: 'The linked contributions of all securities and of the parts of an overlay sum to the total return.',
           left: totalReturn - residual(),
           right: totalReturn,
         }),

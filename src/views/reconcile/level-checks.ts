@@ -9,7 +9,7 @@ import {
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
-import { check, furthest, type Check } from './check.js';
+import { createCheck, createFurthest, type Check } from './check.js';
 
 /** Checks the levels, the returns and the metrics computed from them. */
 export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[] {
@@ -26,40 +26,45 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
   const tracked = indexOn(columns);
   const measured = computeBacktestMetrics(level, tracked, estimatePeriodsPerYear(columns.i32('days')));
   return [
-    check({ name: 'returns', meaning: 'Period returns compound to the total return.', left: compounded, right: total }),
-    check({
+    createCheck({
+      name: 'returns',
+      meaning: 'Period returns compound to the total return.',
+      left: compounded,
+      right: total,
+    }),
+    createCheck({
       name: 'annual returns',
       meaning: 'Annual returns compound to the total return.',
       left: byYear,
       right: total,
     }),
-    check({
+    createCheck({
       name: 'level',
-      meaning: 'The level is the value rebased to 100.',
+      meaning: 'The level equals the value rebased to 100.',
       left: value.at(-1)! / value[0]! - 1,
       right: total,
     }),
-    check({
+    createCheck({
       name: 'growth and costs',
-      meaning: 'Growth of the holdings less the costs gives the total return.',
+      meaning: 'The growth of the holdings minus the costs equals the total return.',
       left: netOfCosts,
       right: total,
     }),
-    check({
+    createCheck({
       name: 'drawdown',
       meaning: 'No drawdown is above 0.',
       left: drawdown.reduce((highest, d) => Math.max(highest, d), -Infinity),
       right: 0,
     }),
-    check({
+    createCheck({
       name: 'metrics: total return',
-      meaning: 'The reported total return is that of the level.',
+      meaning: 'The reported total return equals that of the level.',
       left: total,
       right: metrics.total_return,
     }),
-    check({
+    createCheck({
       name: 'metrics: maximum drawdown',
-      meaning: 'The reported maximum drawdown is the lowest of the level.',
+      meaning: 'The reported maximum drawdown equals the lowest drawdown of the level.',
       left: drawdown.reduce((lowest, d) => Math.min(lowest, d), 0),
       right: metrics.max_drawdown,
     }),
@@ -70,17 +75,17 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
 
 /** Meanings of the remaining metrics, printed by a failed check. */
 const METRIC_MEANINGS = {
-  annualised_return: 'The reported annualised return is that of the level.',
-  volatility: 'The reported volatility is that of the returns.',
-  sharpe_ratio: 'The reported Sharpe ratio is that of the returns.',
-  tracking_difference: 'The reported tracking difference is that of level and index.',
-  tracking_error: 'The reported tracking error is that of the returns of level and index.',
+  annualised_return: 'The reported annualised return equals that of the level.',
+  volatility: 'The reported volatility equals that of the returns.',
+  sharpe_ratio: 'The reported Sharpe ratio equals that of the returns.',
+  tracking_difference: 'The reported tracking difference equals that of the level and the index.',
+  tracking_error: 'The reported tracking error equals that of the returns of the level and the index.',
 } as const satisfies Partial<Record<keyof BacktestMetrics, string>>;
 
 function metricChecks(measured: BacktestMetrics, reported: BacktestMetrics): Check[] {
   return (Object.keys(METRIC_MEANINGS) as (keyof typeof METRIC_MEANINGS)[]) // the object has no other keys
     .map((name) =>
-      check({
+      createCheck({
         name: `metrics: ${name.replaceAll('_', ' ')}`,
         meaning: METRIC_MEANINGS[name],
         left: measured[name] ?? 0,
@@ -101,12 +106,13 @@ function trackingChecks(columns: RunColumns, tracked: Float64Array): Check[] {
   const { header } = columns;
   if (header.has_costs || header.has_index_weights || header.run_id !== header.index_id) return [];
   const level = columns.f64('level');
-  const worst = furthest();
+  const worst = createFurthest();
   for (let t = 0; t < level.length; t++) worst.note(level[t]! / level[0]!, tracked[t]! / tracked[0]!);
   return [
-    check({
+    createCheck({
       name: 'index level',
-      meaning: 'Without costs the level is that of the index; the sides are of the date furthest from it.',
+      meaning:
+        'Without costs, the level equals that of the index; the sides are those of the date with the largest difference.',
       ...worst.sides(),
     }),
   ];

@@ -1,15 +1,15 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
-import { check, furthest, type Check } from './check.js';
+import { createCheck, createFurthest, type Check } from './check.js';
 
 /** Checks the positions, cash, trades and costs of the portfolio. */
 export function portfolioChecks(columns: RunColumns, { portfolio }: RunRecord): Check[] {
   const { value, initialCapital } = portfolio;
   const costs = columns.f64('costs');
   return [
-    check({
+    createCheck({
       name: 'initial capital',
-      meaning: 'The portfolio begins with its initial capital, less what buying it cost.',
+      meaning: 'The portfolio starts with its initial capital minus the costs of the first purchase.',
       left: value[0]! + costs[0]!,
       right: initialCapital,
     }),
@@ -25,8 +25,8 @@ export function portfolioChecks(columns: RunColumns, { portfolio }: RunRecord): 
 function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Check[] {
   const { at, units, price, value: worth, weight, total } = positions;
   if (at.length === 0) return [];
-  const products = furthest();
-  const shares = furthest();
+  const products = createFurthest();
+  const shares = createFurthest();
   const sums = new Map<number, number>();
   for (let i = 0; i < at.length; i++) {
     const nav = value[at[i]!]!;
@@ -35,27 +35,28 @@ function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Che
     sums.set(at[i]!, (sums.get(at[i]!) ?? 0) + worth[i]!);
   }
   if (total > at.length) sums.delete(at[0]!);
-  const navs = furthest();
+  const navs = createFurthest();
   for (const [t, sum] of sums) navs.note(sum / value[t]! + cash[t]!, 1);
   return [
-    check({
+    createCheck({
       name: 'positions: value',
       meaning:
-        'Units times price is the value of a position, as a fraction of all; the sides are of the one furthest from it.',
+        'Units times price equals the value of a position, as a fraction of the net asset value; the sides are those of the position with the largest difference.',
       ...products.sides(),
     }),
-    check({
+    createCheck({
       name: 'positions: weight',
-      meaning: 'The value of a position is its weight of all; the sides are of the one furthest from it.',
+      meaning:
+        'The value of a position divided by the net asset value equals its weight; the sides are those of the position with the largest difference.',
       ...shares.sides(),
     }),
     ...(sums.size === 0
       ? []
       : [
-          check({
+          createCheck({
             name: 'net asset value',
             meaning:
-              'Positions and cash of a date are its net asset value; the left side is the fraction furthest from it.',
+              'Positions and cash of a date sum to its net asset value; the left side is the fraction with the largest difference from 1.',
             ...navs.sides(),
           }),
         ]),
@@ -70,9 +71,9 @@ function costChecks(costs: Float64Array, { transactions, costRate, initialCapita
   for (let i = 0; i < notional.length; i++) if (isFree[i] === 0) paid += costRate * Math.abs(notional[i]!);
   const recorded = costs.reduce((sum, cost) => sum + cost, 0);
   return [
-    check({
+    createCheck({
       name: 'transaction costs',
-      meaning: 'The costs of all trades are the costs of the run, as fractions of the initial capital.',
+      meaning: 'The costs of all trades equal the costs of the run, as fractions of the initial capital.',
       left: paid / initialCapital,
       right: recorded / initialCapital,
     }),

@@ -1,6 +1,6 @@
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { check, furthest, type Check, type Furthest } from './check.js';
+import { createCheck, createFurthest, type Check, type Furthest } from './check.js';
 
 /** A rebalance of a stored run. */
 interface Applied {
@@ -80,22 +80,22 @@ function sumChecks(rebalance: Applied): Check[] {
   const exposure = exposureOf({ applied, uncapped, isOfIndex });
   const moved = uncapped.reduce((total, u, i) => total + Math.max(0, exposure * u - applied[i]!), 0);
   return [
-    check({
+    createCheck({
       name: `rebalance ${date}: weights`,
-      meaning: 'Applied weights sum to the invested share: 1 less cash.',
+      meaning: 'The applied weights sum to the invested fraction: 1 minus cash.',
       left: invested,
       right: cash !== null ? 1 - cash : isOverlay ? invested : Math.min(1, invested),
     }),
-    check({
+    createCheck({
       name: `rebalance ${date}: uncapped weights`,
-      meaning: 'Weights before capping sum to what is invested, and to 1 at most.',
+      meaning: 'The weights before capping sum to the invested fraction, and to at most 1.',
       left: before,
       right: isOfIndex ? invested : isOverlay ? before : Math.min(1, before),
     }),
     ...(hasDrifted
       ? []
       : [
-          check({
+          createCheck({
             name: `rebalance ${date}: redistributed`,
             meaning: 'The moved weight equals the weight that securities lost to the cap.',
             left: moved,
@@ -113,10 +113,10 @@ function exposureOf({ applied, uncapped, isOfIndex }: Pick<Applied, 'applied' | 
 
 function checkHeld({ date, applied, held, prices }: Applied): Check[] {
   if (held === null) return [];
-  const furthestHeld = furthest();
+  const furthestHeld = createFurthest();
   noteHeld(furthestHeld, { held, applied, prices });
   return [
-    check({
+    createCheck({
       name: `rebalance ${date}: held`,
       meaning:
         'The weights held at the close equal the applied weights where no security waits for a bar; the sides are those of the security with the largest difference.',
@@ -150,19 +150,19 @@ function capChecks({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfInd
   if (cap === null || hasDrifted) return [];
   const largest = applied.reduce((most, weight) => Math.max(most, weight), 0);
   const exposure = exposureOf({ applied, uncapped, isOfIndex });
-  const atCap = furthest();
+  const atCap = createFurthest();
   applied.forEach((weight, i) => isCapped[i] === 1 && atCap.note(weight, exposure * cap));
   return [
-    check({
+    createCheck({
       name: `rebalance ${date}: cap`,
       meaning: 'No weight exceeds the cap.',
       left: Math.max(largest, cap),
       right: cap,
     }),
-    check({
-      name: `rebalance ${date}: capped names`,
+    createCheck({
+      name: `rebalance ${date}: capped securities`,
       meaning:
-        'Securities held at the cap have that weight, as a share of the invested part; the sides are those of the security with the largest difference.',
+        'Securities held at the cap have the weight of the cap, as a fraction of the invested weight; the sides are those of the security with the largest difference.',
       ...atCap.sides(),
     }),
   ];

@@ -52,12 +52,12 @@ export function reconcileView(
     index_id: columns.header.run_id,
     reconciles: checks.every(({ holds }) => holds),
     checks,
-    not_compared: notCompared(columns),
+    not_compared: listUncheckedParts(columns),
   };
 }
 
 /** Returns notes on the checks that runs of earlier versions do not support. */
-function notCompared(columns: RunColumns): string[] {
+function listUncheckedParts(columns: RunColumns): string[] {
   return [
     ...(columns.has('record')
       ? []
@@ -89,7 +89,7 @@ function panelChecks(
 function fileCheck({ name, recorded, found }: StoredFile): Check {
   return {
     name: `stored ${name}`,
-    meaning: `SHA-256 of the stored ${name} is the one recorded with the run.`,
+    meaning: `The SHA-256 of the stored ${name} equals the hash recorded with the run.`,
     left: null,
     right: null,
     residual: found === recorded ? 0 : 1,
@@ -100,7 +100,7 @@ function fileCheck({ name, recorded, found }: StoredFile): Check {
 
 const UNREADABLE: Check = {
   name: 'record',
-  meaning: 'The columns hold a record that can be read.',
+  meaning: 'The columns contain a readable record.',
   left: null,
   right: null,
   residual: 1,

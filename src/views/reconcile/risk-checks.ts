@@ -1,5 +1,5 @@
 import type { ActiveRisk, HeldRisk } from '../weights-view.js';
-import { check, type Check } from './check.js';
+import { createCheck, type Check } from './check.js';
 
 /** Tolerance for sums of risk contributions, which are more exact than other sums. */
 const RISK_TOLERANCE = 1e-12;
@@ -19,18 +19,19 @@ export function riskChecks({ names, risk, active }: MeasuredRisk): Check[] {
     ? Object.values(active.payload.contributions_not_held).reduce((total, contribution) => total + contribution, 0)
     : 0;
   return [
-    check({
+    createCheck({
       name: 'risk contributions',
-      meaning: 'Risk contributions of the names held add up to the volatility.',
+      meaning: 'The risk contributions of the held securities sum to the volatility.',
       left: sum(risk.contributionOf),
       right: risk.payload.volatility,
       tolerance: RISK_TOLERANCE,
     }),
     ...(active
       ? [
-          check({
+          createCheck({
             name: 'active risk contributions',
-            meaning: 'Active risk contributions, those of names not held among them, add up to the tracking error.',
+            meaning:
+              'The active risk contributions, including those of securities that are not held, sum to the tracking error.',
             left: sum(active.contributionOf) + notHeld,
             right: active.payload.tracking_error,
             tolerance: RISK_TOLERANCE,

@@ -1,12 +1,12 @@
 import { drift } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { countChanges } from '../count-changes.js';
+import { listCountChanges } from '../count-changes.js';
 import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import { computeGrowthStep, computeOpeningFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { panelRows } from '../panel-rows.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 import { readHeldWeights } from '../weights-view.js';
-import { check, furthest, type Check, type Furthest, type RowPass } from './check.js';
+import { createCheck, createFurthest, type Check, type Furthest, type RowPass } from './check.js';
 
 /**
  * Checks the weights panel: the sum of each row, and the drift from each row to the next.
@@ -24,29 +24,32 @@ export function weightPass(columns: RunColumns): RowPass {
   const effects = effectsBySession(columns);
   const growth = growthRows(columns, effects);
   const hasShortPayments = columns.has('shortCash') || columns.header.variant !== 'net'; // not stored up to version 0.2.0
-  const sums = furthest();
-  const drifts = furthest();
+  const sums = createFurthest();
+  const drifts = createFurthest();
   const previous = new Float64Array(columns.header.names.length);
   return {
     see(t, row) {
       const { factors, opened } = growth(t, { prices: prices.at(t), held: previous });
-      const withheld = hasShortPayments ? NONE : namesPaying(effects.get(t));
+      const withheld = hasShortPayments ? NONE : listPayingSecurities(effects.get(t));
       // The first session has no previous weights, and weights do not drift on a session with an event.
       const drifted = t > 0 && breaks?.[t] === 0 ? drifts : null;
-      sums.note(follow({ previous, factors, withheld, gross: drift[t]! * opened, row, cash: cash[t]! }, drifted), 1);
+      sums.note(
+        compareDrift({ previous, factors, withheld, gross: drift[t]! * opened, row, cash: cash[t]! }, drifted),
+        1,
+      );
     },
     checks: () => [
-      check({
+      createCheck({
         name: 'weights',
-        meaning: 'Weights and cash of every date sum to 1; the left side is the sum furthest from it.',
+        meaning: 'The weights and cash of every date sum to 1; the left side is the sum with the largest difference.',
         ...sums.sides(),
       }),
       ...(breaks
         ? [
-            check({
+            createCheck({
               name: 'drift',
               meaning:
-                'Where nothing else happens each weight moves with the growth of its name over that of all; the sides are of the cell furthest from it.',
+                'Without events, each weight changes by the growth of its security divided by the growth of the portfolio; the sides are those of the weight with the largest difference.',
               ...drifts.sides(),
             }),
           ]
@@ -73,7 +76,7 @@ interface DriftedRow {
  * @param drifts receives the differences; null if differences are permitted
  * @returns the sum of cash and weights
  */
-function follow(drifted: DriftedRow, drifts: Furthest | null): number {
+function compareDrift(drifted: DriftedRow, drifts: Furthest | null): number {
   const { previous, factors, withheld, gross, row, cash } = drifted;
   let sum = cash;
   let distance = drifts?.distance() ?? Infinity;
@@ -128,7 +131,7 @@ function growthRows(
       effect: held[name]! < 0 ? onShort : effect,
       before: carried[name]!,
     }));
-    grow(factors, carried, prices);
+    computePriceGrowth(factors, carried, prices);
     const changes = counts.get(t) ?? NO_CHANGES;
     let counted = 1;
     for (const [name, factor] of changes) counted += held[name]! * (factor - 1);
@@ -154,7 +157,7 @@ function growthRows(
 /**
  * Computes the growth from the previous prices to the prices of a session: 1 without a bar, NaN up to the first bar.
  */
-function grow(factors: Float64Array, carried: Float64Array, prices: Float64Array): void {
+function computePriceGrowth(factors: Float64Array, carried: Float64Array, prices: Float64Array): void {
   for (let i = 0; i < factors.length; i++) {
     const before = carried[i]!;
     const bar = prices[i]!;
@@ -172,7 +175,7 @@ const NO_CHANGES: ReadonlyMap<number, number> = new Map();
 /** Returns the changes of share counts of a portfolio that follows them, by date and security. */
 function countsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<number, number>> {
   const bySession = new Map<number, Map<number, number>>();
-  for (const { at, name, factor } of columns.has('keptShares') ? countChanges(columns) : []) {
+  for (const { at, name, factor } of columns.has('keptShares') ? listCountChanges(columns) : []) {
     const changes = bySession.get(at) ?? new Map<number, number>();
     bySession.set(at, changes.set(name, factor));
   }
@@ -181,7 +184,7 @@ function countsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<n
 
 const NONE: ReadonlySet<number> = new Set();
 
-function namesPaying(effects: readonly RunEffect[] | undefined): ReadonlySet<number> {
+function listPayingSecurities(effects: readonly RunEffect[] | undefined): ReadonlySet<number> {
   return effects === undefined ? NONE : new Set(effects.flatMap(({ name, effect }) => (effect.cash > 0 ? [name] : [])));
 }
 
@@ -206,15 +209,15 @@ function driftChecks(columns: RunColumns): Check[] {
   const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
   const absolute = held.reduce((total, weight, i) => total + Math.abs(weight - target[i]!), 0);
   return [
-    check({
+    createCheck({
       name: 'moves since the last rebalance',
-      meaning: 'Moves of the weights since the last rebalance sum to what moved into or out of cash.',
+      meaning: 'The moves of the weights since the last rebalance sum to the weight that moved into or out of cash.',
       left: moved,
       right: sum(held) - sum(target),
     }),
-    check({
+    createCheck({
       name: 'turnover since the last rebalance',
-      meaning: 'One-way turnover is half the sum of the moves.',
+      meaning: 'One-way turnover equals half the sum of the absolute moves.',
       left: absolute / 2,
       right: figures.turnover,
     }),

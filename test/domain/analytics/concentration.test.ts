@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { measureConcentration } from '#domain/analytics/concentration.js';
-import { concentrationMaker, CONCENTRATION, CONCENTRATION_WIDTH } from '#views/exposures/concentration-series.js';
+import { createConcentrationMaker, CONCENTRATION, CONCENTRATION_WIDTH } from '#views/exposures/concentration-series.js';
 import { createFigures } from '#views/exposures/dated-figures.js';
 
 test.each([
@@ -30,7 +30,7 @@ test.each([
     expect(shown.top_weights['5']).toBeCloseTo(by.top, 12);
     // The series of exposures has the same figures of the same weights.
     const figures = createFigures({ width: CONCENTRATION_WIDTH, dates: 1 });
-    concentrationMaker(figures).make({
+    createConcentrationMaker(figures).make({
       at: 0,
       day: 0,
       own: Float64Array.from(weights),

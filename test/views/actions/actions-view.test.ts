@@ -6,7 +6,7 @@ import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { actionsView } from '#views/actions/actions-view.js';
 import { readHeldAtEnd } from '#views/actions/held-on.js';
 import { indexLevels } from '#views/levels-view.js';
-import { proFormaRows } from '#views/actions/pro-forma-rows.js';
+import { createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { eventsOf } from '../../domain/backtest/exported-events.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { CONSTITUENT } from '../../domain/backtest/event-case.js';
@@ -114,7 +114,7 @@ test.each([
   const ahead = wholeIndexUntil(2, close, actions);
   const behind = wholeIndexUntil(3, close, actions);
   const action = ahead.shown.at(-1)!;
-  const rows = proFormaRows([ahead.shown.find(({ type }) => type !== 'SPLIT')!], ahead.index);
+  const rows = createProFormaRows([ahead.shown.find(({ type }) => type !== 'SPLIT')!], ahead.index);
   for (const { constituent, weight_after, shares_after } of rows) {
     const held = behind.held.find(({ identifier }) => identifier === constituent) ?? { weight: 0, shares: 0 };
     expect([constituent, weight_after]).toEqual([constituent, expect.closeTo(held.weight, 12)]);
@@ -237,7 +237,7 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
     [true, 2],
   ]);
   // Both halves of the offer have both choices: each choice of the three securities appears once.
-  const rows = proFormaRows(view.actions, readHeldAtEnd(columns, terms));
+  const rows = createProFormaRows(view.actions, readHeldAtEnd(columns, terms));
   expect(rows).toHaveLength(6);
   const of = (choice: string) =>
     Object.fromEntries(rows.filter((row) => row.choice === choice).map((row) => [row.constituent, row]));
@@ -303,7 +303,7 @@ test('a spin-off has the shares of the spun-off security, before and after, and 
   const ahead = wholeIndexUntil(2, close, actions);
   // At a base of 100, one share of A is held, which yields 0.25 of S.
   expect(ahead.shown[0]).toMatchObject({ state: 'coming', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
-  const rows = proFormaRows(ahead.shown, ahead.index);
+  const rows = createProFormaRows(ahead.shown, ahead.index);
   expect(rows.map(({ constituent }) => constituent)).toEqual(['A', 'B', 'S']);
   expect(rows[2]).toMatchObject({ weight_before: 0, weight_after: 0, shares_before: 0, shares_after: 0.25 });
   expect(rows.slice(0, 2).map(({ weight_after, shares_after }) => [weight_after, shares_after])).toEqual(

@@ -139,7 +139,7 @@ describe('the export', () => {
 
   test('before the first session is refused', () => {
     expect(() => createClosingFile(columnsOf(run), '2020-01-01', null)).toThrow(/before the first session/);
-    expect(() => openingFile(columnsOf(run), DAYS[0]!, null)).toThrow(/no opening on that day/);
+    expect(() => openingFile(columnsOf(run), DAYS[0]!, null)).toThrow(/no opening file for that day/);
   });
 });
 

@@ -225,5 +225,5 @@ test('a stored run as a benchmark has its names in another order, and the weight
   expect(names).toEqual(columns.header.names.toReversed());
   const [stored, own] = [on(positions.map((at) => days[at]!)), runSide(columns, positions)].map((side) => side.pass());
   for (const k of positions.keys()) expect([...stored!(k)]).toEqual([...own!(k)].toReversed());
-  expect(() => on(Int32Array.of(days[0]! - 1))).toThrow(/holds nothing on/);
+  expect(() => on(Int32Array.of(days[0]! - 1))).toThrow(/has no holdings on/);
 });

@@ -37,7 +37,7 @@ class Operations:
     def get_changelog(self, *, since: Optional[str] = None) -> c.ChangelogResponse:
         """Release notes, newest first.
 
-        :param since: Semantic version: only releases after it, and Unreleased.
+        :param since: Semantic version: only later releases, and Unreleased.
         """
         return cast("c.ChangelogResponse", self._transport.json("GET", "/changelog", query={"since": since}))
 
@@ -50,7 +50,7 @@ class Operations:
         return cast("c.OpenApiDocument", self._transport.json("GET", "/openapi.json"))
 
     def get_documentation(self) -> str:
-        """The API reference as a page."""
+        """The API reference as an HTML page."""
         return self._transport.content("GET", "/docs").decode()
 
     def get_guide(self, *, format: Optional[Literal["html", "md"]] = None) -> str:
@@ -63,15 +63,15 @@ class Operations:
     def get_guide_page(self, page: str, *, format: Optional[Literal["html", "md"]] = None) -> str:
         """One page of the guide.
 
-        :param page: Name of the key.
+        :param page: Name of the page.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/docs/guide/{word(page)}", query={"format": format}).decode()
 
     def get_guide_picture(self, picture: str) -> bytes:
-        """A picture of the guide.
+        """An image of the guide.
 
-        :param picture: Name of the key.
+        :param picture: Name of the image.
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
@@ -96,7 +96,7 @@ class Operations:
         :param kind: Only jobs of one of these kinds.
         :param status: Only jobs in one of these states.
         :param limit: Maximum number of jobs.
-        :param before: Only jobs submitted before this one.
+        :param before: Only jobs submitted before this job.
         """
         return cast("c.JobCollection", self._transport.json("GET", "/jobs", query={"kind": kind, "status": status, "limit": limit, "before": before}))
 
@@ -129,7 +129,7 @@ class Operations:
         """Status of a job, with its result after success.
 
         :param job_id: {kind}:{id}, for example backtest:LARGE-100.
-        :param wait: Maximum time to wait for a change of status, in seconds.
+        :param wait: Maximum time to wait for a change of the status, in seconds.
         """
         return cast("c.JobStatus", self._transport.json("GET", f"/jobs/{word(job_id)}", query={"wait": wait}))
 
@@ -137,7 +137,7 @@ class Operations:
         """Cancels a job.
 
         :param job_id: {kind}:{id}, for example backtest:LARGE-100.
-        :param if_match: Change the document only if its ETag is one of these.
+        :param if_match: Change the document only if its ETag is one of these ETags.
         """
         return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(job_id)}", if_match=if_match))
 
@@ -170,8 +170,8 @@ class Operations:
 
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
-        :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
+        :param index_ids: Index ids. Default: all indices.
+        :param kinds: Kinds of events. Default: all kinds. `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return cast("c.EventsView", self._transport.json("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}))
@@ -182,8 +182,8 @@ class Operations:
         :param media: What is wanted instead of JSON.
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
-        :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
+        :param index_ids: Index ids. Default: all indices.
+        :param kinds: Kinds of events. Default: all kinds. `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}, accept=media)
@@ -195,26 +195,26 @@ class Operations:
     def get_closures(self, calendar_code: str) -> c.CalendarClosures:
         """Recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions.
 
-        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param calendar_code: Code of the calendar, with a dash in place of a slash (`24-5`, `24-7`).
         """
         return cast("c.CalendarClosures", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures"))
 
     def put_closures(self, calendar_code: str, body: c.ClosuresBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.RecordedCalendarClosures:
-        """Records the changes of a calendar, in place of those recorded before.
+        """Records the changes of a calendar. They replace all changes recorded before.
 
-        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param calendar_code: Code of the calendar, with a dash in place of a slash (`24-5`, `24-7`).
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.RecordedCalendarClosures", self._transport.json("PUT", f"/calendars/{word(calendar_code)}/closures", body=body, if_match=if_match, note=note))
 
     def delete_closures(self, calendar_code: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Deletes the recorded changes of a calendar: only its rules apply.
 
-        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param calendar_code: Code of the calendar, with a dash in place of a slash (`24-5`, `24-7`).
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/calendars/{word(calendar_code)}/closures", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -222,14 +222,14 @@ class Operations:
         """Stored index definitions.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.IndexCollection", self._transport.json("GET", "/indices", query={"limit": limit, "after": after}))
 
     def create_index(self, body: c.IndexDocumentBody, *, note: Optional[str] = None) -> c.SavedIndex:
         """Stores a new index definition.
 
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedIndex", self._transport.json("POST", "/indices", body=body, note=note))
 
@@ -244,7 +244,7 @@ class Operations:
     def list_methodology_templates(self, *, store_id: Optional[str] = None) -> c.MethodologyTemplateCollection:
         """Published methodologies as templates, with the data that each requires and its availability in the served store.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.MethodologyTemplateCollection", self._transport.json("GET", "/indices/templates", query={"store_id": store_id}))
 
@@ -253,49 +253,49 @@ class Operations:
 
         :param index_id: Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.
         :param base_date: Base date of every document. Default: one year after the start of the served store, or that of the template.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date, "store_id": store_id}))
 
     def get_methodology_template_level(self, methodology_id: str, *, store_id: Optional[str] = None) -> c.MethodologyTemplateLevel:
         """A published methodology on the served store: its level over the last three years; nothing is stored.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.MethodologyTemplateLevel", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}/level", query={"store_id": store_id}))
 
     def validate_index(self, body: c.IndexDocumentBody, *, store_id: Optional[str] = None) -> c.ValidationReport:
         """Validates a definition; nothing is stored.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body, query={"store_id": store_id}))
 
     def evaluate_datapoint(self, body: c.DatapointRequest, *, store_id: Optional[str] = None) -> c.DatapointEvaluation:
         """Analyses an expression: its canonical text, its unit and the values of a few securities.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.DatapointEvaluation", self._transport.json("POST", "/indices/datapoints/evaluate", body=body, query={"store_id": store_id}))
 
     def preview_document(self, body: c.PreviewDocumentRequest, *, store_id: Optional[str] = None) -> c.PreviewResponse:
         """Computes the composition of a definition on one date; nothing is stored.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body, query={"store_id": store_id}))
 
     def sketch_level(self, body: c.LevelSketchRequest, *, store_id: Optional[str] = None) -> c.LevelSketch:
         """Level of a definition over the last three years; nothing is stored.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.LevelSketch", self._transport.json("POST", "/indices/level", body=body, query={"store_id": store_id}))
 
     def what_if(self, body: c.WhatIfRequest, *, store_id: Optional[str] = None) -> c.WhatIfResponse:
         """Effect of a changed definition on one date; nothing is stored.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body, query={"store_id": store_id}))
 
@@ -309,24 +309,24 @@ class Operations:
     def put_index(self, index_id: str, body: c.IndexDocumentBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedIndex:
         """Stores or replaces a definition.
 
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedIndex", self._transport.json("PUT", f"/indices/{word(index_id)}", body=body, if_match=if_match, note=note))
 
     def delete_index(self, index_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> c.IndexDeletion:
         """Deletes a definition, its optimised children, its overlays, and all their results.
 
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.IndexDeletion", self._transport.json("DELETE", f"/indices/{word(index_id)}", query={"purge": purge}, if_match=if_match, note=note))
 
     def preview_index(self, index_id: str, body: Optional[c.PreviewRequest] = None, *, store_id: Optional[str] = None) -> c.PreviewResponse:
         """Computes the composition of a stored definition on one date.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.PreviewResponse", self._transport.json("POST", f"/indices/{word(index_id)}/preview", body=body, query={"store_id": store_id}))
 
@@ -335,7 +335,7 @@ class Operations:
 
         :param as_of: Default: the latest date of the store.
         :param run_id: Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of, "run_id": run_id, "store_id": store_id}))
 
@@ -346,7 +346,7 @@ class Operations:
     def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.RebalancePack:
         """Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         :param format: Instead of `Accept`.
         """
         return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"store_id": store_id, "format": format}))
@@ -355,7 +355,7 @@ class Operations:
         """Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
         :param media: What is wanted instead of JSON.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"store_id": store_id, "format": format}, accept=media)
@@ -364,7 +364,7 @@ class Operations:
         """Backtest an index, or a strategy, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body, query={"callback": callback, "priority": priority}))
 
@@ -372,7 +372,7 @@ class Operations:
         """Backtest many indices and strategies, each as a separate job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
         return cast("c.BacktestBatch", self._transport.json("POST", "/analytics/backtests", body=body, query={"callback": callback, "priority": priority}))
 
@@ -380,7 +380,7 @@ class Operations:
         """Stored records, by id.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.BacktestRecordCollection", self._transport.json("GET", "/analytics/backtests", query={"limit": limit, "after": after}))
 
@@ -417,8 +417,8 @@ class Operations:
     def delete_record(self, index_id: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Delete the stored run.
 
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/analytics/{word(index_id)}/record", if_match=if_match, note=note)
 
@@ -430,7 +430,7 @@ class Operations:
         return cast("c.OverviewView", self._transport.json("GET", f"/analytics/{word(index_id)}/overview", query={"run_id": run_id}))
 
     def get_attribution(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.AttributionView:
-        """Contributions of the securities to the return of a window, linked so that they add up exactly.
+        """Contributions of the securities to the return of a window, linked so that they sum to it exactly.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param start: First day. Default: the first of the run.
@@ -469,7 +469,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_of: The latest date of the run at or before this day. Default: the last date.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
-        :param risk: Adds risk contributions.
+        :param risk: True: add risk contributions.
         :param risk_model: Stored risk model for the risk contributions, which then need no prices.
         :param risk_estimator: Estimator of a covariance over the window of the run, with its defaults; adds risk contributions. Excludes risk_model.
         """
@@ -509,7 +509,7 @@ class Operations:
         return cast("c.LevelsView", self._transport.json("GET", f"/analytics/{word(index_id)}/levels", query={"run_id": run_id, "variant": variant, "start": start, "end": end}))
 
     def list_runs(self, index_id: str, *, limit: Optional[int] = None, before: Optional[str] = None) -> c.StoredRuns:
-        """Stored runs of an index or a strategy, newest first.
+        """Stored runs of an index or strategy, newest first.
 
         :param limit: Maximum number of rows. Default: all.
         :param before: Only rows after that of this run.
@@ -520,7 +520,7 @@ class Operations:
         """Explain the differences between two stored runs, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/runs/diff", body=body, query={"callback": callback, "priority": priority}))
 
@@ -528,7 +528,7 @@ class Operations:
         """Level, returns, volatility and rebalances of every stored run, one row each.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.RunSummaryCollection", self._transport.json("GET", "/analytics/summaries", query={"limit": limit, "after": after}))
 
@@ -538,7 +538,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param start: First day. Default: the first of the run.
         :param end: Last day. Default: the last of the run.
-        :param of: Subject of the figures: the portfolio after costs, or the index that it tracks. Default: index if `variant` is set, otherwise portfolio.
+        :param of: Series that the figures describe: the portfolio after costs, or the index that it tracks. Default: index if `variant` is set, otherwise portfolio.
         :param variant: Return variant of the index that is measured. Default: that of the definition. A portfolio has only the variant of its run.
         """
         return cast("c.PerformanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/performance", query={"run_id": run_id, "start": start, "end": end, "of": of, "variant": variant}))
@@ -582,7 +582,7 @@ class Operations:
         return self._transport.content("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "table": table, "format": format}, accept=media)
 
     def get_dividend_points(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.DividendPointsView:
-        """Ordinary dividends in index points, by session and year; yield, and dividends announced.
+        """Ordinary dividends in index points by session and year, the yield, and announced dividends.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param start: First day. Default: the first of the run.
@@ -597,7 +597,7 @@ class Operations:
         :param by: Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.
         :param groups: Maximum number of groups; the remaining ones are combined as OTHERS.
         :param interval: Every date, or the last date of each week or month.
-        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
+        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions over datapoints. Cross-sectional functions cover the securities that the run holds.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day. Default: the first of the run.
@@ -614,7 +614,7 @@ class Operations:
         :param by: Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.
         :param groups: Maximum number of groups; the remaining ones are combined as OTHERS.
         :param interval: Every date, or the last date of each week or month.
-        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
+        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions over datapoints. Cross-sectional functions cover the securities that the run holds.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day. Default: the first of the run.
@@ -674,7 +674,7 @@ class Operations:
         return self._transport.content("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
     def run_scenarios(self, index_id: str, body: c.ScenarioRequest, *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ScenariosView:
-        """The composition of a run in past windows and under shocks: return by security and group; nothing is stored.
+        """Return of the composition of a run in historical windows and under shocks, by security and group; nothing is stored.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param table: Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: `scenarios`.
@@ -683,7 +683,7 @@ class Operations:
         return cast("c.ScenariosView", self._transport.json("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}))
 
     def run_scenarios_content(self, index_id: str, body: c.ScenarioRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
-        """The composition of a run in past windows and under shocks: return by security and group; nothing is stored.
+        """Return of the composition of a run in historical windows and under shocks, by security and group; nothing is stored.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
@@ -698,8 +698,8 @@ class Operations:
         :param table: The table.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
-        :param start: First date. Default: that of the run.
-        :param end: Last date. Default: that of the run.
+        :param start: First date. Default: the first date of the run.
+        :param end: Last date. Default: the last date of the run.
         :param date: Session of `closing`, `opening` and `proforma`: the last at or before this day. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
@@ -713,8 +713,8 @@ class Operations:
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
-        :param start: First date. Default: that of the run.
-        :param end: Last date. Default: that of the run.
+        :param start: First date. Default: the first date of the run.
+        :param end: Last date. Default: the last date of the run.
         :param date: Session of `closing`, `opening` and `proforma`: the last at or before this day. Default: the last of the run.
         :param by: Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.
         :param format: Instead of `Accept`.
@@ -722,18 +722,18 @@ class Operations:
         return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}, accept=media)
 
     def run_sql(self, body: c.SqlRequest, *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> c.SqlResult:
-        """The answer to a SQL query over runs, prices and reference data.
+        """Result of an SQL query over runs, prices and reference data.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         :param format: Instead of `Accept`.
         """
         return cast("c.SqlResult", self._transport.json("POST", "/sql", body=body, query={"store_id": store_id, "format": format}))
 
     def run_sql_content(self, body: c.SqlRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"], *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> bytes:
-        """The answer to a SQL query over runs, prices and reference data.
+        """Result of an SQL query over runs, prices and reference data.
 
         :param media: What is wanted instead of JSON.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("POST", "/sql", body=body, query={"store_id": store_id, "format": format}, accept=media)
@@ -742,21 +742,21 @@ class Operations:
         """Stored constraint sets, by id.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.ConstraintSetCollection", self._transport.json("GET", "/optimise/constraint-sets", query={"limit": limit, "after": after}))
 
     def create_constraint_set(self, body: c.ConstraintSetBody, *, note: Optional[str] = None) -> c.SavedConstraintSet:
         """Stores a new constraint set.
 
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedConstraintSet", self._transport.json("POST", "/optimise/constraint-sets", body=body, note=note))
 
     def validate_constraint_set(self, body: c.ConstraintSetBody, *, store_id: Optional[str] = None) -> c.ValidationReport:
-        """Everything there is to say about a constraint set; nothing is stored.
+        """Validates a constraint set; nothing is stored.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.ValidationReport", self._transport.json("POST", "/optimise/constraint-sets/validate", body=body, query={"store_id": store_id}))
 
@@ -771,18 +771,18 @@ class Operations:
         """Stores or replaces a constraint set.
 
         :param constraint_set_id: Id of the constraint set.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedConstraintSet", self._transport.json("PUT", f"/optimise/constraint-sets/{word(constraint_set_id)}", body=body, if_match=if_match, note=note))
 
     def delete_constraint_set(self, constraint_set_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
-        """Forgets a constraint set.
+        """Deletes a constraint set.
 
         :param constraint_set_id: Id of the constraint set.
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/optimise/constraint-sets/{word(constraint_set_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -798,15 +798,15 @@ class Operations:
         """Optimises the weights of an index under a constraint set, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
     def preview_optimisation(self, body: c.OptimisationPreviewRequest, *, store_id: Optional[str] = None) -> c.PreviewResponse:
-        """The weights that an optimisation would come to; nothing is stored.
+        """Weights of an optimisation, computed without a job; nothing is stored.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.PreviewResponse", self._transport.json("POST", "/optimise/preview", body=body, query={"store_id": store_id}))
 
@@ -820,7 +820,7 @@ class Operations:
     def optimise_index(self, index_id: str, body: c.OptimiseRequest, *, note: Optional[str] = None) -> c.SavedIndex:
         """Stores a new index that optimises this one at each of its rebalances.
 
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedIndex", self._transport.json("POST", f"/indices/{word(index_id)}/optimise", body=body, note=note))
 
@@ -828,7 +828,7 @@ class Operations:
         """Stored risk models, by id.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.RiskModelCollection", self._transport.json("GET", "/risk-models", query={"limit": limit, "after": after}))
 
@@ -855,8 +855,8 @@ class Operations:
         """Delete a risk model.
 
         :param model_id: Id of the risk model.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/risk-models/{word(model_id)}", if_match=if_match, note=note)
 
@@ -865,8 +865,8 @@ class Operations:
 
         :param model_id: Id of the risk model.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
@@ -875,8 +875,8 @@ class Operations:
 
         :param model_id: Id of the risk model.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
@@ -888,7 +888,7 @@ class Operations:
         :param annualisation: As in the JSON body.
         :param repair: As in the JSON body.
         :param date: Date of a file without a column `date`.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.RiskModelImportResult", self._transport.json("POST", f"/risk-models/{word(model_id)}/import", body=body, query={"units": units, "annualisation": annualisation, "repair": repair, "date": date, "store_id": store_id}))
 
@@ -904,7 +904,7 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"run_id": run_id, "callback": callback, "priority": priority}))
 
@@ -912,7 +912,7 @@ class Operations:
         """Run many variants of an index and rank them, as one job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
         return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback, "priority": priority}))
 
@@ -929,8 +929,8 @@ class Operations:
         :param terms: Terms as JSON, for a table; lines of JSON are then all accounts.
         :param batch_id: Id of the batch instead of that in the terms, for a stream.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"terms": terms, "batch_id": batch_id, "callback": callback, "priority": priority, "store_id": store_id}))
 
@@ -970,8 +970,8 @@ class Operations:
         """Run one account with tax lots over the history of an index, after tax.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/accounts/backtest", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
@@ -979,7 +979,7 @@ class Operations:
         """Repeat every stale run of indices and strategies, as one job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
         return Job(self._transport, self._transport.json("POST", "/analytics/reruns", body=body, query={"callback": callback, "priority": priority}))
 
@@ -994,8 +994,8 @@ class Operations:
         """Many optimisations, as one job on all nodes.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return Job(self._transport, self._transport.json("POST", "/optimise/studies", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
@@ -1011,7 +1011,7 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback, "priority": priority}))
 
@@ -1030,7 +1030,7 @@ class Operations:
         """Renders a template as a PDF, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
         return Job(self._transport, self._transport.json("POST", "/reports/render", body=body, query={"callback": callback, "priority": priority}))
 
@@ -1040,7 +1040,7 @@ class Operations:
         :param index_id: Only renders of this index.
         :param template_id: Only renders of this template.
         :param limit: Maximum number of renders.
-        :param before: Only renders older than this one: the next page.
+        :param before: Only renders older than this render, for the next page.
         """
         return cast("c.RenderCollection", self._transport.json("GET", "/reports/renders", query={"index_id": index_id, "template_id": template_id, "limit": limit, "before": before}))
 
@@ -1051,8 +1051,8 @@ class Operations:
     def delete_render(self, render_id: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Deletes a rendered report.
 
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/reports/renders/{word(render_id)}", if_match=if_match, note=note)
 
@@ -1060,7 +1060,7 @@ class Operations:
         """Stored report templates, and the names of the built-in ones.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.ReportTemplateCollection", self._transport.json("GET", "/reports/templates", query={"limit": limit, "after": after}))
 
@@ -1071,17 +1071,17 @@ class Operations:
     def put_template(self, template_id: str, body: c.ReportTemplateDocumentInput, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedReportTemplate:
         """Stores or replaces a report template.
 
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedReportTemplate", self._transport.json("PUT", f"/reports/templates/{word(template_id)}", body=body, if_match=if_match, note=note))
 
     def delete_template(self, template_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Deletes a report template; its rendered reports are kept.
 
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/reports/templates/{word(template_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -1124,14 +1124,14 @@ class Operations:
         """Stored strategies, each with its problems.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.StrategyCollection", self._transport.json("GET", "/strategies", query={"limit": limit, "after": after}))
 
     def create_strategy(self, body: c.StrategyDocumentInput, *, note: Optional[str] = None) -> c.SavedStrategy:
         """Stores a new strategy.
 
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedStrategy", self._transport.json("POST", "/strategies", body=body, note=note))
 
@@ -1146,32 +1146,32 @@ class Operations:
     def put_strategy(self, strategy_id: str, body: c.StrategyDocumentInput, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedStrategy:
         """Stores or replaces a strategy.
 
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedStrategy", self._transport.json("PUT", f"/strategies/{word(strategy_id)}", body=body, if_match=if_match, note=note))
 
     def delete_strategy(self, strategy_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> c.StrategyDeletion:
         """Deletes a strategy, its stored runs and all results of its backtests.
 
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.StrategyDeletion", self._transport.json("DELETE", f"/strategies/{word(strategy_id)}", query={"purge": purge}, if_match=if_match, note=note))
 
     def list_stores(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.DataStoreCollection:
-        """Every data store, and the one being served.
+        """All data stores, and the served store.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.DataStoreCollection", self._transport.json("GET", "/data/stores", query={"limit": limit, "after": after}))
 
     def create_store(self, body: c.DataStoreCreate, *, note: Optional[str] = None) -> c.DataStore:
         """Registers a folder or database after reading it in full.
 
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.DataStore", self._transport.json("POST", "/data/stores", body=body, note=note))
 
@@ -1186,8 +1186,8 @@ class Operations:
         """Renames a store, or changes its source, price basis or currency.
 
         :param store_id: Id of the data store.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.DataStore", self._transport.json("PATCH", f"/data/stores/{word(store_id)}", body=body, if_match=if_match, note=note))
 
@@ -1195,9 +1195,9 @@ class Operations:
         """Unregisters a store; the folder of a managed store is deleted.
 
         :param store_id: Id of the data store.
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/data/stores/{word(store_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -1206,8 +1206,8 @@ class Operations:
 
         :param store_id: Id of the data store.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate", query={"callback": callback, "priority": priority}, note=note))
 
@@ -1216,8 +1216,8 @@ class Operations:
 
         :param store_id: Id of the data store.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body, query={"callback": callback, "priority": priority}, note=note))
 
@@ -1225,8 +1225,8 @@ class Operations:
         """Refreshes the served store.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return Job(self._transport, self._transport.json("POST", "/data/sync", body=body, query={"callback": callback, "priority": priority}, note=note))
 
@@ -1241,7 +1241,7 @@ class Operations:
         """Writes a new store with the selected repairs; the original store is not changed.
 
         :param store_id: Id of the data store.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.ImportResult", self._transport.json("POST", f"/data/stores/{word(store_id)}/repairs", body=body, note=note))
 
@@ -1260,7 +1260,7 @@ class Operations:
         :param mapping: Mapping of the table, as JSON.
         :param activate: Activate the store immediately.
         :param on_exists: Action if the id is already used; tables other than the market are appended.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "mapping": mapping, "activate": activate, "on_exists": on_exists}, note=note))
 
@@ -1275,13 +1275,13 @@ class Operations:
         """Generates a synthetic market into a new store and serves it.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
-        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback, "priority": priority}, note=note))
 
     def list_price_overrides(self, store_id: str) -> c.PriceOverrides:
-        """Prices of a store that people gave in place of those of its source.
+        """Prices of a store that users entered to replace those of its source.
 
         :param store_id: Id of the data store.
         """
@@ -1291,7 +1291,7 @@ class Operations:
         """Overrides a price of a store, or withdraws the override.
 
         :param store_id: Id of the data store.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.ChangedOverrides", self._transport.json("POST", f"/data/stores/{word(store_id)}/overrides", body=body, note=note))
 
@@ -1311,7 +1311,7 @@ class Operations:
         :param from_: First version.
         :param to: Second version.
         :param limit: Maximum number of listed values.
-        :param appended: True: list values of appended bars, too.
+        :param appended: True: also list the values of appended bars.
         """
         return cast("c.DataDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions/diff", query={"from": from_, "to": to, "limit": limit, "appended": appended}))
 
@@ -1325,7 +1325,7 @@ class Operations:
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns, in this order. Default: all.
         :param adjust: As stored, on the share basis of the latest date, or as a holding with reinvested dividends.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         :param format: Instead of `Accept`.
         """
         return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "store_id": store_id, "format": format}))
@@ -1341,7 +1341,7 @@ class Operations:
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns, in this order. Default: all.
         :param adjust: As stored, on the share basis of the latest date, or as a holding with reinvested dividends.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "store_id": store_id, "format": format}, accept=media)
@@ -1353,7 +1353,7 @@ class Operations:
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         :param format: Instead of `Accept`.
         """
         return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "store_id": store_id, "format": format}))
@@ -1366,7 +1366,7 @@ class Operations:
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "store_id": store_id, "format": format}, accept=media)
@@ -1377,7 +1377,7 @@ class Operations:
         :param identifier: Asset identifier, percent-encoded.
         :param as_of: Values as known on this date. Default: the latest.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on, "store_id": store_id}))
 
@@ -1389,35 +1389,35 @@ class Operations:
         :param start: First ex_date.
         :param end: Last ex_date.
         :param as_of: Last date of the trailing figures. Default: the last date of the data.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "as_of": as_of, "store_id": store_id}))
 
     def get_coverage(self, *, store_id: Optional[str] = None) -> c.CoverageResponse:
         """Contents and age of the served store.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.CoverageResponse", self._transport.json("GET", "/data/coverage", query={"store_id": store_id}))
 
     def get_coverage_history(self, *, store_id: Optional[str] = None) -> c.CoverageHistoryResponse:
         """Number of securities of the served store with a price on each date, and the expected number.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.CoverageHistoryResponse", self._transport.json("GET", "/data/coverage/history", query={"store_id": store_id}))
 
     def get_data_source(self, *, store_id: Optional[str] = None) -> c.DataSourceStatus:
         """Status of the data source.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.DataSourceStatus", self._transport.json("GET", "/data/source", query={"store_id": store_id}))
 
     def list_fields(self, *, store_id: Optional[str] = None) -> c.FieldList:
         """Fields that rules can read in the served store, and its universes.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.FieldList", self._transport.json("GET", "/data/fields", query={"store_id": store_id}))
 
@@ -1426,8 +1426,8 @@ class Operations:
 
         :param q: Part of an identifier or a name, in upper or lower case.
         :param limit: Maximum number of securities.
-        :param after: Only securities whose identifier comes after this one.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param after: Only securities with an identifier after this identifier.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.SeriesCollection", self._transport.json("GET", "/data/series", query={"q": q, "limit": limit, "after": after, "store_id": store_id}))
 
@@ -1436,8 +1436,8 @@ class Operations:
 
         :param q: Part of an identifier or a name, in upper or lower case.
         :param limit: Maximum number of securities.
-        :param after: Only securities whose identifier comes after this one.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param after: Only securities with an identifier after this identifier.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.IdentifierSearch", self._transport.json("GET", "/data/identifiers", query={"q": q, "limit": limit, "after": after, "store_id": store_id}))
 
@@ -1445,7 +1445,7 @@ class Operations:
         """Every client that receives files.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         :param index_id: Only clients with an entitlement to this index.
         """
         return cast("c.ClientCollection", self._transport.json("GET", "/clients", query={"limit": limit, "after": after, "index_id": index_id}))
@@ -1461,18 +1461,18 @@ class Operations:
         """Creates or replaces a client: its entitlements and its targets.
 
         :param client_id: Id of the client.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Client", self._transport.json("PUT", f"/clients/{word(client_id)}", body=body, if_match=if_match, note=note))
 
     def delete_client(self, client_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
-        """Deletes a client and its secrets; what was delivered stays listed.
+        """Deletes a client and its secrets. Past deliveries stay listed.
 
         :param client_id: Id of the client.
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/clients/{word(client_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -1481,8 +1481,8 @@ class Operations:
 
         :param client_id: Id of the client.
         :param schedule_id: Only days of this schedule.
-        :param before: Only days before this one.
-        :param limit: Longest list.
+        :param before: Only days before this day.
+        :param limit: Maximum number of days.
         """
         return cast("c.Deliveries", self._transport.json("GET", f"/clients/{word(client_id)}/deliveries", query={"schedule_id": schedule_id, "before": before, "limit": limit}))
 
@@ -1490,8 +1490,8 @@ class Operations:
         """Every watchlist.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param after: Only entries with an id after this id.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.WatchlistCollection", self._transport.json("GET", "/data/watchlists", query={"limit": limit, "after": after, "store_id": store_id}))
 
@@ -1499,7 +1499,7 @@ class Operations:
         """One watchlist.
 
         :param watchlist_id: Id of the watchlist.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.Watchlist", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}", query={"store_id": store_id}))
 
@@ -1507,8 +1507,8 @@ class Operations:
         """Creates or replaces a watchlist.
 
         :param watchlist_id: Id of the watchlist.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Watchlist", self._transport.json("PUT", f"/data/watchlists/{word(watchlist_id)}", body=body, if_match=if_match, note=note))
 
@@ -1516,9 +1516,9 @@ class Operations:
         """Deletes a watchlist.
 
         :param watchlist_id: Id of the watchlist.
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/data/watchlists/{word(watchlist_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -1526,7 +1526,7 @@ class Operations:
         """Every plug-in.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.PluginCollection", self._transport.json("GET", "/plugins", query={"limit": limit, "after": after}))
 
@@ -1541,8 +1541,8 @@ class Operations:
         """Creates or replaces a plug-in.
 
         :param plugin_id: Id of the plug-in.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Plugin", self._transport.json("PUT", f"/plugins/{word(plugin_id)}", body=body, if_match=if_match, note=note))
 
@@ -1550,16 +1550,16 @@ class Operations:
         """Deletes a plug-in.
 
         :param plugin_id: Id of the plug-in.
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/plugins/{word(plugin_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
     def preview_plugin(self, body: c.PluginPreviewRequest, *, store_id: Optional[str] = None) -> c.PluginPreview:
         """Computes the values of a plug-in on one date; nothing is stored.
 
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.PluginPreview", self._transport.json("POST", "/plugins/preview", body=body, query={"store_id": store_id}))
 
@@ -1567,7 +1567,7 @@ class Operations:
         """Every schedule.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.ScheduleCollection", self._transport.json("GET", "/schedules", query={"limit": limit, "after": after}))
 
@@ -1582,8 +1582,8 @@ class Operations:
         """Creates or replaces the daily plan of an index family.
 
         :param schedule_id: Id of the schedule.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Schedule", self._transport.json("PUT", f"/schedules/{word(schedule_id)}", body=body, if_match=if_match, note=note))
 
@@ -1591,18 +1591,18 @@ class Operations:
         """Deletes a schedule; its days and decisions are kept.
 
         :param schedule_id: Id of the schedule.
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/schedules/{word(schedule_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
     def list_schedule_days(self, schedule_id: str, *, limit: Optional[int] = None, before: Optional[c.Date] = None) -> c.ScheduleDays:
-        """Days of a schedule, and the begin of the next one.
+        """Days of a schedule, and the start of the next day.
 
         :param schedule_id: Id of the schedule.
         :param limit: Maximum number of entries.
-        :param before: Only days before this one.
+        :param before: Only days before this day.
         """
         return cast("c.ScheduleDays", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days", query={"limit": limit, "before": before}))
 
@@ -1637,7 +1637,7 @@ class Operations:
 
         :param schedule_id: Id of the schedule.
         :param date: Session.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/run", body=body, note=note))
 
@@ -1646,7 +1646,7 @@ class Operations:
 
         :param schedule_id: Id of the schedule.
         :param date: Session.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/waivers", body=body, note=note))
 
@@ -1655,7 +1655,7 @@ class Operations:
 
         :param schedule_id: Id of the schedule.
         :param date: Session.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/skip", body=body, note=note))
 
@@ -1663,7 +1663,7 @@ class Operations:
         """Performs the days of a range of sessions, oldest first.
 
         :param schedule_id: Id of the schedule.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.BackfilledDays", self._transport.json("POST", f"/schedules/{word(schedule_id)}/backfill", body=body, note=note))
 
@@ -1701,7 +1701,7 @@ class Operations:
         """Every procedure of the administrator.
 
         :param limit: Maximum number of entries.
-        :param after: Only entries whose id comes after this one.
+        :param after: Only entries with an id after this id.
         """
         return cast("c.ProcedureCollection", self._transport.json("GET", "/procedures", query={"limit": limit, "after": after}))
 
@@ -1716,8 +1716,8 @@ class Operations:
         """Creates or replaces a procedure of the administrator.
 
         :param procedure_id: Id of the procedure.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Procedure", self._transport.json("PUT", f"/procedures/{word(procedure_id)}", body=body, if_match=if_match, note=note))
 
@@ -1725,9 +1725,9 @@ class Operations:
         """Deletes a procedure.
 
         :param procedure_id: Id of the procedure.
-        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param purge: True: also remove all versions, even of a document that is already deleted. Requires the scope admin.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/procedures/{word(procedure_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -1742,8 +1742,8 @@ class Operations:
     def diff_index_versions(self, index_id: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the index between two versions.
 
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/indices/{word(index_id)}/versions/diff", query={"from": from_, "to": to}))
 
@@ -1758,8 +1758,8 @@ class Operations:
         """Restores a version of the index.
 
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedIndex", self._transport.json("POST", f"/indices/{word(index_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1774,8 +1774,8 @@ class Operations:
     def diff_strategy_versions(self, strategy_id: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the strategy between two versions.
 
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/strategies/{word(strategy_id)}/versions/diff", query={"from": from_, "to": to}))
 
@@ -1790,8 +1790,8 @@ class Operations:
         """Restores a version of the strategy.
 
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedStrategy", self._transport.json("POST", f"/strategies/{word(strategy_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1806,8 +1806,8 @@ class Operations:
     def diff_constraint_set_versions(self, constraint_set_id: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the constraint set between two versions.
 
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions/diff", query={"from": from_, "to": to}))
 
@@ -1822,8 +1822,8 @@ class Operations:
         """Restores a version of the constraint set.
 
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedConstraintSet", self._transport.json("POST", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1838,8 +1838,8 @@ class Operations:
     def diff_template_versions(self, template_id: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the report template between two versions.
 
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/reports/templates/{word(template_id)}/versions/diff", query={"from": from_, "to": to}))
 
@@ -1854,8 +1854,8 @@ class Operations:
         """Restores a version of the report template.
 
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.SavedReportTemplate", self._transport.json("POST", f"/reports/templates/{word(template_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1870,8 +1870,8 @@ class Operations:
     def diff_watchlist_versions(self, watchlist_id: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the watchlist between two versions.
 
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}/versions/diff", query={"from": from_, "to": to}))
 
@@ -1886,8 +1886,8 @@ class Operations:
         """Restores a version of the watchlist.
 
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Watchlist", self._transport.json("POST", f"/data/watchlists/{word(watchlist_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1902,8 +1902,8 @@ class Operations:
     def diff_plugin_versions(self, plugin_id: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the plug-in between two versions.
 
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/plugins/{word(plugin_id)}/versions/diff", query={"from": from_, "to": to}))
 
@@ -1918,8 +1918,8 @@ class Operations:
         """Restores a version of the plug-in.
 
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Plugin", self._transport.json("POST", f"/plugins/{word(plugin_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1934,8 +1934,8 @@ class Operations:
     def diff_client_versions(self, client_id: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the client between two versions.
 
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/clients/{word(client_id)}/versions/diff", query={"from": from_, "to": to}))
 
@@ -1950,8 +1950,8 @@ class Operations:
         """Restores a version of the client.
 
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Client", self._transport.json("POST", f"/clients/{word(client_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1966,8 +1966,8 @@ class Operations:
     def diff_schedule_versions(self, schedule_id: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the schedule between two versions.
 
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/schedules/{word(schedule_id)}/versions/diff", query={"from": from_, "to": to}))
 
@@ -1982,15 +1982,15 @@ class Operations:
         """Restores a version of the schedule.
 
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Schedule", self._transport.json("POST", f"/schedules/{word(schedule_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def list_closures_versions(self, calendar_code: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Versions of the calendar, with author, time and note.
 
-        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param calendar_code: Code of the calendar, with a dash in place of a slash (`24-5`, `24-7`).
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
         """
@@ -1999,16 +1999,16 @@ class Operations:
     def diff_closures_versions(self, calendar_code: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the calendar between two versions.
 
-        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param calendar_code: Code of the calendar, with a dash in place of a slash (`24-5`, `24-7`).
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions/diff", query={"from": from_, "to": to}))
 
     def get_closures_version(self, calendar_code: str, version: str) -> c.VersionedDocument:
         """One version of the calendar.
 
-        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param calendar_code: Code of the calendar, with a dash in place of a slash (`24-5`, `24-7`).
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions/{word(version)}"))
@@ -2016,10 +2016,10 @@ class Operations:
     def restore_closures_version(self, calendar_code: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.CalendarClosures:
         """Restores a version of the calendar.
 
-        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param calendar_code: Code of the calendar, with a dash in place of a slash (`24-5`, `24-7`).
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.CalendarClosures", self._transport.json("POST", f"/calendars/{word(calendar_code)}/closures/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -2034,8 +2034,8 @@ class Operations:
     def diff_procedure_versions(self, procedure_id: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the procedure between two versions.
 
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/procedures/{word(procedure_id)}/versions/diff", query={"from": from_, "to": to}))
 
@@ -2050,8 +2050,8 @@ class Operations:
         """Restores a version of the procedure.
 
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Procedure", self._transport.json("POST", f"/procedures/{word(procedure_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -2066,8 +2066,8 @@ class Operations:
     def diff_store_versions(self, store_id: str, from_: int, to: int) -> c.VersionDifference:
         """Changes of the declaration of a data store between two versions.
 
-        :param from_: Number of the version to begin with.
-        :param to: Number of the version to end with.
+        :param from_: Number of the first version.
+        :param to: Number of the second version.
         """
         return cast("c.VersionDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/document/versions/diff", query={"from": from_, "to": to}))
 
@@ -2082,8 +2082,8 @@ class Operations:
         """Restores a version of the declaration of a data store.
 
         :param version: Number of the version.
-        :param if_match: Change the document only if its ETag is one of these.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param if_match: Change the document only if its ETag is one of these ETags.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.DataStore", self._transport.json("POST", f"/data/stores/{word(store_id)}/document/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -2111,7 +2111,7 @@ class Operations:
         return self._transport.content("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}, accept=media)
 
     def get_published_bundle(self, index_id: str) -> bytes:
-        """Signed archive of all inputs needed to recompute the published closes of an index."""
+        """Signed archive of all inputs that are needed to recompute the published closes of an index."""
         return self._transport.content("GET", f"/analytics/{word(index_id)}/published/bundle")
 
     def list_published_errors(self, index_id: str, *, limit: Optional[int] = None) -> c.PublishedErrors:
@@ -2153,7 +2153,7 @@ class Operations:
         """Approves, rejects, withdraws or comments on a pending change.
 
         :param approval_id: Number of the approval.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.Approval", self._transport.json("POST", f"/approvals/{word(approval_id)}/decisions", body=body, note=note))
 
@@ -2166,7 +2166,7 @@ class Operations:
         :param identifier: Only actions of this security.
         :param flagged: Only actions with flags.
         :param limit: Maximum number of entries.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "limit": limit, "store_id": store_id}))
 
@@ -2174,7 +2174,7 @@ class Operations:
         """One corporate action: its decisions, and each index before and after it.
 
         :param action_id: Id of the action.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
         """
         return cast("c.DeskActionDetail", self._transport.json("GET", f"/actions/{word(action_id)}", query={"store_id": store_id}))
 
@@ -2182,8 +2182,8 @@ class Operations:
         """Confirms, rejects or reopens a corporate action on its current terms.
 
         :param action_id: Id of the action.
-        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
-        :param note: Reason of the write, for versions and the log of writes.
+        :param store_id: Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.
+        :param note: Reason for the write, stored with the version and in the audit log.
         """
         return cast("c.DeskAction", self._transport.json("POST", f"/actions/{word(action_id)}/decisions", body=body, query={"store_id": store_id}, note=note))
 
@@ -2198,7 +2198,7 @@ class Operations:
         """Sets the clients that may read a document.
 
         :param kind: Family of the document.
-        :param if_match: Change the document only if its ETag is one of these.
+        :param if_match: Change the document only if its ETag is one of these ETags.
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 

@@ -42,11 +42,11 @@ class AccountBacktestJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -54,7 +54,7 @@ class AccountBacktestJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[AccountBacktestView]
@@ -93,16 +93,16 @@ class AccountBacktestViewSessions(t.TypedDict):
     date: str
     #: Cash and holdings at the close.
     value: float
-    #: Cash at the close: that of the session before and the entries of this one.
+    #: Cash at the close: cash of the previous session plus the entries of this session.
     cash: float
-    #: Tax of the year so far that is not yet paid.
+    #: Tax of the year so far that has not been paid yet.
     accrued_tax: float
 
 
 class AccountBacktestViewRebalances(t.TypedDict):
     #: The date.
     date: str
-    #: Status of the solution; an infeasible one trades nothing.
+    #: Status of the solution. An infeasible rebalance trades nothing.
     status: str
     #: Number of trades.
     trades: int
@@ -138,7 +138,7 @@ class AccountBacktestViewYears(t.TypedDict):
     long_gain: float
     #: Dividends.
     dividends: float
-    #: Losses carried forward from the year before.
+    #: Losses carried forward from the previous year.
     carried: float
     #: Tax, paid on the first session of the next year.
     tax: float
@@ -168,7 +168,7 @@ class AccountBacktestView(t.TypedDict):
     end: str
     #: Value on the last session.
     final_value: float
-    #: Value less the tax of the year that is not yet paid.
+    #: Value less the tax of the year that has not been paid yet.
     final_value_after_tax: float
     #: Annual return of the value after tax.
     annual_return_after_tax: float
@@ -178,7 +178,7 @@ class AccountBacktestView(t.TypedDict):
     costs: float
     #: Dividends received.
     dividends: float
-    #: Largest gap of a certificate, in shares of the value.
+    #: Largest gap of a certificate, as a fraction of the value.
     largest_gap: t.Optional[float]
     #: Account by session.
     sessions: t.Sequence[AccountBacktestViewSessions]
@@ -291,7 +291,7 @@ class AccountTax(t.TypedDict, total=False):
 class ActionChoice(t.TypedDict):
     #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
     choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse", "accept_cash", "accept_shares"]
-    #: At prices that change only by the action.
+    #: At prices that change only because of the action.
     weight_after: float
     #: Index shares.
     shares_after: float
@@ -493,7 +493,7 @@ class ActiveRiskPayload(t.TypedDict):
     risk_estimator: t.Optional[t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]]
     #: Securities without an estimate.
     uncovered: t.Sequence[str]
-    #: First date of the run's levels, which begin the span of the estimate.
+    #: First date of the run's levels, at which the estimation period starts.
     window_start: t.Optional[str]
     #: Last date of the run's levels.
     window_end: t.Optional[str]
@@ -598,7 +598,7 @@ class AnnouncedDividend(t.TypedDict):
     dividend: float
     #: Index points; negative where short positions pay more.
     points: float
-    #: Points after withholding tax, as reinvested by a net return.
+    #: Points after withholding tax, as reinvested by a net return index.
     net_points: float
     #: State of the action; null if the store has none.
     status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
@@ -774,7 +774,7 @@ class AssetView(t.TypedDict):
     index_id: str
     #: Asset identifier.
     identifier: str
-    #: Covariance of the returns divided by the variance of the other returns.
+    #: Covariance of the returns with those of the comparison, divided by the variance of the returns of the comparison.
     beta: float
     #: Correlation of the returns.
     correlation: float
@@ -821,13 +821,13 @@ class AttributionView(t.TypedDict):
     reconciles: bool
     #: Residual, of the size of rounding errors.
     residual: float
-    #: Return of the index less that of the index without its cap; null if there is no cap.
+    #: Return of the index minus the return of the index without its cap; null if there is no cap.
     cap_drag: t.Optional[float]
     #: Effect of transaction costs; null at zero cost.
     cost_drag: t.Optional[float]
-    #: Value of the query; the first date of the run if omitted.
+    #: Requested value; the first date of the run if omitted.
     requested_start: t.Optional[str]
-    #: Value of the query; the last date of the run if omitted.
+    #: Requested value; the last date of the run if omitted.
     requested_end: t.Optional[str]
     #: End of the first complete period: a session after the first date of the window. A full timestamp.
     start: str
@@ -885,7 +885,7 @@ class AuditLog(t.TypedDict):
     keys: t.Sequence[PublicKey]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
     #: In the order of the log.
     entries: t.Sequence[AuditEntry]
@@ -988,11 +988,11 @@ class BacktestJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -1000,7 +1000,7 @@ class BacktestJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[BacktestRunResult]
@@ -1028,7 +1028,7 @@ class BacktestRecordCollection(t.TypedDict):
     backtests: t.Sequence[BacktestRecordRow]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -1089,7 +1089,7 @@ class BacktestResultSummary(t.TypedDict):
     unfilled: t.Sequence[UnfilledOrderPayload]
     #: Warnings of the run.
     findings: t.Sequence[Finding]
-    #: SHA-256 of engine version, definitions, request, store content and its declarations (price basis, currency): equal hashes mean equal results.
+    #: SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results.
     run_hash: str
     #: SHA-256 of the store content that was read.
     store_content_hash: str
@@ -1102,7 +1102,7 @@ class BacktestResultSummary(t.TypedDict):
 
 
 class _BacktestRunResult(t.TypedDict):
-    #: Return of each calendar year; they compound to the total.
+    #: Return of each calendar year. The returns compound to the total return.
     annual_returns: t.Mapping[str, float]
     #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[RelativeMetricsPayload]
@@ -1120,9 +1120,9 @@ class _BacktestRunResult(t.TypedDict):
     price_gaps: t.Sequence[PriceGapPayload]
     #: For each rebalance, the session of the prices of its trades.
     rebalance_pricing: t.Sequence[RebalancePricingPayload]
-    #: Compositions in the run, preceded by the one in force at its start.
+    #: Compositions in the run, preceded by the composition in force at the start.
     rebalances: t.Sequence[RebalanceSnapshot]
-    #: Total number; more than returned only if the weights exceed the size of a result.
+    #: Total number. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result.
     rebalances_total: int
     #: Returns of the level, from the second date on.
     returns: SeriesPayload
@@ -1130,7 +1130,7 @@ class _BacktestRunResult(t.TypedDict):
     total_costs: float
     #: Warnings of the run.
     findings: t.Sequence[Finding]
-    #: SHA-256 of engine version, definitions, request, store content and its declarations (price basis, currency): equal hashes mean equal results.
+    #: SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results.
     run_hash: str
     #: SHA-256 of the store content that was read.
     store_content_hash: str
@@ -1189,7 +1189,7 @@ class BarChartBlockInput(_BarChartBlockInput, total=False):
 class _BatchAccount(t.TypedDict):
     #: Id of the account; null if it has none.
     account_id: t.Optional[str]
-    #: optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`.
+    #: optimal: the gap is at most 1e-8 of the value; feasible: the gap is larger; infeasible: see `conflicts`; refused: see `findings`.
     status: t.Literal["optimal", "feasible", "infeasible", "refused"]
     #: Reasons why the account was refused.
     findings: t.Sequence[Finding]
@@ -1212,15 +1212,15 @@ class BatchAccount(_BatchAccount, total=False):
     tracking_error: float
     #: Tax of the year after the trades, in money.
     tax: float
-    #: Compared with selling the oldest lots first.
+    #: Tax saved compared with selling the oldest lots first.
     tax_saved: float
-    #: Rules of an infeasible account that conflict; without any one of them the others can be kept.
+    #: Conflicting rules of an infeasible account. If any one of them is removed, the others can be satisfied.
     conflicts: t.Sequence[str]
-    #: By how much each of these rules has to give if all other rules of the account are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount, and where no amount suffices.
+    #: Amount by which each of these rules would have to be relaxed if all other rules of the account are kept: tracking error, weight (for exclusions: the weight that stays), or money for the budget. Null for rules without an amount, and if no amount suffices.
     conflict_amounts: t.Mapping[str, t.Optional[float]]
-    #: Weight that has to stay by excluded security, if the other rules are kept.
+    #: Weight of each excluded security that has to stay if the other rules are kept.
     conflict_exclusions: t.Mapping[str, float]
-    #: Proof of the gap, which needs no solver.
+    #: Proof of the gap, which can be checked without a solver.
     certificate: BatchCertificate
 
 
@@ -1251,15 +1251,15 @@ class BatchCertificateSides(t.TypedDict):
 
 
 class BatchCertificate(t.TypedDict):
-    #: Objective of the trades, in shares of the value.
+    #: Objective of the trades, as a fraction of the value.
     objective: float
-    #: No permitted trades have a lower objective.
+    #: Lower bound of the objective over all permitted trades.
     bound: float
     #: Objective less bound.
     gap: float
-    #: Largest violation of a hard row.
+    #: Largest violation of a hard constraint.
     primal_residual: float
-    #: Proofs for both signs of net long-term gains.
+    #: Proofs for net long-term gains and for net long-term losses.
     sides: t.Sequence[BatchCertificateSides]
 
 
@@ -1304,11 +1304,11 @@ class BatchJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -1316,7 +1316,7 @@ class BatchJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[BatchView]
@@ -1503,7 +1503,7 @@ class BatchView(t.TypedDict):
     by_status: t.Mapping[str, int]
     #: Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100.
     tracking_error: t.Optional[t.Mapping[str, float]]
-    #: Largest gap of a certificate, in shares of the value.
+    #: Largest gap of a certificate, as a fraction of the value.
     largest_gap: t.Optional[float]
     #: Value of the solved accounts.
     value: float
@@ -1515,7 +1515,7 @@ class BatchView(t.TypedDict):
     costs: float
     #: Trades that the wash sale rule prevented.
     avoided_wash_sales: int
-    #: Infeasible accounts by conflicting row.
+    #: Number of infeasible accounts by conflicting rule.
     conflicts: t.Mapping[str, int]
     #: The first 100 accounts that are not valid.
     refused: t.Sequence[BatchViewRefused]
@@ -1530,7 +1530,7 @@ class BatchView(t.TypedDict):
 class BenchmarkFieldExposure2(t.TypedDict):
     #: Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value.
     mean: t.Sequence[t.Optional[float]]
-    #: Share of the weights, by their magnitude, that has a value. One value per date.
+    #: Fraction of the absolute weights of securities with a value. One value per date.
     coverage: t.Sequence[float]
     #: Quantile by weight: the smallest value at or below which the securities have this share of the weights.
     percentiles: WeightedPercentiles
@@ -1586,16 +1586,16 @@ class BenchmarkStatementDiscretionApprovals(t.TypedDict):
 class BenchmarkStatementDiscretion(t.TypedDict):
     #: Changes that several people have to agree to.
     approvals: t.Sequence[BenchmarkStatementDiscretionApprovals]
-    #: Decisions about its days, newest first; up to 50. A waiver has its findings of the index and its parents. Days that were performed without a reason are no judgement.
+    #: Decisions about its days, newest first; at most 50. A waiver lists the findings about the index and its parents. Days that were performed without a reason are not judgements.
     judgements: t.Sequence[Judgement]
-    #: Prices in place of those of the source of securities that its run holds at that close or buys there, latest session first; up to 50.
+    #: Prices that replace those of the source, for securities that the run holds or buys at that close; latest session first; at most 50.
     overrides: t.Sequence[PriceOverride]
 
 
 class BenchmarkStatementReview(t.TypedDict):
     #: Frequency of the reviews of its constituents.
     frequency: str
-    #: Coming effective dates.
+    #: Next effective dates.
     upcoming: t.Sequence[str]
 
 
@@ -1627,11 +1627,11 @@ class BenchmarkStatement(t.TypedDict):
     calendar: BenchmarkStatementCalendar
     #: Input data.
     inputs: BenchmarkStatementInputs
-    #: Discretion and its record.
+    #: Discretion of the administrator, and its records.
     discretion: BenchmarkStatementDiscretion
     #: Circumstances in which the index may not serve its purpose.
     limitations: t.Sequence[str]
-    #: Versions of the definition, newest first; up to 50.
+    #: Versions of the definition, newest first; at most 50.
     changes: t.Sequence[MethodologyChange]
     #: Dated changes of the definition.
     amendments: t.Sequence[Amendment]
@@ -1639,7 +1639,7 @@ class BenchmarkStatement(t.TypedDict):
     review: BenchmarkStatementReview
     #: Published closes; null if there are none.
     publication: t.Optional[BenchmarkStatementPublication]
-    #: Register of errors, newest first; up to 50.
+    #: Register of errors, newest first; at most 50.
     errors: t.Sequence[PublishedError]
     #: Procedures of the administrator that apply to the index.
     procedures: t.Sequence[Procedure]
@@ -1654,11 +1654,11 @@ class BenchmarkStatistics(t.TypedDict):
     excess_return: float
     #: Annualised standard deviation of return differences to the benchmark. A fraction.
     tracking_error: float
-    #: Mean active return x sessions of a year over the annualised deviation of active returns.
+    #: Mean active return x sessions of a year, divided by the annualised standard deviation of active returns.
     information_ratio: t.Optional[float]
     #: Geometric mean return divided by that of the benchmark, on sessions with a positive benchmark return; null if there are none.
     up_capture: t.Optional[float]
-    #: As capture_up, on sessions with a negative benchmark return.
+    #: Same ratio as capture_up, on sessions with a negative benchmark return.
     down_capture: t.Optional[float]
 
 
@@ -1750,7 +1750,7 @@ class BlendOverlayInput(_BlendOverlayInput, total=False):
 
 
 class _BookPayload(t.TypedDict):
-    #: Index points, beginning at the base value; a bare series is rebased to 100.
+    #: Index points, starting at the base value. A benchmark that is only a level series is rebased to 100.
     levels: SeriesPayload
     #: Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates.
     weights: TableFrame
@@ -1760,12 +1760,12 @@ class _BookPayload(t.TypedDict):
     rebalances: t.Sequence[RebalanceSnapshot]
     #: Total number, including those not returned.
     rebalances_total: int
-    #: Set if the calendar does not cover the requested range.
+    #: Set only if the calendar does not cover the requested range.
     calendar_coverage: t.Optional[CalendarCoveragePayload]
 
 
 class BookPayload(_BookPayload, total=False):
-    #: Market value over level, 1 at the start; absent for a bare level series.
+    #: Market value divided by level, 1 at the start; absent for a benchmark that is only a level series.
     divisor: SeriesPayload
     #: Ordinary dividends of each session in points of the price return; absent if dividends are reinvested in the paying security, and in older runs.
     dividend_points: SeriesPayload
@@ -1965,9 +1965,9 @@ CalendarCoverage = t.TypedDict("CalendarCoverage", {
 class CalendarCoveragePayload(t.TypedDict):
     #: Exchange MIC from /indices/calendars.
     calendar: str
-    #: Value of the query; the first date of the run if omitted.
+    #: Requested value; the first date of the run if omitted.
     requested_start: str
-    #: Value of the query; the last date of the run if omitted.
+    #: Requested value; the last date of the run if omitted.
     requested_end: str
     #: First date that the calendar covers.
     covered_start: str
@@ -1991,7 +1991,7 @@ class CalendarOption(t.TypedDict):
     code: str
     #: Display name.
     name: str
-    #: First segment of the time zone.
+    #: First part of the IANA time zone.
     region: str
     #: IANA time zone.
     tz: str
@@ -2066,7 +2066,7 @@ class CarryDecomposition(t.TypedDict):
     dividend: float
     #: spot x (exp(r tau) - 1).
     financing: float
-    #: Total less the three parts.
+    #: Total minus the three parts.
     residual: float
     #: Fair value less spot.
     total: float
@@ -2117,7 +2117,7 @@ class ChangedOverrides(t.TypedDict):
     store_id: str
     #: Overrides in force, by date and security.
     overrides: t.Sequence[PriceOverride]
-    #: Refresh that applies the change; null if the next one applies it.
+    #: Id of the refresh job that applies the change; null if the next refresh applies it.
     job_id: t.Optional[str]
 
 
@@ -2140,7 +2140,7 @@ class ChangelogResponse(t.TypedDict):
 class ChangelogSectionView(t.TypedDict):
     #: One of the headings of Keep a Changelog.
     heading: t.Literal["Added", "Changed", "Fixed", "Removed", "Deprecated", "Security"]
-    #: One change each, as Markdown.
+    #: Changes as Markdown, one per entry.
     items: t.Sequence[str]
 
 
@@ -2255,7 +2255,7 @@ class ClientCollection(t.TypedDict):
     clients: t.Sequence[Client]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -2266,9 +2266,9 @@ class ClosureEffectIndices(t.TypedDict):
     stale: t.Sequence[str]
     #: Rebalances and reviews that move or are lost.
     before: t.Sequence[MovedDate]
-    #: Rebalances and reviews in their place.
+    #: New dates of these rebalances and reviews.
     after: t.Sequence[MovedDate]
-    #: Published closes on lost sessions: they stand.
+    #: Published closes on lost sessions, which are kept.
     published: t.Sequence[str]
     #: Added sessions before the last published close.
     unpublished: t.Sequence[str]
@@ -2277,14 +2277,14 @@ class ClosureEffectIndices(t.TypedDict):
 class ClosureEffectSchedules(t.TypedDict):
     #: The schedule.
     schedule_id: str
-    #: Days of lost sessions that are open: they end. Days that are done, skipped or missed stay as they are.
+    #: Unfinished days of lost sessions, which end. Days that are done, skipped or missed are not changed.
     ended: t.Sequence[str]
-    #: Added sessions in the past without a day: perform them by backfill.
+    #: Added sessions in the past without a day, which can be performed by a backfill.
     missing: t.Sequence[str]
 
 
 class ClosureEffect(t.TypedDict):
-    """Differences that recorded changes make."""
+    """Effect of recorded changes."""
 
     #: Dates that become sessions.
     added: t.Sequence[str]
@@ -2292,7 +2292,7 @@ class ClosureEffect(t.TypedDict):
     removed: t.Sequence[str]
     #: Sessions whose hours change.
     hours: t.Sequence[str]
-    #: Indices on the calendar, and others whose runs become stale.
+    #: Indices on the calendar, and other indices whose runs become stale.
     indices: t.Sequence[ClosureEffectIndices]
     #: Schedules on the calendar with such days.
     schedules: t.Sequence[ClosureEffectSchedules]
@@ -2304,7 +2304,7 @@ class _ClosuresBody(t.TypedDict):
 
 
 class ClosuresBody(_ClosuresBody, total=False):
-    #: Only list what would change.
+    #: True: only list the changes, without storing them.
     dry_run: bool
 
 
@@ -2484,7 +2484,7 @@ class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
 class _ConcentrationPayload(t.TypedDict):
     #: Securities with a weight above 0.
     constituents: int
-    #: 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it.
+    #: 1 / sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, leverage lowers it.
     effective_assets: float
     #: Sum of squared weights.
     herfindahl: float
@@ -2532,7 +2532,7 @@ class ConcentrationRICRow(_ConcentrationRICRow, total=False):
 class ConcentrationSeries(t.TypedDict):
     #: Sum of squared weights. One value per date.
     herfindahl: t.Sequence[float]
-    #: Effective number of assets: 1 over it; 0 without a weight. One value per date.
+    #: Effective number of assets: 1 / herfindahl; 0 if there is no weight. One value per date.
     effective: t.Sequence[float]
     #: Largest weight. One value per date.
     largest: t.Sequence[float]
@@ -2570,11 +2570,11 @@ class ConstituentChange(t.TypedDict):
     event: t.Literal["rebalance", "replacement", "fast_exit", "fast_entry", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
     #: Ex-date of the corporate action; null if there is none.
     ex_date: t.Optional[str]
-    #: Security that replaces it, or from which it originates.
+    #: Security that replaces this security, or from which it originates.
     related: t.Optional[str]
-    #: Shares received per share: of `related` if the security left, or of the security per share of `related` if it originates from that.
+    #: Shares received per share: shares of `related` if the security left, or shares of the security per share of `related` if it originates from `related`.
     ratio: t.Optional[float]
-    #: Weight in the index: on an exit at the price paid, before the trades of the close; on an entry after the trades. Negative if short.
+    #: Weight in the index; negative if short. For an exit: at the price paid, before the trades of the close. For an entry: after the trades.
     weight: float
     #: Price paid per share, in `currency`.
     price: float
@@ -2597,7 +2597,7 @@ class ConstituentRow(t.TypedDict):
     raw_weight: float
     #: True if the cap applied to the security.
     capped: bool
-    #: Weight less the benchmark's.
+    #: Weight minus the weight in the benchmark.
     active_weight: t.Optional[float]
     #: Contribution to the tracking error; may be negative.
     active_risk_contribution: t.Optional[float]
@@ -2610,13 +2610,13 @@ class ConstituentRow(t.TypedDict):
 
 
 class _ConstraintCost(t.TypedDict):
-    #: The client's id of the row, empty if there is none.
+    #: Id of the row in the request; empty if it has none.
     id: str
-    #: Position among the client's rows.
+    #: Position of the row in the request.
     index: int
     #: Class name.
     type: str
-    #: objective_value of the problem without the row; null for the reason below.
+    #: objective_value of the problem without the row; null for the reason in `reason`.
     objective_without: t.Optional[float]
     #: Deterioration of objective_value due to the row; 0 if it does not bind.
     cost: t.Optional[float]
@@ -2625,7 +2625,7 @@ class _ConstraintCost(t.TypedDict):
 
 
 class ConstraintCost(_ConstraintCost, total=False):
-    #: Reason why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions.
+    #: Reason why objective_without and cost are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions.
     reason: t.Optional[t.Literal["no_answer", "work_spent"]]
 
 
@@ -2680,14 +2680,14 @@ class ConstraintSetCollection(t.TypedDict):
     constraint_sets: t.Sequence[ConstraintSet]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
 class ConstraintTypes(t.TypedDict):
     #: Parameter names of each constraint class, in form order.
     types: t.Mapping[str, t.Sequence[str]]
-    #: These classes with all details.
+    #: Constraint classes with all details.
     specs: t.Sequence[TypeSpec]
 
 
@@ -2705,7 +2705,7 @@ class ContributionPayload(t.TypedDict):
 class CorporateAction(t.TypedDict):
     #: Class name.
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
-    #: Meaning of value: an amount per share, which adds up; a share-count multiplier, which compounds; or a value that cannot be summed.
+    #: Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed.
     kind: t.Literal["cash", "ratio", "structural"]
     #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting.
     value: float
@@ -2740,7 +2740,7 @@ class CorporateActionsResponse(t.TypedDict):
     cumulative_split_ratio: float
     #: Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date.
     trailing_dividend: float
-    #: trailing_dividend over the close on the as-of date; null without a price.
+    #: trailing_dividend divided by the close on the as-of date; null without a price.
     trailing_dividend_yield: t.Optional[float]
 
 
@@ -2781,7 +2781,7 @@ class CoverageHistoryResponse(t.TypedDict):
     dates: t.Sequence[str]
     #: Securities with a price on each date.
     priced: t.Sequence[int]
-    #: Securities whose first and last price enclose the date; those without a price had a holiday, or a bar is missing.
+    #: Number of securities with the date between their first and last price. A security without a price on the date had a holiday, or its bar is missing.
     expected: t.Sequence[int]
 
 
@@ -2958,7 +2958,7 @@ class DataCell(t.TypedDict):
 class DataDifferenceAppended(t.TypedDict):
     #: Number of new sessions.
     sessions: int
-    #: Number of their bars, included in rows_added.
+    #: Number of bars on these sessions, included in rows_added.
     rows: int
     #: The first new session, YYYY-MM-DD.
     start: str
@@ -2992,7 +2992,7 @@ class DataDoubt(t.TypedDict):
     confidence: float
     #: Message in one sentence.
     message: str
-    #: Figures on which it is based.
+    #: Figures on which the data warning is based.
     evidence: t.Mapping[str, t.Union[float, str]]
     #: Null if the data does not show the correct value.
     repair: t.Optional[DataRepair]
@@ -3123,7 +3123,7 @@ class _DataStore(t.TypedDict):
     kind: t.Literal["folder", "database", "imported", "synthetic"]
     #: The engine created the folder and deletes it with the store.
     managed: bool
-    #: The store being served; at most one.
+    #: True for the served store; at most one store is served.
     active: bool
     #: writing: being generated, not readable yet.
     status: t.Literal["writing", "ready", "loading", "refreshing", "error"]
@@ -3137,7 +3137,7 @@ class _DataStore(t.TypedDict):
     adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of securities without a CURRENCY; null if none is declared.
     currency: t.Optional[str]
-    #: Mapping of its market; null if the tables need none.
+    #: Mapping of the market; null if the tables need no mapping.
     mapping: t.Optional[Mapping]
     #: Actions derived from adjusted closes at the last load; null without adjusted closes.
     derived_actions: t.Optional[DerivedActions]
@@ -3155,7 +3155,7 @@ class _DataStore(t.TypedDict):
     start: t.Optional[str]
     #: Last date of the market.
     end: t.Optional[str]
-    #: Bytes of its files; null before the first load and for a database server.
+    #: Size of the files in bytes; null before the first load and for a database server.
     size_bytes: t.Optional[int]
     #: SHA-256 of the canonical content: changes if and only if a value changes, regardless of the files.
     content_hash: t.Optional[str]
@@ -3181,7 +3181,7 @@ class DataStoreCollection(t.TypedDict):
     active: t.Optional[str]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -3205,7 +3205,7 @@ class DataStoreCreate(_DataStoreCreate, total=False):
     currency: t.Optional[str]
     #: Mapping of the market if its tables have another format; POST /data/inspect proposes one.
     mapping: t.Optional[MappingInput]
-    #: Serve the store at once.
+    #: True: serve the store immediately.
     activate: bool
 
 
@@ -3225,7 +3225,7 @@ class DataStoreUpdate(t.TypedDict, total=False):
 
 
 class DataVersion(t.TypedDict):
-    #: From 1, without a gap.
+    #: Number of the version, from 1 without gaps.
     version: int
     #: SHA-256 of the content.
     content_hash: str
@@ -3243,7 +3243,7 @@ class DataVersion(t.TypedDict):
     author: str
     #: X-Change-Note of the request; null if there is none.
     note: t.Optional[str]
-    #: The request; empty if the service acted on its own.
+    #: Id of the request; empty if the service acted without a request.
     request_id: str
     #: True if the version can be used with `as_known_on`.
     readable: bool
@@ -3256,7 +3256,7 @@ class DataVersions(t.TypedDict):
     total: int
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
     #: Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy.
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
@@ -3299,7 +3299,7 @@ class DatapointEvaluation(t.TypedDict):
     unit: t.Optional[str]
     #: Session of the values; null without values.
     as_of: t.Optional[str]
-    #: Values of the requested securities, or of the first that have a value.
+    #: Values of the requested securities, or of the first securities with a value.
     values: t.Sequence[DatapointEvaluationValues]
     #: Findings, worst first.
     findings: t.Sequence[Finding]
@@ -3367,26 +3367,26 @@ class _DatapointRequest(t.TypedDict):
 class DatapointRequest(_DatapointRequest, total=False):
     #: A condition is accepted by ExpressionFilter and as the first operand of `if`.
     expects: t.Literal["number", "condition"]
-    #: Expressions that it refers to, as in an index document.
+    #: Expressions to which it refers, as in an index document.
     datapoints: t.Mapping[str, t.Union[str, t.Mapping[str, t.Any]]]
-    #: Plug-ins that it refers to, as in an index document.
+    #: Plug-ins to which it refers, as in an index document.
     plugins: t.Mapping[str, DatapointRequestPlugins]
     #: Universe, as in an index document. Default: all securities.
     universe: UniverseSpecInput
-    #: Default: the preselected calendar.
+    #: Exchange calendar. Default: the preselected calendar.
     calendar: str
-    #: Of amounts of money.
+    #: Currency of amounts of money.
     currency: str
     #: Decision date. Default: the latest of the store.
     as_of: t.Optional[Date]
-    #: Securities whose values are returned. Default: the first that have one.
+    #: Securities whose values are returned. Default: the first securities with a value.
     identifiers: t.Sequence[str]
 
 
 class DatasetCoverage(t.TypedDict):
     #: Name of the table.
     dataset: t.Literal["market", "reference"]
-    #: The dataset is loaded.
+    #: True if the dataset is loaded.
     configured: bool
     #: Distinct identifiers.
     identifiers: int
@@ -3394,9 +3394,9 @@ class DatasetCoverage(t.TypedDict):
     start: t.Optional[str]
     #: Latest date of the data.
     end: t.Optional[str]
-    #: Data columns without the keys.
+    #: Number of data columns without the keys.
     field_count: int
-    #: Determines when the dataset is stale.
+    #: Update frequency of the dataset, which determines when it is stale.
     frequency: t.Literal["daily", "static", "event"]
     #: Age beyond which the dataset is stale; null if not applicable.
     stale_after_seconds: t.Optional[float]
@@ -3469,7 +3469,7 @@ class DayWaiver(_DayWaiver, total=False):
 
 
 class DaysToTrade(t.TypedDict):
-    """Over the traded securities of all accounts; quantiles of type 7."""
+    """Distribution over the traded securities of all accounts; quantiles of type 7."""
 
     #: Median.
     p50: t.Optional[float]
@@ -3564,28 +3564,28 @@ class DefinitionChange(t.TypedDict):
 
 
 class DefinitionFields(t.TypedDict):
-    """Fields of a definition that no class describes."""
+    """Fields of a definition that do not belong to a class."""
 
-    #: Of the document itself.
+    #: Fields of the document itself.
     index: t.Sequence[ParameterSpec]
     #: Of `universe`.
     universe: t.Sequence[ParameterSpec]
     #: Of `rebalance`.
     rebalance: t.Sequence[ParameterSpec]
-    #: The list `reviews` of the document.
+    #: Fields of the list `reviews` of the document.
     reviews: t.Sequence[ParameterSpec]
     #: Of `pipeline.treatment`.
     treatment: t.Sequence[ParameterSpec]
-    #: Of `pipeline.weighting`, in addition to the parameters of its class.
+    #: Fields of `pipeline.weighting` in addition to the parameters of its class.
     weighting: t.Sequence[ParameterSpec]
-    #: Of `derivation`, in addition to its objective and constraint rows.
+    #: Fields of `derivation` in addition to its objective and constraint rows.
     derivation: t.Sequence[ParameterSpec]
-    #: Of `events`, changes between reviews.
+    #: Fields of `events`, the changes between reviews.
     events: t.Sequence[ParameterSpec]
 
 
 class DeletedIndex(t.TypedDict):
-    #: The index removed.
+    #: Deleted index.
     index_id: str
     #: True if a stored record was deleted too.
     backtest_record_deleted: bool
@@ -3760,7 +3760,7 @@ class DerivedSource(t.TypedDict):
     objective: str
     #: Weight in the parent, the start of the optimisation; null if the parent does not hold the security.
     source_weight: t.Optional[float]
-    #: Explanation of the parent's weight, on the effective date of the composition that was optimised.
+    #: Explanation of the weight in the parent, on the effective date of the composition that was optimised.
     source: IndexExplanation
     #: Null if the parent does not hold the security.
     solve: t.Optional[NameSolve]
@@ -3787,7 +3787,7 @@ class DeskAction(t.TypedDict):
     subscription_price: t.Optional[float]
     #: Of a merger, money paid per share in addition to shares.
     cash: t.Optional[float]
-    #: Id of the action: of its store, security, type, ex-date and related security.
+    #: Id of the action, derived from its store, security, type, ex-date and related security.
     action_id: str
     #: Null: unknown.
     status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
@@ -3795,7 +3795,7 @@ class DeskAction(t.TypedDict):
     announced: t.Optional[str]
     #: `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected.
     state: t.Literal["new", "confirmed", "rejected", "amended"]
-    #: Reasons to review it, and differences from other sources.
+    #: Reasons to review the action, and differences from other sources.
     flags: t.Sequence[str]
     #: Decisions of people, earliest first.
     decisions: t.Sequence[ActionDecision]
@@ -3818,7 +3818,7 @@ class DeskActionDetail(t.TypedDict):
     subscription_price: t.Optional[float]
     #: Of a merger, money paid per share in addition to shares.
     cash: t.Optional[float]
-    #: Id of the action: of its store, security, type, ex-date and related security.
+    #: Id of the action, derived from its store, security, type, ex-date and related security.
     action_id: str
     #: Null: unknown.
     status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
@@ -3826,7 +3826,7 @@ class DeskActionDetail(t.TypedDict):
     announced: t.Optional[str]
     #: `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected.
     state: t.Literal["new", "confirmed", "rejected", "amended"]
-    #: Reasons to review it, and differences from other sources.
+    #: Reasons to review the action, and differences from other sources.
     flags: t.Sequence[str]
     #: Decisions of people, earliest first.
     decisions: t.Sequence[ActionDecision]
@@ -3873,7 +3873,7 @@ class DeskDecisionRequest(_DeskDecisionRequest, total=False):
 
 
 class Distribution(t.TypedDict):
-    #: Over the paths.
+    #: Distribution over the paths.
     mean: float
     #: Standard deviation over the paths, ddof 1.
     deviation: float
@@ -3881,7 +3881,7 @@ class Distribution(t.TypedDict):
     minimum: float
     #: Greatest.
     maximum: float
-    #: By requested percentile, interpolated between order statistics.
+    #: Values by requested percentile, interpolated between order statistics.
     percentiles: t.Mapping[str, float]
 
 
@@ -3914,7 +3914,7 @@ class DividendPointsViewYears(t.TypedDict):
     year: int
     #: Index points; negative where short positions pay more.
     points: float
-    #: Points after withholding tax, as reinvested by a net return.
+    #: Points after withholding tax, as reinvested by a net return index.
     net_points: float
 
 
@@ -3927,7 +3927,7 @@ class DividendPointsView(t.TypedDict):
     index_id: str
     #: Return variant of the level in which the points are measured.
     variant: t.Literal["price", "total", "net"]
-    #: Withholding rate of the definition for net points, or its rates by the value of a field.
+    #: Withholding rate in the definition that net points use, or the rates by the value of a field.
     withholding_tax: t.Union[float, WithholdingRates]
     #: Last date of the run.
     as_of: str
@@ -3985,9 +3985,9 @@ class DocumentAccessOwner(t.TypedDict):
 
 
 class DocumentAccess(t.TypedDict):
-    #: Author of the first version; null if it was purged.
+    #: Author of the first version; null if that version was purged.
     owner: t.Optional[DocumentAccessOwner]
-    #: Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.
+    #: Clients that may read the document although their prefixes do not cover it: ids or names of keys, or `sub:` and the subject of a token.
     shared_with: t.Sequence[str]
 
 
@@ -4003,13 +4003,13 @@ class DocumentChange(t.TypedDict):
 
 
 class DocumentVersion(t.TypedDict):
-    #: From 1, without a gap; a deletion has a number, too.
+    #: Number of the version, from 1 without gaps; a deletion also has a number.
     version: int
     #: SHA-256 of the content; for a deletion, of the deleted content.
     etag: str
     #: Time of the write, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; local without keys.
+    #: Name of the key; `local` without keys.
     author: str
     #: Id of the key, or `sub:` and the subject of the token; null if there is none.
     key_id: t.Optional[str]
@@ -4155,7 +4155,7 @@ class ErrorDetail(t.TypedDict):
     code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "CALENDAR_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "ACTION_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: Message in one sentence.
     message: str
-    #: Further members for the code, or null.
+    #: Further details that depend on the code; null if there are none.
     detail: t.Optional[t.Mapping[str, t.Any]]
 
 
@@ -4331,7 +4331,7 @@ class ExplainedRule(t.TypedDict):
     test: str
     #: Value of the security; null if missing.
     value: t.Optional[t.Union[str, float, bool]]
-    #: Bound for the value; for a ranking, the value of the last security that meets the threshold that applies to this one.
+    #: Bound for the value. For a ranking: the value of the last security that meets the threshold that applies to this security.
     threshold: t.Optional[float]
     #: Rank, 1 for the best; null if the rule does not rank.
     rank: t.Optional[int]
@@ -4341,7 +4341,7 @@ class ExplainedRule(t.TypedDict):
     incumbent: bool
     #: Distance of the value of an excluded security to its threshold; 0 if kept, null if it is not a number.
     distance: t.Optional[float]
-    #: All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to that.
+    #: All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to the decisive threshold.
     thresholds: t.Sequence[ExplainedThreshold]
     #: Comparisons of an expression with the value of the security.
     comparisons: t.Sequence[ExplainedRuleComparisons]
@@ -4440,7 +4440,7 @@ class ExposurePayload(t.TypedDict):
     short: float
     #: Sum of the magnitudes of the weights.
     gross: float
-    #: Sum of the weights; the rest to 1 is cash.
+    #: Sum of the weights; 1 less this sum is cash.
     net: float
 
 
@@ -4534,9 +4534,9 @@ class FactorAttributionView(t.TypedDict):
     reconciles: bool
     #: Residual, of the size of rounding errors.
     residual: float
-    #: Value of the query; the first date of the run if omitted.
+    #: Requested value; the first date of the run if omitted.
     requested_start: t.Optional[str]
-    #: Value of the query; the last date of the run if omitted.
+    #: Requested value; the last date of the run if omitted.
     requested_end: t.Optional[str]
     #: First date.
     start: str
@@ -4676,7 +4676,7 @@ class FieldExposure(t.TypedDict):
     field: str
     #: Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value.
     mean: t.Sequence[t.Optional[float]]
-    #: Share of the weights, by their magnitude, that has a value. One value per date.
+    #: Fraction of the absolute weights of securities with a value. One value per date.
     coverage: t.Sequence[float]
     #: Quantile by weight: the smallest value at or below which the securities have this share of the weights.
     percentiles: WeightedPercentiles
@@ -4837,7 +4837,7 @@ class _Finding(t.TypedDict):
 
 
 class Finding(_Finding, total=False):
-    """Result of a check at one place of the request or the data."""
+    """Result of a check, with its position in the request or in the data."""
 
     #: Id of the rule or constraint row, if it has one.
     row_id: t.Optional[str]
@@ -4845,15 +4845,15 @@ class Finding(_Finding, total=False):
     accepted: t.Optional[t.Sequence[str]]
     #: The refused value, if it is short.
     value: t.Any
-    #: Number of problems in this finding: more than 20 of one code and column of data are one finding, with the first as an example. For a run, how often securities lacked data or a risk model at its rebalances.
+    #: Number of problems in this finding. More than 20 problems with the same code and data column are combined into one finding, with the first as an example. For a run: how often securities lacked data or a risk model at its rebalances.
     count: int
-    #: Paths of the first ten of these.
+    #: Paths of the first ten of these problems.
     places: t.Sequence[str]
     #: For a run, the first rebalance with the finding. Rebalances before the run are not reported.
     first_date: str
     #: The last of these rebalances.
     last_date: str
-    #: Name of the file, sheet or archive member that contains it; the first of several. The path contains the row.
+    #: Name of the file, sheet or archive member with the problem; the first one if there are several. The path contains the row.
     file: str
     #: Characters of an expression sent as text: from `start` to before `end`.
     position: FindingPosition
@@ -4985,7 +4985,7 @@ class _FrontierPayloadPoints(t.TypedDict):
 
 
 class FrontierPayloadPoints(_FrontierPayloadPoints, total=False):
-    #: Weights of its holdings. Absent in runs of earlier versions, like portfolio and index.
+    #: Weights of the holdings of the point. Absent in runs of earlier versions, like portfolio and index.
     weights: t.Mapping[str, float]
     #: Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance.
     risk_aversion: t.Optional[float]
@@ -5003,7 +5003,7 @@ class _FrontierPayloadTangency(t.TypedDict):
 
 
 class FrontierPayloadTangency(_FrontierPayloadTangency, total=False):
-    #: Weights of its holdings. Absent in runs of earlier versions, like portfolio and index.
+    #: Weights of the holdings of the point. Absent in runs of earlier versions, like portfolio and index.
     weights: t.Mapping[str, float]
     #: Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance.
     risk_aversion: t.Optional[float]
@@ -5020,7 +5020,7 @@ class FrontierPayloadByObjective(t.TypedDict):
     risk_measure: t.Literal["volatility", "tracking_error", "cvar", "cdar"]
     #: Minimum risk at the expected return: tracking error annualised; cvar and cdar as a fraction of value, per session.
     risk: float
-    #: Weights of its holdings.
+    #: Weights of the holdings of the point.
     weights: t.Mapping[str, float]
 
 
@@ -5054,9 +5054,9 @@ class FrontierPayload(_FrontierPayload, total=False):
     resampled: t.Optional[ResampledFrontier]
     #: The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; for tails 21, 11 or 6 points, depending on the amount of work. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions.
     by_objective: t.Optional[t.Sequence[FrontierPayloadByObjective]]
-    #: Position of the weights of the run among the points.
+    #: Risk and return of the weights of the run.
     portfolio: FrontierPayloadPortfolio
-    #: Position of the weights of the index, which may violate the constraints.
+    #: Risk and return of the weights of the index, which may violate the constraints.
     index: FrontierPayloadIndex
 
 
@@ -5187,7 +5187,7 @@ class FuturesPriceRequest(_FuturesPriceRequest, total=False):
 class FuturesPriceResponse(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: t.Optional[str]
-    #: Value of the query; null if omitted.
+    #: Requested value; null if omitted.
     requested_as_of: t.Optional[str]
     #: The resolved session.
     as_of: str
@@ -5247,11 +5247,11 @@ class GenerateJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -5259,7 +5259,7 @@ class GenerateJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[DataStore]
@@ -5322,9 +5322,9 @@ class GroupAttributionRow(t.TypedDict):
 
 
 class GroupAttributionViewEffects(t.TypedDict):
-    #: Effect of group weights that differ.
+    #: Effect of different group weights.
     allocation: float
-    #: Effect of other securities within the groups.
+    #: Effect of different securities within the groups.
     selection: float
     #: Joint effect of both.
     interaction: float
@@ -5337,7 +5337,7 @@ class GroupAttributionView(t.TypedDict):
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Reference column, as known at the end of the window. UNCLASSIFIED has the securities without a value, CASH the uninvested part and the separate return of an overlay.
+    #: Reference column, as known at the end of the window. UNCLASSIFIED contains the securities without a value; CASH contains the uninvested part and the separate return of an overlay.
     by: str
     #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[str]
@@ -5361,9 +5361,9 @@ class GroupAttributionView(t.TypedDict):
     residual: float
     #: True if the residual is within its tolerance.
     reconciles: bool
-    #: Value of the query; the first date of the run if omitted.
+    #: Requested value; the first date of the run if omitted.
     requested_start: str
-    #: Value of the query; the last date of the run if omitted.
+    #: Requested value; the last date of the run if omitted.
     requested_end: str
     #: End of the first complete period. A full timestamp.
     start: str
@@ -5579,7 +5579,7 @@ class HealthBuild(t.TypedDict):
 class HealthStorePartialDates(t.TypedDict):
     #: Number of dates on which only some of its securities have a bar.
     total: int
-    #: The latest five of these, YYYY-MM-DD, newest first.
+    #: The latest five of these dates, YYYY-MM-DD, newest first.
     latest: t.Sequence[str]
 
 
@@ -5590,16 +5590,16 @@ class HealthStore(t.TypedDict):
     status: t.Optional[str]
     #: Latest session it holds, YYYY-MM-DD.
     end: t.Optional[str]
-    #: Findings of the last reading; `divisor audit STORE` lists the securities.
+    #: Findings when the data was last read; `divisor audit STORE` lists the securities.
     partial_dates: t.Optional[HealthStorePartialDates]
 
 
 class HealthJobsLanes(t.TypedDict):
-    #: Backtests, optimisations, sweeps and other long jobs.
+    #: Queue of backtests, optimisations, sweeps and other long jobs.
     heavy: LaneHealth
-    #: Heavy jobs that are expected to need more than 2 GiB of memory.
+    #: Queue of heavy jobs that are expected to need more than 2 GiB of memory.
     huge: LaneHealth
-    #: Loads of data stores and documents.
+    #: Queue of loads of data stores and documents.
     light: LaneHealth
 
 
@@ -5615,7 +5615,7 @@ class HealthJobs(t.TypedDict):
 class HealthStates(t.TypedDict):
     #: Time of the change, ISO-8601 UTC with offset.
     since: str
-    #: The state since then.
+    #: State since this time.
     status: t.Literal["ok", "degraded"]
     #: Reason and messages of the checks that fail; null for `ok`.
     reason: t.Optional[str]
@@ -5634,13 +5634,13 @@ class Health(t.TypedDict):
     started_at: str
     #: Seconds since the start.
     uptime_seconds: float
-    #: The served data store; all null if there is none.
+    #: The served data store; all members are null if there is none.
     store: HealthStore
     #: Jobs that are not finished.
     jobs: HealthJobs
     #: Checks with their results.
     checks: t.Sequence[HealthCheck]
-    #: The latest 20 states of this process, the newest last. It looks every 15 seconds.
+    #: The latest 20 states of this process, newest last. The process checks its state every 15 seconds.
     states: t.Sequence[HealthStates]
     #: Every limit that applies to clients, by name.
     limits: Limits
@@ -5915,7 +5915,7 @@ class IndexAction(t.TypedDict):
     ex_date: str
     #: Asset identifier.
     identifier: str
-    #: Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; its value is the last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then.
+    #: Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; the value is its last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then.
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING", "SPIN_OFF_EXIT"]
     #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown.
     value: t.Optional[float]
@@ -5925,7 +5925,7 @@ class IndexAction(t.TypedDict):
     cash: t.Optional[float]
     #: Day of the announcement; null if unknown.
     announced: t.Optional[str]
-    #: True if the action is after as_of and was known by then; figures after it are pro forma.
+    #: True if the ex-date is after as_of and the action was known on as_of; the figures after the action are then pro forma.
     state: t.Literal["effective", "coming"]
     #: True if a holder still has to decide: a rights issue, a dividend with a scrip_ratio, or two offers for a security on one ex-date, an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if that is unknown, until the ex-date.
     awaits_decision: bool
@@ -5939,7 +5939,7 @@ class IndexAction(t.TypedDict):
     price_before: t.Optional[float]
     #: At the previous close; for a coming action on as_of.
     weight_before: float
-    #: At the close of its session; pro forma at prices that change only by the action.
+    #: At the close of the ex-date; pro forma at prices that change only because of the action.
     weight_after: t.Optional[float]
     #: Index shares: weight times level over price.
     shares_before: float
@@ -5949,9 +5949,9 @@ class IndexAction(t.TypedDict):
     divisor_before: t.Optional[float]
     #: Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known.
     divisor_after: t.Optional[float]
-    #: Cash per share held before, in its currency, if the action removes the security: it buys the other constituents. For a merger into shares and cash, the cash part. For a past action, as the run applied it. Otherwise null.
+    #: Cash per share held before, in the currency of the security, if the action removes the security; the cash buys the other constituents. For a merger into shares and cash: the cash part. For a past action: the value that the run applied. Otherwise null.
     proceeds: t.Optional[float]
-    #: Shares of the security that replaces this one; for a spin-off those of the new security, whose weight is 0 before its first close, and afterwards if it leaves then. For a past action, as the run applied it. Otherwise null.
+    #: Shares of the security that replaces this one. For a spin-off: shares of the new security, with weight 0 before its first close, and after it if the security then leaves. For a past action: the shares that the run applied. Otherwise null.
     received: t.Optional[ReceivedShares]
 
 
@@ -5967,7 +5967,7 @@ class IndexCollection(t.TypedDict):
     indices: t.Sequence[IndexSummary]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -6234,7 +6234,7 @@ class _IndexExplanation(t.TypedDict):
     index_id: str
     #: Asset identifier.
     identifier: str
-    #: Value of the query; null if omitted.
+    #: Requested value; null if omitted.
     requested_as_of: t.Optional[str]
     #: Session of the explanation.
     as_of: str
@@ -6260,7 +6260,7 @@ class _IndexExplanation(t.TypedDict):
     capping: t.Optional[IndexExplanationCapping]
     #: Optimisation of a derived index; rules, weighting and capping are those of its source. Null for a rule-driven index.
     derivation: t.Optional[DerivedSource]
-    #: Share of the decided weights that is still held on the effective date, as securities may leave in between. The applied weight is the decided weight divided by this share.
+    #: Fraction of the decided weights that is still held on the effective date, because securities may leave in between. The applied weight is the decided weight divided by this fraction.
     stayed: float
     #: Decided weight, if it was converted into index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is the value of these shares. Otherwise null.
     decided_weight: t.Optional[float]
@@ -6272,11 +6272,11 @@ class _IndexExplanation(t.TypedDict):
     entered: t.Optional[ConstituentChange]
     #: Last exit from the index by as_of; null if there is none. Earlier than `entered` if the security returned.
     left: t.Optional[ConstituentChange]
-    #: Changes between reviews by which it entered or left up to as_of, in order.
+    #: Changes between reviews by which the security entered or left up to as_of, in order.
     replacements: t.Sequence[Replacement]
     #: Pending order for the security; null if there is none.
     order: t.Optional[WaitingOrder]
-    #: Weight held at as_of and its change since; null on the rebalance date.
+    #: Weight held on as_of and its change since the rebalance; null on the rebalance date.
     drift: t.Optional[IndexExplanationDrift]
 
 
@@ -6288,7 +6288,7 @@ class IndexExplanation(_IndexExplanation, total=False):
 class IndexMoves(t.TypedDict):
     #: Return of the last session, a fraction; null with a single date.
     day_return: t.Optional[float]
-    #: Return since the last date of the calendar year before, or the first of the run. A fraction.
+    #: Return since the last date of the previous calendar year, or since the first date of the run. A fraction.
     year_to_date: float
     #: Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction.
     volatility: float
@@ -6313,13 +6313,13 @@ class IndexSummary(t.TypedDict):
     calendar: str
     #: ISO 4217 code.
     currency: str
-    #: First rebalance: the first session on or after it.
+    #: Base date: the first rebalance is on the first session on or after this date.
     base_date: str
-    #: Its data store; null for the active one.
+    #: Data store of the index; null for the active store.
     store_id: t.Optional[str]
     #: True if a backtest record is stored.
     has_run: bool
-    #: Capture time of that record.
+    #: Time of that record.
     run_at: t.Optional[str]
     #: Labels of the document.
     tags: t.Sequence[str]
@@ -6334,14 +6334,14 @@ class InspectRequest(t.TypedDict, total=False):
     format: t.Literal["xlsx", "csv.zip", "csv", "parquet"]
     #: Mapping to test, instead of a proposal.
     mapping: t.Optional[MappingInput]
-    #: Given answers, about which the proposal does not ask.
+    #: Known answers, about which the proposal does not ask.
     answers: MappingAnswers
     #: File or table of a dataset whose name differs from the dataset.
     tables: t.Mapping[str, str]
 
 
 class InspectResult(t.TypedDict):
-    #: Files, sheets or tables of the market.
+    #: Number of files, sheets or tables of the market.
     files: int
     #: Number of bars read with the mapping; 0 if findings prevent it.
     rows_read: int
@@ -6359,9 +6359,9 @@ class InspectResult(t.TypedDict):
     recognised_as: t.Optional[str]
     #: Question that the data does not answer.
     questions: t.Sequence[str]
-    #: These questions as findings, each at its field.
+    #: The questions as findings, each at its field.
     unsure: t.Sequence[MappingQuestion]
-    #: The first bars of the first security, as they would be read.
+    #: First bars of the first security, as they would be read.
     preview: TableFrame
     #: Findings of a full reading with the mapping.
     findings: t.Sequence[Finding]
@@ -6427,7 +6427,7 @@ class JobCallback(t.TypedDict):
     last_attempt_at: t.Optional[str]
     #: Reason why the last attempt failed; null if it succeeded.
     last_error: t.Optional[str]
-    #: Set only while it is due.
+    #: Set only while the message is due.
     next_attempt_at: t.Optional[str]
 
 
@@ -6436,7 +6436,7 @@ class JobCollection(t.TypedDict):
     jobs: t.Sequence[JobStatus]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -6464,9 +6464,9 @@ class JobKindState(t.TypedDict):
 
     #: Kind of the object.
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]
-    #: Jobs of the light lane run while those of the heavy one do.
+    #: Queue of the kind. Jobs of the light lane run in parallel to jobs of the heavy lane.
     lane: t.Literal["heavy", "light"]
-    #: Null while jobs of the kind start.
+    #: Pause of the kind; null if jobs of the kind are started.
     pause: t.Optional[JobKindStatePause]
 
 
@@ -6491,7 +6491,7 @@ class JobRetries(t.TypedDict):
 class JobRetryRequest(t.TypedDict, total=False):
     #: Kinds of job. Default: all kinds.
     kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]]
-    #: Only those of these jobs that failed. Default: all jobs.
+    #: Ids of jobs, of which only failed jobs are queued again. Default: all failed jobs.
     job_ids: t.Sequence[str]
     #: Only jobs that failed at this time or later, with offset. Default: no limit.
     since: str
@@ -6524,11 +6524,11 @@ class JobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -6536,7 +6536,7 @@ class JobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set only if the job succeeded; its schema depends on the kind.
     result: t.Any
@@ -6683,7 +6683,7 @@ class LimitBreach(t.TypedDict):
     row: str
     #: First session beyond the bound; it may precede the window.
     begin: str
-    #: Last session beyond it; null while it lasts at the end of the window.
+    #: Last session beyond the bound; null if the breach lasts until the end of the window.
     end: t.Optional[str]
     #: Cause of the breach: the drift of prices, a corporate action or delisting, or the trades of a rebalance.
     cause: t.Literal["price", "action", "rebalance"]
@@ -6698,7 +6698,7 @@ class LimitDistance2(t.TypedDict):
     move: float
 
 
-#: The smallest move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach.
+#: The smallest price move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach.
 LimitDistance = t.Optional["LimitDistance2"]
 
 class LimitMeasure(t.TypedDict):
@@ -6708,7 +6708,7 @@ class LimitMeasure(t.TypedDict):
     date: str
     #: Measured value of the row.
     value: float
-    #: Its bound on that date.
+    #: Bound of the row on that date.
     limit: float
 
 
@@ -6969,7 +6969,7 @@ class LimitsCheckInput(_LimitsCheckInput, total=False):
 
 
 class LimitsRequest(t.TypedDict):
-    #: Rows of the optimiser on holdings: bounds of securities and groups, concentration, counts, exposures and averages.
+    #: Constraint rows on holdings, as for the optimiser: bounds of securities and groups, concentration, counts, exposures and averages.
     rows: t.Sequence[ConstraintRowInput]
 
 
@@ -7132,11 +7132,11 @@ class LoadJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -7144,7 +7144,7 @@ class LoadJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[DataStore]
@@ -7244,7 +7244,7 @@ class Mapping(t.TypedDict):
 
 
 class MappingAnswers(t.TypedDict, total=False):
-    """Given members of a mapping, and the adjustment; no question is asked about them."""
+    """Known members of the mapping, and the adjustment, about which no question is asked."""
 
     #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
@@ -7361,7 +7361,7 @@ class MappingQuestionConflicts(t.TypedDict):
     identifier: str
     #: Number of rows that differ from the first row of their date.
     rows: int
-    #: Date of the first of these.
+    #: Date of the first of these rows.
     date: str
     #: Column of the first value that differs.
     column: str
@@ -7504,7 +7504,7 @@ class MeasuringRisk(t.TypedDict):
     start: str
     #: Date of the last return.
     end: str
-    #: Number of returns: sessions on which every security has one.
+    #: Number of returns: sessions on which every security has a return.
     sessions: int
 
 
@@ -7527,7 +7527,7 @@ class _MemberSpec(t.TypedDict):
     ref: t.Optional[str]
     #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
     format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "store", "risk_model", "series", "expression", "condition"]]
-    #: Values of other parameters, by name, with which this one is used: any of these entries. Null: always.
+    #: Conditions on other parameters under which this parameter is used: accepted values by parameter name, of which any entry must match. Null: always used.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
 
 
@@ -7566,7 +7566,7 @@ class MembershipFilterRule(_MembershipFilterRule, total=False):
 class MethodologySentences(t.TypedDict):
     #: Number of the sentence.
     number: int
-    #: Part of the methodology that it belongs to.
+    #: Part of the methodology to which the sentence belongs.
     section: t.Literal["index", "universe", "selection", "weighting", "optimisation", "overlay", "rebalancing", "corporate_actions", "rounding", "amendments"]
     #: The sentence.
     text: str
@@ -7577,7 +7577,7 @@ class Methodology(t.TypedDict):
     index_id: str
     #: Display name.
     name: str
-    #: In the order of application.
+    #: Sentences in the order of application.
     sentences: t.Sequence[MethodologySentences]
 
 
@@ -7594,7 +7594,7 @@ class MethodologyChange(t.TypedDict):
     action: t.Literal["created", "updated", "restored", "deleted"]
     #: Sentences of the methodology that no longer apply.
     removed: t.Sequence[str]
-    #: Sentences that apply instead.
+    #: Sentences that apply in their place.
     added: t.Sequence[str]
 
 
@@ -7621,11 +7621,11 @@ class MethodologyTemplateDetail(t.TypedDict):
     style: str
     #: Public document that the template follows.
     source: TemplateSource
-    #: Columns, series and universes that it requires in addition to closes.
+    #: Columns, series and universes that the template requires in addition to closes.
     needs: t.Sequence[TemplateNeed]
     #: True if the served store has all required data; null if no store is served.
     can_run: t.Optional[bool]
-    #: Ids of its documents, in the order in which they are stored.
+    #: Ids of the documents of the template, in the order in which they must be stored.
     index_ids: t.Sequence[str]
     #: Choices where the public document is not specific, and deviations from it.
     choices: t.Sequence[str]
@@ -7636,7 +7636,7 @@ class MethodologyTemplateDetail(t.TypedDict):
 
 
 class MethodologyTemplateLevel(t.TypedDict):
-    #: Document of the level: the last of the template.
+    #: Id of the document with this level, the last document of the template.
     index_id: str
     #: Level on a few sessions of the last three years of the served store; null with a problem.
     level: t.Optional[SeriesPayload]
@@ -7655,11 +7655,11 @@ class MethodologyTemplateSummary(t.TypedDict):
     style: str
     #: Public document that the template follows.
     source: TemplateSource
-    #: Columns, series and universes that it requires in addition to closes.
+    #: Columns, series and universes that the template requires in addition to closes.
     needs: t.Sequence[TemplateNeed]
     #: True if the served store has all required data; null if no store is served.
     can_run: t.Optional[bool]
-    #: Ids of its documents, in the order in which they are stored.
+    #: Ids of the documents of the template, in the order in which they must be stored.
     index_ids: t.Sequence[str]
 
 
@@ -7860,9 +7860,9 @@ class NextName(t.TypedDict):
     identifier: str
     #: Change of objective_value per unit of weight of the security.
     marginal: float
-    #: Annualised, by the model of the run.
+    #: Annualised expected return of the security by the model of the run.
     expected_return: t.Optional[float]
-    #: Minimum expected return at which the security is held, others unchanged; null for an objective without expected returns.
+    #: Minimum expected return at which the security would be held, with all other expected returns unchanged; null for an objective without expected returns.
     entry_return: t.Optional[float]
 
 
@@ -7909,11 +7909,11 @@ class ObjectiveTypeSpec(t.TypedDict):
     type: str
     #: Human-readable name.
     label: str
-    #: Catalogue of the class.
+    #: Catalogue that contains the class.
     category: t.Literal["selection", "weighting", "constraint", "objective", "expected_returns"]
     #: Description in one or two sentences.
     help: t.Optional[str]
-    #: Its parameters in form order.
+    #: Parameters of the class in the order of a form.
     parameters: t.Sequence[ParameterSpec]
     #: Unit of the figure.
     unit: t.Optional[t.Literal["fraction", "count", "value"]]
@@ -7923,7 +7923,7 @@ class ObjectiveTypeSpec(t.TypedDict):
     convex: t.Optional[bool]
     #: A complete valid row.
     example: t.Optional[t.Mapping[str, t.Any]]
-    #: Figure in which a run reports the objective and its changes.
+    #: Measure in which a run reports the objective and its changes.
     measure: ObjectiveMeasure
 
 
@@ -7985,11 +7985,11 @@ class OptimisationJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -7997,7 +7997,7 @@ class OptimisationJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[OptimisationRunResult]
@@ -8027,7 +8027,7 @@ class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
     start: t.Optional[Date]
     #: Last day of the window of the risk model; never past the decision of the rebalance.
     end: t.Optional[Date]
-    #: Rows of the catalogue; none leaves the full-investment default.
+    #: Rows of the catalogue. Without rows, the portfolio is long only and fully invested.
     constraints: t.Sequence[ConstraintRowBody]
 
 
@@ -8092,13 +8092,13 @@ class _OptimisationRunResult(t.TypedDict):
     objective_value: float
     #: Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value.
     objective: float
-    #: Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective or the largest return, its value without the non-convex rows otherwise; less the gap of the proof for a tail.
+    #: Bound of the objective over all feasible weights. With a limit on the number of securities and a quadratic objective or the largest return: proven over all choices of securities. Otherwise: the value without the non-convex rows, less the gap of the proof for tail risk.
     bound: t.Optional[float]
     #: Distance of the value from the bound, relative to the value.
     gap: t.Optional[float]
     #: Annualised expected return before costs; null without expected returns.
     expected_return: t.Optional[float]
-    #: Annualised, by the risk model of the run.
+    #: Annualised volatility by the risk model of the run.
     volatility: float
     #: Trading costs as a fraction of value; null if no costs were requested.
     costs: t.Optional[float]
@@ -8125,7 +8125,7 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     risk_model: MeasuringRisk
     #: Securities with a position, long or short. Absent from results of earlier versions.
     gross_holdings: int
-    #: Requested effort for the proof of a choice. Absent in runs of earlier versions.
+    #: Requested effort for proving a choice of securities. Absent in runs of earlier versions.
     proof: t.Literal["quick", "thorough"]
     #: Scenarios of `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
@@ -8133,11 +8133,11 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     worst_case: t.Optional[WorstCase]
     #: Figures of the index weights. Absent in runs of earlier versions.
     before: WeightFigures
-    #: Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two.
+    #: Effect of relaxing each binding bound: a fraction by one percentage point, a count by one, other bounds by one hundredth; at most 20 bounds, most expensive first. If rows choose securities, the choice is kept. This field and the next two are absent in runs of earlier versions.
     sensitivities: t.Sequence[SensitivityRow]
-    #: Cost of each of the client's first 20 rows.
+    #: Cost of each of the first 20 rows of the request.
     constraint_costs: t.Sequence[ConstraintCost]
-    #: At most 10 securities excluded only by their lower bound of 0, those nearest to a positive weight first.
+    #: At most 10 securities that are excluded only by their lower bound of 0, starting with the security nearest to a positive weight.
     next_names: t.Sequence[NextName]
 
 
@@ -8163,7 +8163,7 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
     #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
-    #: Rows of the catalogue; none leaves the full-investment default.
+    #: Rows of the catalogue. Without rows, the portfolio is long only and fully invested.
     constraints: t.Sequence[ConstraintRowBody]
 
 
@@ -8196,9 +8196,9 @@ class OverlayTypeSpec(t.TypedDict):
     help: str
     #: Level of session t from the previous one; g is the growth of the index.
     formula: str
-    #: Publication of the formula.
+    #: Publication that contains the formula.
     reference: str
-    #: Its parameters in form order.
+    #: Parameters of the class in the order of a form.
     parameters: t.Sequence[ParameterSpec]
     #: A complete valid row.
     example: t.Mapping[str, t.Any]
@@ -8310,7 +8310,7 @@ class PackTrade(t.TypedDict):
     identifier: str
     #: Bought or sold.
     side: t.Literal["buy", "sell"]
-    #: Shares traded.
+    #: Number of traded shares.
     shares: float
     #: Latest close in the currency of the index.
     price: float
@@ -8337,7 +8337,7 @@ class PackTrade(t.TypedDict):
 class PackedAccount(t.TypedDict):
     #: Display name.
     name: str
-    #: Cash and holdings before the trades, in the currency of the index, as all money here.
+    #: Value of cash and holdings before the trades. All amounts are in the currency of the index.
     value: float
     #: Cash after trades and costs.
     cash_after: float
@@ -8370,9 +8370,9 @@ class _ParameterSpec(t.TypedDict):
     ref: t.Optional[str]
     #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
     format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "store", "risk_model", "series", "expression", "condition"]]
-    #: Values of other parameters, by name, with which this one is used: any of these entries. Null: always.
+    #: Conditions on other parameters under which this parameter is used: accepted values by parameter name, of which any entry must match. Null: always used.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
-    #: Members of an object, or of each entry of a list of objects; null of other values.
+    #: Members of an object, or of each entry of a list of objects; null for other values.
     fields: t.Optional[t.Sequence[MemberSpec]]
 
 
@@ -8406,13 +8406,13 @@ class PerformanceView(t.TypedDict):
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Subject of every figure: the portfolio after costs, or the index that it tracks.
+    #: Series that all figures describe: the portfolio after costs, or the index that it tracks.
     of: t.Literal["portfolio", "index"]
     #: Return that is measured.
     return_variant: t.Literal["price", "total", "net"]
-    #: Value of the query; the first date of the run if omitted.
+    #: Requested value; the first date of the run if omitted.
     requested_start: str
-    #: Value of the query; the last date of the run if omitted.
+    #: Requested value; the last date of the run if omitted.
     requested_end: str
     #: First date of the run in the window.
     start: str
@@ -8440,9 +8440,9 @@ class PerformanceView(t.TypedDict):
     benchmark_statistics: t.Optional[BenchmarkStatistics]
     #: The ten deepest falls of the window, the deepest first.
     drawdowns: t.Sequence[DrawdownRow]
-    #: Return of each calendar year within the window; they compound to the total.
+    #: Return of each calendar year within the window. The returns compound to the total return.
     annual_returns: t.Mapping[str, float]
-    #: Return of each month (YYYY-MM) within the window; they compound to the total.
+    #: Return of each month (YYYY-MM) within the window. The returns compound to the total return.
     monthly_returns: t.Mapping[str, float]
 
 
@@ -8543,7 +8543,7 @@ class Plugin(t.TypedDict):
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: Columns that it reads, by name.
     inputs: t.Mapping[str, PluginInputs]
-    #: Its parameters in form order.
+    #: Parameters of the class in the order of a form.
     parameters: t.Mapping[str, PluginParameters]
     #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops.
     source: str
@@ -8558,7 +8558,7 @@ class PluginCollection(t.TypedDict):
     plugins: t.Sequence[Plugin]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -8590,7 +8590,7 @@ class PluginFilterRule(_PluginFilterRule, total=False):
 class PluginPreviewValues(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Value of `compute`.
+    #: Value returned by `compute`.
     value: float
 
 
@@ -8603,9 +8603,9 @@ class PluginPreview(t.TypedDict):
     as_of: t.Optional[str]
     #: Number of securities of the store on the session.
     securities: int
-    #: Number of these that have a value.
+    #: Number of these securities with a value.
     valued: int
-    #: Securities that have a value, the largest first.
+    #: Securities with a value, largest value first.
     values: t.Sequence[PluginPreviewValues]
     #: Findings, worst first.
     findings: t.Sequence[Finding]
@@ -8617,7 +8617,7 @@ class _PluginPreviewRequest(t.TypedDict):
 
 
 class PluginPreviewRequest(_PluginPreviewRequest, total=False):
-    #: Values of its parameters; the others have their defaults.
+    #: Values of parameters; omitted parameters have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: Decision date. Default: the latest of the store.
     as_of: t.Optional[Date]
@@ -8654,7 +8654,7 @@ class _PluginUpsert(t.TypedDict):
     name: str
     #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. With several sessions, the values of a security are adjacent, the latest last.
+    #: Columns that the plug-in reads, by the names under which `compute` receives them: Float64Arrays with NaN for missing values. With several sessions, the values of a security are adjacent, latest last.
     inputs: t.Mapping[str, t.Union[str, PluginUpsertInputs]]
     #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops.
     source: str
@@ -8700,7 +8700,7 @@ class PortfolioBookPayload(t.TypedDict):
     cash: SeriesPayload
     #: Initial capital of the portfolio.
     initial_capital: float
-    #: Value after each close, preceded by a day-zero row with the initial capital.
+    #: Value after each close, preceded by a row with the initial capital on the day before the start.
     nav: SeriesPayload
     #: portfolio-{index_id}.
     portfolio_id: str
@@ -8753,17 +8753,17 @@ class PreviewAsset(t.TypedDict):
     weight: t.Optional[float]
     #: Id of the first excluding rule; null for a selected security without a weight, and for a derived index.
     excluded_by: t.Optional[str]
-    #: Waterfall position of the exclusion; the number of steps for a selected security without a weight.
+    #: Position of the step that excluded the security; the number of steps for a selected security without a weight.
     excluded_at: t.Optional[int]
-    #: Set if the cap applied to the security.
+    #: True if the cap applied to the security.
     uncapped_weight: t.Optional[float]
     #: True if the cap applied to the security.
     capped: bool
-    #: The parent's weight; derived indices only.
+    #: Weight in the parent; derived indices only.
     source_weight: t.Optional[float]
-    #: Equals weight; derived indices only.
+    #: Solved weight, which equals `weight`; derived indices only.
     solved_weight: t.Optional[float]
-    #: Solved minus source; derived indices only.
+    #: Solved weight minus source weight; derived indices only.
     weight_delta: t.Optional[float]
 
 
@@ -8802,11 +8802,11 @@ class PreviewLimits(t.TypedDict):
 
 
 class PreviewOverlayExposure(t.TypedDict):
-    #: After the close of resolved_date.
+    #: Exposure after the close of resolved_date.
     exposure: float
     #: Target exposure.
     target: float
-    #: After the previous close; null on the first session.
+    #: Exposure after the previous close; null on the first session.
     before: t.Optional[float]
     #: Annual volatility from which the target was computed; null before the first return.
     volatility: t.Optional[float]
@@ -8848,13 +8848,13 @@ class _PreviewResponse(t.TypedDict):
     assets: t.Sequence[PreviewAsset]
     #: Final weights by identifier.
     weights: t.Mapping[str, float]
-    #: Sum of the weights: 1 unless the index is empty, a WeightSum row leaves cash, or an overlay has another exposure to its underlying securities.
+    #: Sum of the weights. It is 1 unless the index is empty, a WeightSum row leaves cash, or an overlay has an exposure other than 1 to its underlying securities.
     total_weight: float
-    #: Effective cap; always null for a derived index.
+    #: Cap in effect; always null for a derived index.
     cap: t.Optional[float]
     #: Weight moved away from capped securities.
     cap_redistributed: float
-    #: The waterfall; null for a derived index and an overlay.
+    #: Steps of the selection; null for a derived index and an overlay.
     steps: t.Optional[t.Sequence[PreviewStep]]
     #: The optimisation; null for a rule-driven index and an overlay.
     solve: t.Optional[PreviewSolve]
@@ -8893,7 +8893,7 @@ class PreviewStep(t.TypedDict):
     position: int
     #: Securities left after the step.
     remaining: int
-    #: Removed by this step; empty for the universe.
+    #: Securities removed by this step; empty for the universe.
     excluded: t.Sequence[str]
     #: Id of the rule; null for the universe.
     rule_id: t.Optional[str]
@@ -8962,9 +8962,9 @@ class PriceOverrideRequest(t.TypedDict):
     identifier: str
     #: Session of the store.
     date: Date
-    #: CLOSE in place of that of the source; null withdraws the override.
+    #: CLOSE that replaces the CLOSE of the source; null withdraws the override.
     price: t.Optional[float]
-    #: Why, with the source of the price.
+    #: Reason, with the source of the price.
     reason: str
 
 
@@ -9045,7 +9045,7 @@ class ProcedureCollection(t.TypedDict):
     procedures: t.Sequence[Procedure]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -9089,7 +9089,7 @@ class PublicKeys(t.TypedDict):
     keys: t.Sequence[PublicKey]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -9102,7 +9102,7 @@ class Publication(t.TypedDict):
     through: t.Optional[str]
     #: Hash of the last entry; 64 zeros for an empty log.
     head: str
-    #: Run of these closes.
+    #: Id of the run with these closes.
     run_id: str
     #: The error.
     error: DecidedError
@@ -9181,7 +9181,7 @@ class PublishFacts(t.TypedDict):
 class PublishRequest(t.TypedDict, total=False):
     #: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
     run_id: str
-    #: Last date to publish. Default: that of the run. Refused if the run lacks a session up to it.
+    #: Last date to publish. Default: the last date of the run. Refused if the run lacks a session up to this date.
     through: Date
     #: True: publish changed closes again.
     restate: bool
@@ -9392,7 +9392,7 @@ class RankWeightWeighting(_RankWeightWeighting, total=False):
 
 
 class Readiness(t.TypedDict):
-    """Every check passes and the service is not stopping."""
+    """All checks pass and the service is not stopping."""
 
     status: t.Literal["ready"]
     #: Checks with their results.
@@ -9413,7 +9413,7 @@ class RebalanceList(t.TypedDict):
 class RebalancePackLiquidation(t.TypedDict):
     #: Trading days.
     days: int
-    #: Share of the holdings that is sold by then.
+    #: Fraction of the holdings that is sold within these days.
     share: float
 
 
@@ -9439,13 +9439,13 @@ class RebalancePack(t.TypedDict):
     decision: str
     #: Weights announced for `effective`; before the announcement, the result of the rules on as_of or the latest solution of a derived index.
     basis: t.Literal["announced", "indicative", "in_force"]
-    #: Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.
+    #: Changes of constituents that the orders execute in addition to the decision of a review: changes between reviews, and replacements of securities that left while the review was pending.
     replacements: t.Sequence[Replacement]
     #: Accounts in the order of the request; the account of `aum` is the last.
     accounts: t.Sequence[PackedAccount]
-    #: Days that the orders take, over the traded securities.
+    #: Number of days that the orders need, over the traded securities.
     days_to_trade: DaysToTrade
-    #: Share of the initial holdings of all accounts that is sold within a number of days; empty if they hold nothing.
+    #: Fraction of the initial holdings of all accounts that is sold within a number of days; empty if the accounts hold nothing.
     liquidation: t.Sequence[RebalancePackLiquidation]
     #: Largest AUM that can be invested within this number of days; null if a security has no volume.
     capacity: t.Sequence[RebalancePackCapacity]
@@ -9484,15 +9484,15 @@ class RebalanceRow(t.TypedDict):
     date: str
     #: Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it.
+    #: Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews.
     review: t.Optional[str]
-    #: Completed fraction of the rebalance after this close; null if the run does not store it.
+    #: Completed fraction of the rebalance after this close; null if the run does not store the fraction.
     phase: t.Optional[float]
     #: Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.
     schedule_dates: t.Sequence[str]
     #: Securities traded at the price of an earlier session.
     stale_fills: t.Sequence[StaleFillPayload]
-    #: Session whose data decided the weights; null if the run does not store it.
+    #: Session whose data decided the weights; null if the run does not store the session.
     decision_date: t.Optional[str]
     #: Session of the trades; null for a composition that was in force before the run.
     traded_on: t.Optional[str]
@@ -9500,7 +9500,7 @@ class RebalanceRow(t.TypedDict):
     constituents: int
     #: Securities with a position, long or short.
     gross_constituents: int
-    #: Number of these that were not held before; all at the first rebalance.
+    #: Number of these securities that were not held before; all of them at the first rebalance.
     added: int
     #: Securities held before and not afterwards.
     removed: int
@@ -9633,15 +9633,15 @@ class RebalanceView(t.TypedDict):
     date: str
     #: Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided it, in order, separated by commas; null for a change between reviews and if the run does not store it.
+    #: Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews.
     review: t.Optional[str]
-    #: Completed fraction of the rebalance after this close; null if the run does not store it.
+    #: Completed fraction of the rebalance after this close; null if the run does not store the fraction.
     phase: t.Optional[float]
     #: Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.
     schedule_dates: t.Sequence[str]
     #: Securities traded at the price of an earlier session.
     stale_fills: t.Sequence[StaleFillPayload]
-    #: Session whose data decided the weights; null if the run does not store it.
+    #: Session whose data decided the weights; null if the run does not store the session.
     decision_date: t.Optional[str]
     #: Session of the trades; null for a composition that was in force before the run.
     traded_on: t.Optional[str]
@@ -9649,7 +9649,7 @@ class RebalanceView(t.TypedDict):
     constituents: int
     #: Securities with a position, long or short.
     gross_constituents: int
-    #: Number of these that were not held before; all at the first rebalance.
+    #: Number of these securities that were not held before; all of them at the first rebalance.
     added: int
     #: Securities held before and not afterwards.
     removed: int
@@ -9680,7 +9680,7 @@ class RebalancedName(t.TypedDict):
     before: t.Optional[float]
     #: Weight after the close.
     after: float
-    #: Weight after the close less weight before the trades.
+    #: Weight after the close minus weight before the trades.
     change: t.Optional[float]
     #: Decided weight.
     target: float
@@ -9722,9 +9722,9 @@ class RecentTrade(_RecentTrade, total=False):
 class ReconciledAccount(t.TypedDict):
     #: Display name.
     name: str
-    #: Cash and holdings at the closes of the announcement.
+    #: Value of cash and holdings at the closes of the announcement.
     value_announced: float
-    #: By identifier: every security ordered on either date.
+    #: By identifier: all securities ordered on either date.
     orders: t.Sequence[ReconciledOrder]
 
 
@@ -9788,7 +9788,7 @@ class RecordedCalendarClosures(t.TypedDict):
     changes: t.Sequence[SessionChange]
     #: True if nothing was stored.
     dry_run: bool
-    #: Differences that the changes make.
+    #: Effect of the changes.
     effect: ClosureEffect
 
 
@@ -9832,11 +9832,11 @@ class RefreshJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -9844,7 +9844,7 @@ class RefreshJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RefreshResult]
@@ -9855,7 +9855,7 @@ class RefreshRequest(t.TypedDict, total=False):
     until: t.Optional[Date]
     #: Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split.
     full: bool
-    #: Report the changes of a refresh without storing or serving them.
+    #: True: report the changes of a refresh without storing or serving them.
     dry_run: bool
     #: Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet.
     fail_on: t.Union[FindingCode, t.Sequence[FindingCode]]
@@ -9903,7 +9903,7 @@ class RefreshResultLeftOut(t.TypedDict):
 class RefreshResultSplitRestatements(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Shares after the split for one before it.
+    #: Number of shares after the split per share before it.
     ratio: float
     #: First date whose prices are not divided; null if there is none yet.
     date: t.Optional[str]
@@ -9976,7 +9976,7 @@ class RefreshResult(t.TypedDict):
     restatements: t.Sequence[RefreshResultRestatements]
     #: Number of changed values.
     restatements_total: int
-    #: Differences of bars on dates that the store already has; null if there are none, or with full.
+    #: Differences of bars on dates that are already in the store; null if there are none, or with full.
     left_out: t.Optional[RefreshResultLeftOut]
     #: Securities whose history was restated for a split: their bars and actions are accepted.
     split_restatements: t.Sequence[RefreshResultSplitRestatements]
@@ -9984,7 +9984,7 @@ class RefreshResult(t.TypedDict):
     rejected: t.Sequence[RefreshResultRejected]
     #: Total number.
     rejected_total: int
-    #: Nothing was stored or served.
+    #: True if nothing was stored or served.
     dry_run: bool
     #: SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them.
     findings: t.Sequence[Finding]
@@ -10033,13 +10033,13 @@ class RelativeMetricsPayload(t.TypedDict):
     total_return: float
     #: Return of the portfolio less that of the benchmark.
     excess_return: float
-    #: Covariance of the returns divided by the variance of the other returns.
+    #: Covariance of the returns with those of the comparison, divided by the variance of the returns of the comparison.
     beta: float
     #: Correlation of the returns.
     correlation: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: Return variant of the benchmark, or raw for a column other than CLOSE.
+    #: Return variant of the benchmark; raw for a column other than CLOSE.
     return_variant: t.Literal["price", "total", "net", "raw"]
 
 
@@ -10088,7 +10088,7 @@ class RenderCollection(t.TypedDict):
     total: int
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -10114,11 +10114,11 @@ class RenderJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -10126,7 +10126,7 @@ class RenderJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RenderResult]
@@ -10202,7 +10202,7 @@ class RepairRequest(_RepairRequest, total=False):
     store_id: str
     #: Display name.
     name: str
-    #: Serve the new store at once.
+    #: True: serve the new store immediately.
     activate: bool
 
 
@@ -10219,7 +10219,7 @@ class Replacement(t.TypedDict):
     decision_date: str
     #: Session whose data ranked the security: for `next_ranked` the reference date of the review that excluded it. Null for a reserve list.
     ranked_on: t.Optional[str]
-    #: Rank of the security that entered: for `next_ranked` among those that the review excluded, for `reserve` its position in the list, otherwise by the datapoint of the rule.
+    #: Rank of the security that entered. For `next_ranked`: among the securities that the review excluded. For `reserve`: its position in the list. Otherwise: by the datapoint of the rule.
     rank: int
     #: Rank of the constituent by the same datapoint; null if it left by an event such as a merger, or has no value.
     left_rank: t.Optional[int]
@@ -10247,11 +10247,11 @@ class ReplayJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -10259,7 +10259,7 @@ class ReplayJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[ReplayView]
@@ -10268,7 +10268,7 @@ class ReplayJobStatus(t.TypedDict):
 class ReplayView(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
-    #: True if everything that is stored of the run was reproduced bit for bit.
+    #: True if all stored data of the run was reproduced bit for bit.
     equal: bool
     #: First difference; null if they are equal.
     first_difference: t.Optional[RunDifference]
@@ -10288,7 +10288,7 @@ class ReplayView(t.TypedDict):
     replayed_content_hash: str
     #: True if the stored definition has changed since; the replay uses the definition of the run.
     definition_changed: bool
-    #: Capture time of the stored run.
+    #: Time of the stored run.
     run_at: t.Optional[str]
 
 
@@ -10323,7 +10323,7 @@ class ReportTemplateCollection(t.TypedDict):
     built_in: t.Sequence[str]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -10381,11 +10381,11 @@ class RerunJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -10393,7 +10393,7 @@ class RerunJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RerunView]
@@ -10409,9 +10409,9 @@ class RerunRequest(t.TypedDict, total=False):
 class RerunRow(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
-    #: `stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays.
+    #: `stored`: the index was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run is kept.
     outcome: t.Literal["stored", "current", "refused"]
-    #: Its run; null if it was refused.
+    #: Id of its run; null if it was refused.
     run_id: t.Optional[str]
     #: Stored run that was stale; null if it was not run again.
     previous_run_id: t.Optional[str]
@@ -10419,7 +10419,7 @@ class RerunRow(t.TypedDict):
     end: t.Optional[str]
     #: Last date that was reused from the stale run; null if everything was computed.
     extended_from: t.Optional[str]
-    #: Why the stale run was not extended; null if it was, or if it was not run again.
+    #: Reason why the stale run was not extended; null if it was extended, or if the index was not run again.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
     #: Set only if refused: the error of its backtest.
     error: t.Optional[ErrorDetail]
@@ -10443,11 +10443,11 @@ class RerunView(t.TypedDict):
     rerun_id: str
     #: Number of checked indices and strategies.
     indices: int
-    #: Number of these with a new run.
+    #: Number of ids with a new run.
     stored: int
-    #: Number of these whose stored run is not stale.
+    #: Number of ids with a stored run that is not stale.
     current: int
-    #: Number of these that cannot be run.
+    #: Number of ids that cannot be run.
     refused: int
     #: In the order of the ids: the first 2000. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows.
     rows: t.Sequence[RerunRow]
@@ -10462,9 +10462,9 @@ class ResampledFrontierPoints(t.TypedDict):
     volatility: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: Means over the draws, of securities with a weight.
+    #: Means of the weights over the draws, for securities with a weight.
     weights: t.Mapping[str, float]
-    #: Standard deviations of the weights over the draws, of these securities.
+    #: Standard deviations of the weights over the draws, for the same securities.
     spread: t.Mapping[str, float]
 
 
@@ -10530,7 +10530,7 @@ class ReturnStatistics(t.TypedDict):
     downside_volatility: float
     #: Mean return x sessions of a year / downside volatility; null without a fall.
     sortino_ratio: t.Optional[float]
-    #: Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss. A fraction.
+    #: Mean loss of the worst 5 % of the sessions, whose number is rounded up; positive for a loss. A fraction.
     cvar_95: float
     #: Third central moment over the population standard deviation cubed; null without variation.
     skewness: t.Optional[float]
@@ -10698,7 +10698,7 @@ class RiskDecomposition(t.TypedDict):
     exposures: t.Mapping[str, float]
     #: Index or identifier of the comparison.
     benchmark: str
-    #: Value of the query; null if omitted.
+    #: Requested value; null if omitted.
     requested_as_of: t.Optional[str]
     #: Date of the weights.
     as_of: str
@@ -10710,7 +10710,7 @@ class RiskDecomposition(t.TypedDict):
     risk_estimator: t.Optional[t.Literal["statistical", "industries", "styles"]]
     #: Securities without an estimate.
     uncovered: t.Sequence[str]
-    #: First date of the run's levels, which begin the span of the estimate.
+    #: First date of the run's levels, at which the estimation period starts.
     window_start: t.Optional[str]
     #: Last date of the run's levels.
     window_end: t.Optional[str]
@@ -10797,7 +10797,7 @@ class RiskModelCollection(t.TypedDict):
     risk_models: t.Sequence[RiskModelSummary]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -10863,11 +10863,11 @@ class RiskModelJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -10875,7 +10875,7 @@ class RiskModelJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RiskModelView]
@@ -10936,17 +10936,17 @@ class _RiskModelView(t.TypedDict):
     model_id: str
     #: Securities with an estimate, ascending: the order of the frames.
     asset_ids: t.Sequence[str]
-    #: Symmetric, unit diagonal.
+    #: Correlation matrix, symmetric with a unit diagonal.
     correlation: TableFrame
     #: Annualised.
     covariance: TableFrame
-    #: Annualised square roots of the covariance diagonal.
+    #: Annualised volatilities: square roots of the covariance diagonal.
     volatilities: t.Mapping[str, float]
     #: Diagnostics of the estimate.
     diagnostics: RiskDiagnosticsPayload
-    #: Bound of the request.
+    #: Bound in the request.
     start: t.Optional[str]
-    #: Bound of the request.
+    #: Bound in the request.
     end: t.Optional[str]
     #: Excluded securities, with the reason.
     excluded: t.Mapping[str, str]
@@ -10995,7 +10995,7 @@ class RiskPayload(t.TypedDict):
     risk_estimator: t.Optional[t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]]
     #: Securities without an estimate.
     uncovered: t.Sequence[str]
-    #: First date of the run's levels, which begin the span of the estimate.
+    #: First date of the run's levels, at which the estimation period starts.
     window_start: t.Optional[str]
     #: Last date of the run's levels.
     window_end: t.Optional[str]
@@ -11023,11 +11023,11 @@ class RiskValidationJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -11035,7 +11035,7 @@ class RiskValidationJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RiskValidationView]
@@ -11149,9 +11149,9 @@ class RollingRiskView(t.TypedDict):
     half_life: t.Optional[float]
     #: The tracked index, or a benchmark.
     against: t.Literal["index", "benchmark"]
-    #: Id of the benchmark; null against the index.
+    #: Id of the benchmark; null if the index is the reference.
     benchmark_id: t.Optional[str]
-    #: By date, annualised: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run.
+    #: Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run.
     risk: TableFrame
 
 
@@ -11239,7 +11239,7 @@ class RunSummaryCollection(t.TypedDict):
     summaries: t.Sequence[RunSummaryRow]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -11262,7 +11262,7 @@ class RunSummaryRow(t.TypedDict):
     return_variant: t.Literal["price", "total", "net"]
     #: Return of the last session, a fraction; null with a single date.
     day_return: t.Optional[float]
-    #: Return since the last date of the calendar year before, or the first of the run. A fraction.
+    #: Return since the last date of the previous calendar year, or since the first date of the run. A fraction.
     year_to_date: float
     #: Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction.
     volatility: float
@@ -11301,7 +11301,7 @@ class RunsDifferenceDataRows(t.TypedDict):
 class RunsDifferenceDataAppended(t.TypedDict):
     #: Number of new sessions.
     sessions: int
-    #: Number of their bars, included in rows_added.
+    #: Number of bars on these sessions, included in rows_added.
     rows: int
     #: The first new session, YYYY-MM-DD.
     start: str
@@ -11318,9 +11318,9 @@ RunsDifferenceDataStores = t.TypedDict("RunsDifferenceDataStores", {
 class RunsDifferenceData(t.TypedDict):
     #: Number of values that differ; null for two stores, and if an earlier content is no longer available.
     cells: t.Optional[int]
-    #: The first of these.
+    #: The first of these values.
     first: t.Sequence[DataCell]
-    #: Rows that differ or that only one content has; null like `cells`.
+    #: Rows that differ or that are in only one of the two contents; null if `cells` is null.
     rows: t.Optional[RunsDifferenceDataRows]
     #: Bars of sessions after the last one of the first version; null if there are none.
     appended: t.Optional[RunsDifferenceDataAppended]
@@ -11339,14 +11339,14 @@ RunsDifferenceEngine = t.TypedDict("RunsDifferenceEngine", {
 class RunsDifferenceEffects(t.TypedDict):
     #: Inputs that were exchanged, in this order.
     cause: t.Literal["definition", "request", "data", "engine"]
-    #: Effect of the exchange on the total return.
+    #: Effect of the exchanged input on the total return.
     total_return: float
 
 
 class RunsDifference(t.TypedDict):
     #: True if both have identical dates and levels, bit for bit.
     same_levels: bool
-    #: First date on which the levels differ, or that only one run has.
+    #: First date on which the levels differ, or on which only one of the runs has a level.
     first_difference: t.Optional[str]
     #: Common date with the largest relative difference; null if there is none, for example if only days were appended.
     largest: t.Optional[RunsDifferenceLargest]
@@ -11356,7 +11356,7 @@ class RunsDifference(t.TypedDict):
     request: t.Sequence[DocumentChange]
     #: Rows of cells.
     data: RunsDifferenceData
-    #: Engines of both.
+    #: Engine versions of the two runs.
     engine: RunsDifferenceEngine
     #: Effects, which sum to total_return exactly; null if a replay is impossible, see `effects_reason`.
     effects: t.Optional[t.Sequence[RunsDifferenceEffects]]
@@ -11388,11 +11388,11 @@ class RunsDifferenceJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -11400,7 +11400,7 @@ class RunsDifferenceJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RunsDifference]
@@ -11452,7 +11452,7 @@ class SavedStrategy(t.TypedDict):
 class ScenarioGroup(t.TypedDict):
     #: The group.
     group: str
-    #: Holding on as_of.
+    #: Holding on as_of, in shares or as a value.
     weight: float
     #: Linked contribution to the total return.
     contribution: float
@@ -11616,7 +11616,7 @@ class ScheduleCollection(t.TypedDict):
     schedules: t.Sequence[Schedule]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -11695,7 +11695,7 @@ class ScheduleDaySummary(t.TypedDict):
 class ScheduleDaysNext(t.TypedDict):
     #: Session.
     date: str
-    #: Time at which its day begins.
+    #: Time at which the day starts.
     due_at: str
 
 
@@ -11947,11 +11947,11 @@ class SimulationJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -11959,7 +11959,7 @@ class SimulationJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[SimulationView]
@@ -12024,7 +12024,7 @@ class SimulationView(t.TypedDict):
     max_drawdown: Distribution
     #: Number of sessions of the longest period below a previous high.
     time_under_water: Distribution
-    #: Frequency of falling short of the level.
+    #: Frequency of ending or falling below the level.
     shortfall: SimulationViewShortfall
     #: Precision of the levels of the paths: float32 on the tensorflow engine.
     precision: t.Literal["float64", "float32"]
@@ -12126,15 +12126,15 @@ class StaleFillPayload(t.TypedDict):
 
 
 class StaleState(t.TypedDict):
-    #: The index, or a document that it uses, has changed since the run.
+    #: True if the index, or a document that it uses, has changed since the run.
     definition: bool
-    #: The served data has changed since the run.
+    #: True if the served data has changed since the run.
     data: bool
-    #: The engine is a version with different results.
+    #: True if the engine has a version with different results.
     engine: bool
     #: One sentence per cause.
     reasons: t.Sequence[str]
-    #: The store of the run, if another one is served; otherwise null.
+    #: Store of the run if another store is served; otherwise null.
     store_id: t.Optional[str]
 
 
@@ -12287,7 +12287,7 @@ class StoredRuns(t.TypedDict):
     total: int
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -12307,7 +12307,7 @@ class StrategyCollection(t.TypedDict):
     strategies: t.Sequence[StoredStrategy]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -12430,11 +12430,11 @@ class StudyJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -12442,7 +12442,7 @@ class StudyJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[StudyView]
@@ -12493,9 +12493,9 @@ class StudyView(t.TypedDict):
     study_id: str
     #: Number of optimisations.
     runs: int
-    #: Number of these with a result.
+    #: Number of optimisations with a result.
     solved: int
-    #: Number of these that have an error.
+    #: Number of optimisations with an error.
     refused: int
     #: In the order of the request: the first 2000. All are available in blocks from GET /optimise/studies/{study_id}/rows.
     rows: t.Sequence[StudyRow]
@@ -12513,7 +12513,7 @@ class SweepFanQuantiles(t.TypedDict):
 class SweepFan(t.TypedDict):
     #: Dates, evenly spread over the common dates of the variants.
     index: t.Sequence[str]
-    #: Number of variants of the quantiles: all, or a thousand evenly spread.
+    #: Number of variants used for the quantiles: all variants, or a thousand evenly spread ones.
     variants: int
     #: Quantiles of the levels on each date, from the lowest to the highest.
     quantiles: t.Sequence[SweepFanQuantiles]
@@ -12528,9 +12528,9 @@ class SweepFoldChoice(t.TypedDict):
     test: t.Sequence[int]
     #: Position of the selected variant.
     variant: int
-    #: Its metric on the groups of the selection.
+    #: Metric of the variant on the groups of the selection.
     in_sample: float
-    #: Its metric on the groups of the test.
+    #: Metric of the variant on the groups of the test.
     out_of_sample: float
     #: Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank.
     rank: int
@@ -12553,26 +12553,26 @@ class SweepFoldsViewChosen(t.TypedDict):
 
 
 class SweepFoldsViewPaths(t.TypedDict):
-    #: Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day.
+    #: Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day.
     annualised_return: float
     #: At most 0.
     max_drawdown: float
-    #: Annualised, risk-free rate 0.
+    #: Annualised Sharpe ratio with a risk-free rate of 0.
     sharpe_ratio: float
-    #: Over the test groups.
+    #: Figures over the test groups.
     total_return: float
     #: Annualised, ddof 1.
     volatility: float
 
 
 class SweepFoldsViewOverPaths(t.TypedDict):
-    #: Compounded, annualised by the sessions of a year: 252, or 365 where the calendar trades every day.
+    #: Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day.
     annualised_return: Distribution
     #: At most 0.
     max_drawdown: Distribution
-    #: Annualised, risk-free rate 0.
+    #: Annualised Sharpe ratio with a risk-free rate of 0.
     sharpe_ratio: Distribution
-    #: Over the test groups.
+    #: Figures over the test groups.
     total_return: Distribution
     #: Annualised, ddof 1.
     volatility: Distribution
@@ -12631,11 +12631,11 @@ class SweepJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -12643,7 +12643,7 @@ class SweepJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[SweepView]
@@ -12652,7 +12652,7 @@ class SweepJobStatus(t.TypedDict):
 class SweepMapParameters(t.TypedDict):
     #: JSON pointer of the parameter, as in `patch`.
     pointer: str
-    #: Its values, in the order of the request.
+    #: Values of the parameter, in the order of the request.
     values: t.Sequence[t.Any]
 
 
@@ -12661,7 +12661,7 @@ class SweepMap(t.TypedDict):
     aggregation: t.Literal["first_by_rank"]
     #: The rule in words.
     sentence: str
-    #: Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.
+    #: Varied parameters with their values. A map with all but two parameters fixed has one variant per cell.
     parameters: t.Sequence[SweepMapParameters]
 
 
@@ -12716,7 +12716,7 @@ class SweepRow(t.TypedDict):
     variant: int
     #: Changes of the variant, by JSON pointer.
     patch: t.Mapping[str, t.Any]
-    #: Figures of a single run of the variant, bit for bit.
+    #: Figures of the variant, bit-identical to those of a single run.
     metrics: t.Optional[BacktestMetrics]
     #: Transaction costs paid.
     total_costs: t.Optional[float]
@@ -12726,7 +12726,7 @@ class SweepRow(t.TypedDict):
     end: t.Optional[str]
     #: Dates of the run.
     observations: t.Optional[int]
-    #: Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero.
+    #: Probability that the true Sharpe ratio exceeds the best Sharpe ratio expected among all trials if all true ratios were zero.
     deflated_sharpe_ratio: t.Optional[float]
     #: Reason why the variant was refused, as for a single run.
     error: t.Optional[ErrorDetail]
@@ -12750,17 +12750,17 @@ class SweepSelection(t.TypedDict):
     trials: int
     #: Sharpe ratio of the variant ranked first, per session like all ratios here.
     sharpe_ratio: float
-    #: Skewness of its returns.
+    #: Skewness of the returns of the best variant.
     skewness: float
-    #: 3 for normal returns.
+    #: Kurtosis of the returns; 3 for normal returns.
     kurtosis: float
-    #: Number of its returns.
+    #: Number of returns of the variant.
     observations: int
     #: Variance of the Sharpe ratios of the trials.
     sharpe_variance: float
-    #: Expected Sharpe ratio of the best of this many trials if every true ratio is zero.
+    #: Expected Sharpe ratio of the best of this number of trials if all true ratios are zero.
     expected_maximum_sharpe_ratio: float
-    #: Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero.
+    #: Probability that the true Sharpe ratio exceeds the best Sharpe ratio expected among all trials if all true ratios were zero.
     deflated_sharpe_ratio: t.Optional[float]
 
 
@@ -12846,11 +12846,11 @@ class SyncJobStatus(t.TypedDict):
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
-    #: Number of starts; written before the work starts.
+    #: Number of starts, which is recorded before the work starts.
     attempt: int
     #: Attempts in order, at most the last eleven; the last one is the current one.
     attempts: t.Sequence[JobAttempt]
-    #: The body as accepted.
+    #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
@@ -12858,7 +12858,7 @@ class SyncJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
-    #: Addresses that are notified of its end.
+    #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[RefreshResult]
@@ -12925,7 +12925,7 @@ class TailOutcome(t.TypedDict):
     scenarios: int
     #: Average of the worst scenarios: the objective without costs.
     average: float
-    #: The smallest of the averaged losses: the value at risk.
+    #: Smallest of the averaged losses, which is the value at risk.
     level: float
     #: The worst loss.
     largest: float
@@ -12938,7 +12938,7 @@ class TemplateNeed(t.TypedDict):
     name: str
     #: Content of the field.
     meaning: str
-    #: True if the served store lacks it; false if no store is served.
+    #: True if the served store lacks the field; false if no store is served.
     missing: bool
 
 
@@ -12975,7 +12975,7 @@ class TermPoint(t.TypedDict):
 class TermStructureResponse(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
-    #: Value of the query; null if omitted.
+    #: Requested value; null if omitted.
     requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
@@ -13178,7 +13178,7 @@ class TrackingForecastPayload(t.TypedDict):
     bias: t.Optional[float]
     #: Lower end of the 95 % band of the bias of unbiased forecasts.
     bias_low: float
-    #: Upper end of that band: 1 + sqrt(2 / observations).
+    #: Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations).
     bias_high: float
     #: Number of active returns with a forecast.
     observations: int
@@ -13318,7 +13318,7 @@ class TrsPriceRequest(_TrsPriceRequest, total=False):
     initial_level: t.Optional[float]
     #: Valuation date. Default: that of the latest level.
     as_of: t.Optional[Date]
-    #: Of the return.
+    #: Direction of the return leg: received or paid.
     direction: t.Literal["receive", "pay"]
     #: Treatment of dividends in the return.
     return_type: t.Literal["total", "price"]
@@ -13352,7 +13352,7 @@ class TrsPriceResponsePeriods(t.TypedDict):
 class TrsPriceResponse(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: t.Optional[str]
-    #: Value of the query; null if omitted.
+    #: Requested value; null if omitted.
     requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
@@ -13370,7 +13370,7 @@ class TrsPriceResponse(t.TypedDict):
     initial_level: float
     #: Notional of the swap.
     notional: float
-    #: To the direction.
+    #: Value to the party with the given `direction`.
     value: float
     #: Value of the return leg.
     equity_leg: float
@@ -13422,11 +13422,11 @@ class TypeSpec(t.TypedDict):
     type: str
     #: Human-readable name.
     label: str
-    #: Catalogue of the class.
+    #: Catalogue that contains the class.
     category: t.Literal["selection", "weighting", "constraint", "objective", "expected_returns"]
     #: Description in one or two sentences.
     help: t.Optional[str]
-    #: Its parameters in form order.
+    #: Parameters of the class in the order of a form.
     parameters: t.Sequence[ParameterSpec]
     #: Unit of the figure.
     unit: t.Optional[t.Literal["fraction", "count", "value"]]
@@ -13471,7 +13471,7 @@ class UnfilledOrderPayload(t.TypedDict):
     notional: float
     #: Why.
     reason: t.Literal["no_price", "stale_price", "delisted"]
-    #: Session on which the order was filled later; null if never.
+    #: Later session on which the order was filled; null if it was never filled.
     filled_on: t.Optional[str]
 
 
@@ -13482,7 +13482,7 @@ class UniverseMembership(t.TypedDict):
     name: t.Optional[str]
     #: First day; null: always.
     start: t.Optional[str]
-    #: First day no longer a member; null: still one.
+    #: First day on which it is no longer a member; null: still a member.
     end: t.Optional[str]
     #: Member on as_of, or today.
     current: bool
@@ -13530,7 +13530,7 @@ class ValidatedFamily(t.TypedDict):
     bias: float
     #: Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns.
     q_statistic: t.Optional[float]
-    #: Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better.
+    #: Mean of ln s^2 + z^2, where s is the forecast over the horizon. Of two models, the one with the lower value forecasts better.
     qlike: float
     #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts.
     mean_rolling_deviation: t.Optional[float]
@@ -13547,13 +13547,13 @@ class ValidatedPortfolio(t.TypedDict):
     bias: float
     #: Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns.
     q_statistic: t.Optional[float]
-    #: Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better.
+    #: Mean of ln s^2 + z^2, where s is the forecast over the horizon. Of two models, the one with the lower value forecasts better.
     qlike: float
     #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts.
     mean_rolling_deviation: t.Optional[float]
     #: Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).
     bias_low: float
-    #: Upper end of that band.
+    #: Upper end of the 95 % band.
     bias_high: float
     #: True if the bias is within the band.
     in_band: bool
@@ -13584,9 +13584,9 @@ class ValueNode(_ValueNode, total=False):
 
 
 class VersionDifferenceSentences(t.TypedDict):
-    #: Sentences of the first version only.
+    #: Sentences that are only in the first version.
     removed: t.Sequence[str]
-    #: Sentences of the second version only.
+    #: Sentences that are only in the second version.
     added: t.Sequence[str]
 
 
@@ -13605,7 +13605,7 @@ class VersionList(t.TypedDict):
     total: int
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -13678,11 +13678,11 @@ class VolatilityRow(_VolatilityRow, total=False):
 class WaitingOrder(t.TypedDict):
     """An order that waits for a bar, with `stale_targets: "defer"`."""
 
-    #: Rebalance that asked for it.
+    #: Rebalance that placed the order.
     date: str
     #: Bought or sold.
     side: t.Literal["buy", "sell"]
-    #: Weight that was asked for.
+    #: Weight that was ordered.
     target_weight: float
     #: Why.
     reason: t.Literal["no_price", "stale_price", "delisted"]
@@ -13753,11 +13753,11 @@ class Watchlist(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: In the client's order, unique.
+    #: Identifiers in the order of the client, without duplicates.
     identifiers: t.Sequence[str]
     #: Time of its last change, ISO-8601 UTC with offset.
     updated_at: str
-    #: Identifiers that the served store lacks; all of them if no store is served.
+    #: Identifiers that are not in the served store; all identifiers if no store is served.
     unknown: t.Sequence[str]
 
 
@@ -13766,7 +13766,7 @@ class WatchlistCollection(t.TypedDict):
     watchlists: t.Sequence[Watchlist]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
-    #: These documents by cause.
+    #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
@@ -13778,7 +13778,7 @@ class _WatchlistUpsert(t.TypedDict):
 class WatchlistUpsert(_WatchlistUpsert, total=False):
     #: Free text.
     description: t.Optional[str]
-    #: In the order to display, without duplicates.
+    #: Identifiers in display order, without duplicates.
     identifiers: t.Sequence[str]
 
 
@@ -13815,9 +13815,9 @@ class WeightRow(t.TypedDict):
     index_weight: float
     #: weight - index_weight.
     active_weight: float
-    #: Contribution to the tracking error; they sum to it.
+    #: Contribution to the tracking error. The contributions sum to the tracking error.
     risk_contribution: float
-    #: Share of the portfolio's variance; they sum to 1.
+    #: Share of the portfolio variance. The shares sum to 1.
     variance_share: float
     #: Binding position bound; null if none binds.
     at_bound: t.Optional[t.Literal["lower", "upper"]]
@@ -13881,7 +13881,7 @@ class WeightedAverageRow(_WeightedAverageRow, total=False):
 
 
 class WeightedPercentiles(t.TypedDict):
-    """Smallest value for which the holdings at or below it have that share of the weights."""
+    """Smallest value at or below which the holdings have this share of the weights."""
 
     #: 10 %. One value per date; null if no holding has a value.
     p10: t.Sequence[t.Optional[float]]
@@ -13969,7 +13969,7 @@ class _WeightsView(t.TypedDict):
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Value of the query; null if omitted.
+    #: Requested value; null if omitted.
     requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
@@ -14039,7 +14039,7 @@ class _WhatIfSide(t.TypedDict):
     constituents: int
     #: Largest weight.
     largest: float
-    #: 1 over the sum of squared weights: the number of equal weights of the same concentration. Cash raises it and leverage lowers it.
+    #: 1 / sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, leverage lowers it.
     effective_assets: float
     #: Securities with a position, long or short.
     gross_constituents: int
@@ -14083,9 +14083,9 @@ class WithholdingRates(_WithholdingRates, total=False):
 
 
 class WorstCase(t.TypedDict):
-    """Figures of the weights by the estimates, and by the worst case of the uncertainty sets."""
+    """Figures of the weights by the estimates and in the worst case of the uncertainty sets."""
 
-    #: The objective by the estimates, in its measure.
+    #: Objective by the estimates, in the measure of the objective.
     nominal: float
     #: Smallest expected return of the set, annualised and before costs; null without expected returns.
     expected_return: t.Optional[float]

@@ -15,7 +15,7 @@ export const constituents: Producer<'constituents'> = ({ columns, window, market
   const own = columns.f64('weights', at * names.length, (at + 1) * names.length);
   const [value] = columns.f64('value', at, at + 1);
   const rows = [...names.keys()].filter((name) => held[name] !== 0 || own[name] !== 0);
-  const price = pricesAt(columns, rows, at);
+  const price = readPricesAt(columns, rows, at);
   const numbers = (of: (name: number, row: number) => number): Float64Array => Float64Array.from(rows, of);
   const texts = referenceOf(columns, { market, day });
   const round = roundOnDay(columns, 'weights', day);
@@ -42,7 +42,7 @@ export const constituents: Producer<'constituents'> = ({ columns, window, market
 };
 
 /** Returns the last closes on or before a date in the currency of the index; NaN if the run contains none. */
-function pricesAt(columns: RunColumns, rows: readonly number[], at: number): Float64Array {
+function readPricesAt(columns: RunColumns, rows: readonly number[], at: number): Float64Array {
   const { names, foreign, dates } = columns.header;
   const prices = new Float64Array(rows.length).fill(Number.NaN);
   for (let t = at; t >= 0 && prices.includes(Number.NaN); t--) {

@@ -5,7 +5,7 @@ import { computeGrowthStep, computeOpeningFactor, type ShareTerms } from '#domai
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { countChanges } from '../../count-changes.js';
+import { listCountChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
 import { findKeptColumns } from '../kept-columns.js';
@@ -60,7 +60,7 @@ interface RunDates {
 /** Returns the columns of the event rows. */
 function figuresOf({ columns, window }: ExportSource, { days, divisor }: RunDates): Float64Array[] {
   const { from, to } = spanOf(days, window);
-  const rows = eventRows(columns, { from: Math.max(1, from), to, divisor });
+  const rows = listEventRows(columns, { from: Math.max(1, from), to, divisor });
   const numbers = (of: (row: EventRow) => number): Float64Array => Float64Array.from(rows, of);
   return [
     numbers(({ at }) => at),
@@ -95,13 +95,13 @@ interface EventSpan {
  * Returns the events, sorted by date and then by security.
  * @cost reads [H] weights for each date with an event
  */
-function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): EventRow[] {
-  const held = holdings(columns);
+function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): EventRow[] {
+  const held = createHoldingsReader(columns);
   const isInRange = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
   const actions = groupBy(runEffects(columns).filter(isInRange), ({ at }) => at);
   const exits = groupBy(listFreeTrades(columns).filter(isInRange), ({ at }) => at);
-  const changes = groupBy(countChanges(columns).filter(isInRange), ({ at }) => at);
-  const step = growthSteps(columns);
+  const changes = groupBy(listCountChanges(columns).filter(isInRange), ({ at }) => at);
+  const step = createGrowthReader(columns);
   const days = columns.i32('days');
   const isFixed = isDivisorFixed(columns);
   const dates = [...new Set([...actions.keys(), ...exits.keys(), ...changes.keys()])].toSorted((a, b) => a - b);
@@ -113,7 +113,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
       .filter(({ name }) => before.weights[name] !== 0)
       .map((row) => (before.weights[row.name]! < 0 ? { ...row, effect: row.onShort } : row));
     const rows = acting.flatMap((row) =>
-      actionRows(row, {
+      createActionRows(row, {
         ...step(row),
         weight: before.isIndex ? ((scaled.get(row.name) ?? 1) * before.weights[row.name]!) / before.growth : Number.NaN,
         held: before.isIndex ? (scaled.get(row.name) ?? 1) * before.weights[row.name]! : Number.NaN,
@@ -156,7 +156,7 @@ interface Holding {
   readonly isIndex: boolean;
 }
 
-function holdings(columns: RunColumns): { before(at: number): Holding } {
+function createHoldingsReader(columns: RunColumns): { before(at: number): Holding } {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
   const days = columns.i32('days');
   const level = columns.f64('indexLevel');
@@ -189,7 +189,7 @@ interface ActionStep {
 /**
  * Returns the effects of the corporate actions on a security in a session, each with its share of the divisor change.
  */
-function actionRows(
+function createActionRows(
   { at, name, effect }: RunEffect,
   { factor, before, close, weight, held, terms }: ActionStep,
 ): EventRow[] {
@@ -212,7 +212,7 @@ function actionRows(
 }
 
 /** Returns a function that computes the growth of a security over a session with corporate actions. */
-function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight' | 'held' | 'terms'> {
+function createGrowthReader(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight' | 'held' | 'terms'> {
   const { names, foreign, dates } = columns.header;
   const effects = groupBy(runEffects(columns), ({ name }) => name);
   const closeAt = (t: number, name: number): number =>

@@ -70,7 +70,7 @@ interface Groups {
 
 function groupsOver(source: ExportSource, days: Int32Array): Groups {
   const { names } = source.columns.header;
-  const groupOfDay = groupedBy(source);
+  const groupOfDay = selectGrouping(source);
   const numbers = createGroupNumbers();
   const numbersOn = numbers.byDay(names, groupOfDay);
   days.forEach((day) => numbersOn(day));
@@ -88,7 +88,7 @@ function groupsOver(source: ExportSource, days: Int32Array): Groups {
 const DEFAULT_GROUPS = 'SECTOR';
 
 /** Returns the grouping of the market. Without a market: the sectors stored with the run. */
-function groupedBy({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
+function selectGrouping({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
   if (by === OWN_GROUPS) return createOwnGroup;
   if (market !== null) return listGroupSpells(market, by);
   const sectors = by === DEFAULT_GROUPS ? readStoredSectors(columns) : new Map<string, string | null>();

@@ -33,7 +33,7 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
         dividend_points: cut(readKnown('dividendPoints')),
         net_dividend_points: cut(readKnown('netDividendPoints')),
         divisor: cut(ofIndex(VARIANT_BLOCKS[columns.header.variant].divisor)),
-        return: cut(behindNone(computeReturns(level))),
+        return: cut(prependMissing(computeReturns(level))),
         drawdown: cut(computeDrawdown(level)),
         costs: cut(columns.f64('costs')),
       },
@@ -42,7 +42,7 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
   );
 };
 
-function behindNone(returns: Float64Array): Float64Array {
+function prependMissing(returns: Float64Array): Float64Array {
   const all = new Float64Array(returns.length + 1);
   all[0] = Number.NaN;
   all.set(returns, 1);

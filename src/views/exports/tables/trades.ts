@@ -20,7 +20,7 @@ export const trades: Producer<'trades'> = function* ({ columns, window }, from) 
   const span = spanOf(days, window);
   const first = findFirstAtLeast(all.at, span.from);
   const end = findFirstAtLeast(all.at, span.to);
-  const rows = roomFor(Math.min(BATCH_ROWS, Math.max(0, end - first - from)));
+  const rows = createRows(Math.min(BATCH_ROWS, Math.max(0, end - first - from)));
   for (let row = first + from; row < end; row += BATCH_ROWS) {
     const to = Math.min(end, row + BATCH_ROWS);
     fillRows(rows, source, { from: row, to });
@@ -51,7 +51,7 @@ function tradesOf(columns: RunColumns): RunTrades {
     all: transactions(),
     days: columns.i32('days'),
     costRate: costRate(),
-    moves: weightMoves(columns, identifiers),
+    moves: createWeightMoves(columns, identifiers),
     roundOn: (day: Day) => roundOnDay(columns, 'weights', day),
   };
   known.set(columns, trades);
@@ -69,7 +69,7 @@ interface Rows {
   readonly reasons: Int32Array;
 }
 
-function roomFor(size: number): Rows {
+function createRows(size: number): Rows {
   return {
     days: new Int32Array(size),
     identifiers: new Int32Array(size),
@@ -143,7 +143,7 @@ interface WeightMoves {
   show(at: number): void;
 }
 
-function weightMoves(columns: RunColumns, identifiers: readonly string[]): WeightMoves {
+function createWeightMoves(columns: RunColumns, identifiers: readonly string[]): WeightMoves {
   const { names } = columns.header;
   const places = new Map(names.map((name, place) => [name, place]));
   const eventAt = columns.i32('eventAt');

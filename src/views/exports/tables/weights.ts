@@ -12,7 +12,7 @@ export const weights: Producer<'weights'> = function* ({ columns, window }, at) 
   const span = { from: from + at, to: to - 1 };
   const held = panelRows(columns, 'weights', span);
   const ofIndex = indexRows(columns, span);
-  const rows = roomFor(columns.header.names);
+  const rows = createRows(columns.header.names);
   for (let t = span.from; t < to; t++) {
     const own = held.at(t);
     const round = roundOnDay(columns, 'weights', days[t]!);
@@ -42,7 +42,7 @@ interface Rows {
   readonly index: Float64Array;
 }
 
-function roomFor(names: readonly string[]): Rows {
+function createRows(names: readonly string[]): Rows {
   const size = BATCH_ROWS + names.length;
   return {
     count: 0,

@@ -135,12 +135,12 @@ function contributionBars({ attribution, nameOf }: RunFigures, limit: number): B
   const bars = shown.map(({ asset_id, contribution }) => percentBar(labelOf(asset_id, nameOf(asset_id)), contribution));
   const which = isWhole
     ? ''
-    : `${extremesText(contributors.length, detractors.length)} of ${countText(contributions.length)} names, `;
+    : `${describeExtremes(contributors.length, detractors.length)} of ${countText(contributions.length)} names, `;
   return { bars, isTime: false, note: `${which}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
 }
 
 /** Describes which securities a chart shows; there may be no contributors or no detractors. */
-function extremesText(contributors: number, detractors: number): string {
+function describeExtremes(contributors: number, detractors: number): string {
   const sides = [
     ...(contributors > 0 ? [`${countText(contributors)} largest contributors`] : []),
     ...(detractors > 0 ? [`${countText(detractors)} largest detractors`] : []),

@@ -85,7 +85,7 @@ const LINES: Record<ChartLine, LineSource> = {
     panel: 'headroom',
     find({ limits, watchedRule, level: { days } }, { rule: asked, fallback_rule: fallback }) {
       const name = asked ?? watchedRule ?? fallback;
-      if (name === null) return { missing: 'No rule of concentration calls for rebalances of this index.' };
+      if (name === null) return { missing: 'No concentration rule triggers rebalances of this index.' };
       const { headroom } = limits().find(({ rule }) => rule === name)!; // every rule is measured
       const least = Math.min(...headroom);
       const label = `Headroom ${LIMIT_RULES[name].label}, latest ${percentText(headroom.at(-1)!)}, least ${percentText(least)}`;

@@ -19,7 +19,7 @@ export function limitsTable({ limits, hasIssuers, overview }: RunFigures): Table
   return toTable(
     fields,
     rules,
-    `Rules of concentration on the weights of ${countText(rules[0]!.dates.length)} sessions, ${hasIssuers ? 'by issuer' : 'each name its own issuer'}. Headroom is the distance to the nearest bound, negative beyond it.`,
+    `Concentration rules on the weights of ${countText(rules[0]!.dates.length)} sessions, ${hasIssuers ? 'by issuer' : 'each security its own issuer'}. Headroom is the distance to the nearest bound; it is negative beyond the bound.`,
   );
 }
 
@@ -32,7 +32,7 @@ export function overlayTable({ attribution, overview, terms }: RunFigures): Tabl
   if (parts === null) return null;
   const names = contributions.reduce((sum, { contribution }) => sum + contribution, 0);
   const rows = [
-    { label: 'Names beneath', of: overview.index_id, contribution: names },
+    { label: 'Underlying securities', of: overview.index_id, contribution: names },
     ...parts.map(({ part, index_id, contribution }) => ({
       label: `${part.charAt(0).toUpperCase()}${part.slice(1)}`,
       of: index_id,
@@ -52,7 +52,7 @@ export function overlayTable({ attribution, overview, terms }: RunFigures): Tabl
   const table = toTable(
     fields,
     rows,
-    'Contributions are linked over time: names and parts add up to the return of the portfolio.',
+    'Contributions are linked over time: securities and parts sum to the return of the portfolio.',
   );
   return { ...table, remarks: terms.overlay?.sentences ?? [] };
 }
@@ -74,9 +74,12 @@ export function breachesTable({ breaches, overview }: RunFigures, limit: number)
     { column: figure('Bound'), cell: ({ worst }) => percentText(worst.limit) },
   ];
   const count = `${countText(all.length)} ${all.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
-  const rest =
-    others.length === 0 ? '' : `, of which ${countText(rows.length)} are shown, those that last and the latest`;
-  return toTable(fields, rows, `${label}: ${count}${rest}. A breach by price or action calls for a rebalance.`);
+  const rest = others.length === 0 ? '' : `, of which the ${countText(rows.length)} lasting and latest are shown`;
+  return toTable(
+    fields,
+    rows,
+    `${label}: ${count}${rest}. A breach by price or corporate action triggers a rebalance.`,
+  );
 }
 
 /** Returns the dividends in index points, latest year first; null if there are neither past nor announced dividends. */
@@ -163,7 +166,7 @@ export function scenariosTable(
     },
     { column: figure('Own returns'), cell: ({ covered_weight: covered }) => percentText(covered) },
   ];
-  const note = `What is held on ${overview.end}, bought and held through past windows or under shocks. Own returns: the share of the weights that did not take the mean of their sector.`;
+  const note = `Holdings of ${overview.end} in historical windows or under shocks. Own returns: the fraction of the weights with separate returns instead of the mean return of their sector.`;
   const remarks = found.flatMap(({ name, found: own }) => {
     const messages = 'missing' in own ? [own.missing] : own.findings.map(({ message }) => message);
     return messages.map((message) => `${cleanLine(name)}: ${message}`);

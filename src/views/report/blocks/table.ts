@@ -170,7 +170,7 @@ function monthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, l
     rows,
     note:
       years.length === all.length
-        ? `The first month and year begin on ${overview.start}, the last end on ${overview.end}.`
+        ? `The first month and year start on ${overview.start}; the last month and year end on ${overview.end}.`
         : `The last month and year end on ${overview.end}.`,
   };
 }
@@ -219,7 +219,7 @@ function attributionTable({ attribution, nameOf }: RunFigures, limit: number): T
   return {
     ...table,
     rows: [...table.rows, ...rest, sums('Return', total_return)],
-    note: `Linked over time so that contributions add up to the return of the portfolio, ${start.slice(0, 10)} to ${end.slice(0, 10)}.${drags}`,
+    note: `Linked over time so that contributions sum to the return of the portfolio, ${start.slice(0, 10)} to ${end.slice(0, 10)}.${drags}`,
   };
 }
 
@@ -240,7 +240,7 @@ function riskTable({ risk, overview, weightDecimals }: RunFigures, limit: number
       { column: figure('Share of risk'), cell: ({ contribution }) => share(contribution) },
     ],
     rows,
-    `Volatility of what is held on ${overview.end}, from returns of ${overview.start} to ${overview.end}; contributions add up to it.${isCovered ? '' : ' Names too little is known of are left out.'}`,
+    `Volatility of the holdings of ${overview.end}, estimated from returns from ${overview.start} to ${overview.end}; contributions sum to the volatility.${isCovered ? '' : ' Securities with too little data are excluded.'}`,
   );
   const sums = (label: string, weight: number, contribution: number): TableRow => ({
     cells: [label, ...(hasNames ? [''] : []), percentText(weight), percentText(contribution), share(contribution)],

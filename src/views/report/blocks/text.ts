@@ -1,5 +1,5 @@
 import type { Part } from '../page/layout.js';
-import { spacer } from '../page/layout.js';
+import { createSpacer } from '../page/layout.js';
 import type { Canvas, StructureElement } from '../page/canvas.js';
 import { INK, LEADING, SIZE } from '../style-sheet.js';
 import { cleanText } from '../text/clean-text.js';
@@ -23,7 +23,7 @@ export const drawText: Drawing<'text'> = ({ title, text }, { width, typesetter }
     const gap = next === undefined ? 0 : isInside ? ENTRY_GAP : PARAGRAPH_GAP;
     const own = layParagraph(paragraph, { width, typesetter, list });
     if (!isInside) list = newList();
-    return [...own, ...(gap > 0 ? [spacer(gap)] : [])];
+    return [...own, ...(gap > 0 ? [createSpacer(gap)] : [])];
   });
   return { title: titlePart(title, width, typesetter), sections: [{ head: null, rows }] };
 };

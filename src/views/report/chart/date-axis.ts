@@ -35,7 +35,7 @@ type Step = (typeof STEPS)[number];
  */
 export function dateTicks(span: DateSpan, labelsFit: (ticks: readonly DateTick[]) => boolean): DateTick[] {
   for (const step of STEPS) {
-    if (count(span, step) > TICKS_MAX) continue;
+    if (countTicks(span, step) > TICKS_MAX) continue;
     const ticks = ticksOf(span, step);
     if (ticks.length >= 2 && labelsFit(ticks)) return ticks;
   }
@@ -47,16 +47,16 @@ export function dateTicks(span: DateSpan, labelsFit: (ticks: readonly DateTick[]
 const TICKS_MAX = 60;
 const DAYS_OF = { week: 7, month: 30.4 } as const;
 
-function count({ first, last }: DateSpan, { unit, count: length }: Step): number {
+function countTicks({ first, last }: DateSpan, { unit, count: length }: Step): number {
   return (last - first) / (DAYS_OF[unit] * length);
 }
 
 function ticksOf(span: DateSpan, step: Step): DateTick[] {
-  const days = step.unit === 'week' ? mondays(span, step.count) : monthStarts(span, step.count);
+  const days = step.unit === 'week' ? listMondays(span, step.count) : listMonthStarts(span, step.count);
   return days.map((day, i) => ({ day, label: labelOf(day, step, i === 0 ? null : days[i - 1]!) }));
 }
 
-function mondays({ first, last }: DateSpan, weeks: number): Day[] {
+function listMondays({ first, last }: DateSpan, weeks: number): Day[] {
   const days: Day[] = [];
   for (let day = first + ((7 - toWeekday(first)) % 7); day <= last; day += 7 * weeks) days.push(day);
   return days;
@@ -68,7 +68,7 @@ function mondays({ first, last }: DateSpan, weeks: number): Day[] {
  */
 const LATE_DAYS = 6;
 
-function monthStarts({ first, last }: DateSpan, months: number): Day[] {
+function listMonthStarts({ first, last }: DateSpan, months: number): Day[] {
   const { year } = toCivilDate(first);
   const startYear = months > 12 ? Math.floor(year / (months / 12)) * (months / 12) : year;
   const days: Day[] = [];

@@ -29,7 +29,7 @@ const PAD = 0.05;
  * @param ticksMax at least 2
  */
 export function linearAxis(extent: Extent, ticksMax: number): ValueAxis {
-  const { low, high } = pad(extent);
+  const { low, high } = addPadding(extent);
   let step = niceStep((high - low) / (ticksMax + 1));
   while (floorOf(high / step) - ceilOf(low / step) + 1 > ticksMax) step = niceStep(step * 1.01);
   const first = ceilOf(low / step);
@@ -37,7 +37,7 @@ export function linearAxis(extent: Extent, ticksMax: number): ValueAxis {
   return { ticks, step, position: (value) => (value - low) / (high - low) };
 }
 
-function pad({ low, high }: Extent): Extent {
+function addPadding({ low, high }: Extent): Extent {
   if (!(high > low)) {
     const room = Math.abs(high) * PAD || 1;
     return { low: low - room, high: high + room };

@@ -94,20 +94,26 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
       }
     },
     line: ([x1, y1], [x2, y2], stroke) =>
-      draw(strokeOperators(stroke), `${number(x1)} ${number(y1)} m ${number(x2)} ${number(y2)} l S`),
+      draw(
+        strokeOperators(stroke),
+        `${formatNumber(x1)} ${formatNumber(y1)} m ${formatNumber(x2)} ${formatNumber(y2)} l S`,
+      ),
     rectangle: ({ x, y, width, height }, colour) =>
-      draw(`${rgb(colour)} rg`, `${number(x)} ${number(y)} ${number(width)} ${number(height)} re f`),
-    polyline: (points, stroke) => draw(strokeOperators(stroke), path(points), 'S'),
+      draw(
+        `${formatColour(colour)} rg`,
+        `${formatNumber(x)} ${formatNumber(y)} ${formatNumber(width)} ${formatNumber(height)} re f`,
+      ),
+    polyline: (points, stroke) => draw(strokeOperators(stroke), formatPath(points), 'S'),
     area({ xs, ys }, baseline, colour) {
       const last = xs.length - 1;
       draw(
-        `${rgb(colour)} rg`,
-        path({ xs, ys }),
-        `${number(xs[last]!)} ${number(baseline)} l ${number(xs[0]!)} ${number(baseline)} l h f`,
+        `${formatColour(colour)} rg`,
+        formatPath({ xs, ys }),
+        `${formatNumber(xs[last]!)} ${formatNumber(baseline)} l ${formatNumber(xs[0]!)} ${formatNumber(baseline)} l h f`,
       );
     },
     clipped({ x, y, width, height }, inside) {
-      pdf.addContent(`q ${number(x)} ${number(y)} ${number(width)} ${number(height)} re W n`);
+      pdf.addContent(`q ${formatNumber(x)} ${formatNumber(y)} ${formatNumber(width)} ${formatNumber(height)} re W n`);
       inside();
       pdf.addContent('Q');
     },
@@ -141,23 +147,24 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
 type StructureOptions = PDFKit.Mixins.StructureElementOptions & { bbox?: number[]; placement?: string; scope?: string };
 
 /** Formats a coordinate with two decimals; smaller differences are not visible in print. */
-function number(value: number): string {
+function formatNumber(value: number): string {
   if (!Number.isFinite(value)) throw new Error(`a coordinate is ${value}`);
   return String(Math.round(value * 100) / 100);
 }
 
-function rgb(colour: string): string {
+function formatColour(colour: string): string {
   return [1, 3, 5]
     .map((at) => String(Math.round((Number.parseInt(colour.slice(at, at + 2), 16) / 255) * 1000) / 1000))
     .join(' ');
 }
 
 function strokeOperators({ colour, width, dash }: Stroke): string {
-  return `${rgb(colour)} RG ${number(width)} w 1 j${dash === undefined ? '' : ` [${dash.map(number).join(' ')}] 0 d`}`;
+  return `${formatColour(colour)} RG ${formatNumber(width)} w 1 j${dash === undefined ? '' : ` [${dash.map(formatNumber).join(' ')}] 0 d`}`;
 }
 
-function path({ xs, ys }: Points): string {
+function formatPath({ xs, ys }: Points): string {
   const parts: string[] = [];
-  for (let i = 0; i < xs.length; i++) parts.push(`${number(xs[i]!)} ${number(ys[i]!)} ${i === 0 ? 'm' : 'l'}`);
+  for (let i = 0; i < xs.length; i++)
+    parts.push(`${formatNumber(xs[i]!)} ${formatNumber(ys[i]!)} ${i === 0 ? 'm' : 'l'}`);
   return parts.join('\n');
 }

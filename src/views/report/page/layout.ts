@@ -45,7 +45,7 @@ export interface Placement {
 }
 
 /** Returns a part that consists of white space. */
-export function spacer(height: number): Part {
+export function createSpacer(height: number): Part {
   return { height, draw() {} };
 }
 

@@ -50,7 +50,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
     let at = start;
     if (laid.title !== null) at = put(laid.title, { x, at }, position);
     for (const [i, section] of laid.sections.entries()) {
-      const lead = beginning(section);
+      const lead = computeSectionStart(section);
       if (i > 0 && at.y > 0 && !fits(lead, at)) at = createNextPage(at);
       if (section.head !== null) at = put(section.head, { x, at }, position);
       for (const [r, row] of section.rows.entries()) {
@@ -72,7 +72,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
       continue;
     }
     if (cursor.y > 0) cursor = { page: cursor.page, y: cursor.y + SPACE.block };
-    const lead = Math.max(...band.map((aligned) => opening(aligned.block, area.height)));
+    const lead = Math.max(...band.map((aligned) => computeOpeningHeight(aligned.block, area.height)));
     if (cursor.y > 0 && !fits(Math.min(lead, area.height), cursor)) cursor = createNextPage(cursor);
     const ends = band.map((aligned) => flow(aligned, cursor, block++));
     cursor = ends.reduce(
@@ -87,16 +87,16 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
 const WHOLE_SHARE = 0.35;
 
 /** Returns the height of the parts that must be on the same page at the start of a block. */
-function opening({ title, sections }: LaidBlock, page: number): number {
+function computeOpeningHeight({ title, sections }: LaidBlock, page: number): number {
   const above = title?.height ?? 0;
   const whole = sections.reduce(
     (sum, { head, rows }) => rows.reduce((height, row) => height + row.height, sum + (head?.height ?? 0)),
     above,
   );
   if (whole <= WHOLE_SHARE * page) return whole;
-  return above + (sections[0] === undefined ? 0 : beginning(sections[0]));
+  return above + (sections[0] === undefined ? 0 : computeSectionStart(sections[0]));
 }
 
-function beginning({ head, rows }: Section): number {
+function computeSectionStart({ head, rows }: Section): number {
   return (head?.height ?? 0) + rows.slice(0, ROWS_WITH_TITLE).reduce((sum, { height }) => sum + height, 0);
 }

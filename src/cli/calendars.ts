@@ -5,7 +5,7 @@ import { indexCalendars } from '#domain/calendars/calendar-index.js';
 import { createFileName, type ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { compareSessions, type SessionComparison, type YearDifference } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, RuleFile } from '#domain/calendars/rule-file.js';
-import { correct, type Corrections, type SessionReference } from '#domain/calendars/session-reference.js';
+import { correctReference, type Corrections, type SessionReference } from '#domain/calendars/session-reference.js';
 import { formatDay, parseDay, type Day } from '#domain/time/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
@@ -91,7 +91,7 @@ function check(folder: string, options: CheckOptions): number {
   const unknown: string[] = [];
   for (const reference of referencesIn(folder)) {
     const calendar = known.get(reference.code);
-    const corrected = correct(reference, corrections, options.confidence.split(','));
+    const corrected = correctReference(reference, corrections, options.confidence.split(','));
     const cut = { ...corrected, from: Math.max(reference.from, window.from), to: Math.min(reference.to, window.to) };
     if (calendar === undefined) unknown.push(reference.code);
     else comparisons.push(compareSessions(calendar, cut));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createMarketKey } from '#domain/market/market-identity.js';
-import { partPlaces } from '#domain/numbers/even-parts.js';
+import { locateParts } from '#domain/numbers/even-parts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { assertFiniteNumbers } from '#domain/risk/estimate-risk-model.js';
 import { EIGENVALUES_PART, figuresOfPart, divideModel } from '#domain/risk/model-parts.js';
@@ -143,7 +143,7 @@ function figuresIn(files: readonly ModelFiguresFile[], cuts: Int32Array) {
     let next = 0;
     return parts.map((part) => numbers.subarray(next, (next += figuresOfPart(cuts, part))));
   });
-  return partPlaces(files).first.map(({ part, output, at }) => ({ part, figures: outputs[output]![at]! }));
+  return locateParts(files).first.map(({ part, output, at }) => ({ part, figures: outputs[output]![at]! }));
 }
 
 const refuseChanged = (): Refusal =>

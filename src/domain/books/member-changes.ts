@@ -1,7 +1,7 @@
 import type { IndexDocument } from '../documents/index-document.js';
 import { listTexts, type IndexText } from '../documents/amended-texts.js';
 import { changesMembers, EventsSpec } from '../documents/events-spec.js';
-import { dateFindings, type Finding } from '../refusals/findings.js';
+import { addRebalanceDate, type Finding } from '../refusals/findings.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
 import { findInForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
@@ -271,7 +271,7 @@ function leaversOf({ columns }: Book, { exits, conversions }: BookEvent, members
 
 function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[]): Finding {
   const names = left.map(({ column }) => sm.identifiers[column]!).join(', ');
-  const [finding] = dateFindings(
+  const [finding] = addRebalanceDate(
     [
       {
         severity: 'warning',

@@ -1,6 +1,6 @@
 import type { EventsSpec } from '../documents/events-spec.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { fixesOwnWeights } from '../documents/share-terms.js';
+import { hasIndependentWeights } from '../documents/share-terms.js';
 import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
@@ -100,7 +100,7 @@ export function weighEntrants(
   const unit = computeMarketValueUnit(watch, at);
   const before = findInForce(known, session)!;
   const findOwnWorth = (): number | null => {
-    const isSelfWeighing = fixesOwnWeights(watch.document.pipeline?.weighting);
+    const isSelfWeighing = hasIndependentWeights(watch.document.pipeline?.weighting);
     return isSelfWeighing ? computePoolValue(pool, session, { ...held, without: before.capped }) : null;
   };
   return {

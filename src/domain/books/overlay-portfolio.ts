@@ -1,5 +1,5 @@
 import { refuseWithFindings } from '../refusals/refusal.js';
-import { checkHeldAsOne } from '../overlays/single-holding.js';
+import { checkSingleHolding } from '../overlays/single-holding.js';
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import { moveOrder, type Book, type BookEvent, type StoredFollow } from './book.js';
@@ -198,6 +198,6 @@ export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
 export function assertHeldAsOne({ request, strategy, indexId }: BacktestPlan): void {
   const { transaction_cost_bps: transactionCostBps } = request;
   const hasConstraints = strategy?.constraints !== undefined;
-  const findings = checkHeldAsOne({ indexId, transactionCostBps, hasConstraints });
+  const findings = checkSingleHolding({ indexId, transactionCostBps, hasConstraints });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
 }

@@ -58,8 +58,13 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
     let before: ComputedRun | undefined;
     try {
       for (const position of group) {
-        const tick = (fraction: number): void => report((done + fraction) / variants.length);
-        const run = computeValue(input, { variant: variants[position]!, before, room: isSparse ? room : null, tick });
+        const reportVariant = (fraction: number): void => report((done + fraction) / variants.length);
+        const run = computeValue(input, {
+          variant: variants[position]!,
+          before,
+          room: isSparse ? room : null,
+          tick: reportVariant,
+        });
         outcomes[position] = run.outcome;
         before = run.computed ?? before;
         first ??= before;
@@ -102,7 +107,7 @@ function computeValue(
     const run = computeRun({
       market,
       calendars,
-      plan: planOfVariant(variant, documents),
+      plan: createVariantPlan(variant, documents),
       ...(models === undefined ? {} : { models }),
       createDecider,
       known,
@@ -119,7 +124,10 @@ function computeValue(
   }
 }
 
-function planOfVariant({ document, request, strategy }: Variant, documents: BacktestPlan['documents']): BacktestPlan {
+function createVariantPlan(
+  { document, request, strategy }: Variant,
+  documents: BacktestPlan['documents'],
+): BacktestPlan {
   return {
     runId: document.id,
     name: document.name,

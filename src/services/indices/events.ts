@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EventsQuery, EventsView } from '#contract/events.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
-import { changeText } from '#domain/calendars/closures.js';
+import { describeChange } from '#domain/calendars/closures.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -148,7 +148,7 @@ function exchangeEvents(code: string, window: EventWindow, calendars: Calendars)
     ...listHolidays(window, calendar)
       .filter((day) => !known.has(day))
       .map((day) => event('holiday', calendar.closureOn?.(day) ?? 'closed')(day)),
-    ...recorded.map((change) => event('closure', changeText(change))(parseValidDay(change.date))),
+    ...recorded.map((change) => event('closure', describeChange(change))(parseValidDay(change.date))),
     ...listExpiries(window, calendar).map(event('expiry', 'index futures expire')),
   ];
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { reportUnreadFields } from '#domain/documents/idle-settings.js';
-import { partPlaces } from '#domain/numbers/even-parts.js';
+import { locateParts } from '#domain/numbers/even-parts.js';
 import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
 import type { MatrixFiles } from '#domain/risk/matrix-files.js';
 import { assertFewSecurities, EIGENVALUES_PART, PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
@@ -142,7 +142,7 @@ function joinRows(written: readonly WrittenParts[]): {
   readonly unused: readonly ArtifactRef[];
 } {
   const rows = written.map(({ parts, files = [] }) => ({ parts: parts.filter(hasRows), files }));
-  const { first, others } = partPlaces(rows);
+  const { first, others } = locateParts(rows);
   const fileAt = ({ output, at }: (typeof first)[number]): ArtifactRef => rows[output]!.files[at]!;
   const files = first.map(fileAt);
   const hash = createHash('sha256').update(files.map(({ sha256 }) => sha256).join(''));

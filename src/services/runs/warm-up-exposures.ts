@@ -1,5 +1,5 @@
-import { requestLatest } from '#domain/datapoints/field-request.js';
-import { resolve } from '#domain/datapoints/resolution.js';
+import { createLatestRequest } from '#domain/datapoints/field-request.js';
+import { resolveName } from '#domain/datapoints/resolution.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -57,7 +57,7 @@ export function createWarmUpExposures({
    */
   async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const by = groupColumnOf(market);
-    const fields = READY_FIELDS.filter((name) => !('missing' in resolve(market, requestLatest(name))));
+    const fields = READY_FIELDS.filter((name) => !('missing' in resolveName(market, createLatestRequest(name))));
     for (const run of await runs.readAll()) {
       if (run.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;

@@ -8,7 +8,7 @@ import {
   addAmendment,
 } from '#console/words/amendments.js';
 import type { JsonObject } from '#console/words/paths.js';
-import { AMENDABLE as ALLOWED, FIXED_TREATMENT as FIXED } from '#domain/documents/amendment.js';
+import { AMENDABLE_MEMBERS as ALLOWED, FIXED_TREATMENT as FIXED } from '#domain/documents/amendment.js';
 import { mergePatch } from '#domain/documents/index-questions.js';
 import { fc } from '../../fast-check.js';
 

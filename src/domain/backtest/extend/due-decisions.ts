@@ -14,7 +14,7 @@ import type { MarketData } from '../../market/market-data.js';
 import { alignMarkedMarket } from '../../market/marked-market.js';
 import { BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
 import { computeDerivedLookBack } from '../../optimisation/derived/derived-look-back.js';
-import { lookBackOf, type LookBack } from '../../rules/look-back.js';
+import { computeLookBack, type LookBack } from '../../rules/look-back.js';
 import { readTreatment } from './checkpoint.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import type { ResumedIndex, Composer, Composition, Compositions } from '../../books/compositions.js';
@@ -55,7 +55,7 @@ function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: D
       const holds = listHeldLook(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
         const reviewed = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
-        const own = { code: document.calendar, lookBack: lookBackOf({ document: reviewed, sessions, decision }) };
+        const own = { code: document.calendar, lookBack: computeLookBack({ document: reviewed, sessions, decision }) };
         return [own, ...holds];
       }
       if (!isDerivedDocument(document)) return [];

@@ -4,7 +4,7 @@ import type { ReturnVariant } from '../../market/market-data.js';
 import {
   createConstrainedDocument,
   constrainRebalances,
-  type Constrained,
+  type ConstrainedRebalances,
 } from '../../strategies/constrained-rebalances.js';
 import { selectLaterRebalances } from '../../strategies/own-rebalances.js';
 import type { Book, BookInput, Targets } from '../../books/book.js';
@@ -69,7 +69,7 @@ export function findRebalancesAfter(
   { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,
   seen: MarketView,
   index: IndexContinuation,
-): Pick<Constrained, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
+): Pick<ConstrainedRebalances, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
   const { solves: memory } = checkpoint.remains;
   const { document, from, to, composed } = index;
   const dated = strategy?.rebalance

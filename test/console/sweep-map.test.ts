@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SweepRow } from '#clients/typescript/divisor.js';
-import { hiddenParameters, shownIn } from '#console/pages/sweeps/map-cells.js';
+import { capacityOf, hiddenParameters, shownIn } from '#console/pages/sweeps/map-cells.js';
 
 const CAP = '/document/pipeline/weighting/cap';
 const LAG = '/document/rebalance/effective_lag';
@@ -39,4 +39,10 @@ test('a fixed parameter leaves one variant in each cell', () => {
 
 test('a value that no variant has fixes nothing', () => {
   expect(on({ [COST]: '99' }).hidden[0]!.fixed).toBeNull();
+});
+
+test('securities at their cap hold the number of them times the cap, if a variant sets both', () => {
+  const COUNT = '/document/pipeline/selection/1/params/count';
+  expect(capacityOf({ [COUNT]: 20, [CAP]: 0.03 })).toBeCloseTo(0.6, 12);
+  expect([capacityOf({ [CAP]: 0.03 }), capacityOf({ [COUNT]: 20, [CAP]: null })]).toEqual([null, null]);
 });

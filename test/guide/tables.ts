@@ -144,8 +144,8 @@ function methodologySections(): string {
     .map(({ id, title, style, source, index_ids: ids, needs, choices }) =>
       [
         `\n### ${title}\n`,
-        `\`${id}\` is ${style.replace('In', 'in')} Source: ${source.publisher}, *${source.title}*, ${source.date}.\n`,
-        `It creates ${listIds(ids)}. ${needs.length === 0 ? 'It needs no data except closes.' : 'In addition to closes, it needs:'}\n`,
+        `\`${id}\` is ${style.replace('In', 'in')} Source: ${source.publisher}, *${source.title}*, ${source.date}.`,
+        `The template creates ${listIds(ids)}. ${needs.length === 0 ? 'It needs no data except closes.' : 'In addition to closes, it needs:'}\n`,
         ...needs.map(({ kind, name, meaning }) => `- \`${name}\` (${kind}): ${meaning.replace(/\.$/, '')}.`),
         '\nThe documents have these rules and choices:\n',
         choices.map((choice) => `- ${choice}`).join('\n'),

@@ -11141,6 +11141,8 @@ export interface StoredRuns {
   readonly runs: readonly StoredRun[];
   /** Number of stored runs, listed or not. */
   readonly total: number;
+  /** True if closes of the subject were ever published, also of runs that are no longer stored. */
+  readonly has_published?: boolean | undefined;
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */

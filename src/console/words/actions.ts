@@ -9,7 +9,8 @@ const CASH: ReadonlySet<string> = new Set([
   'SILENT_DELISTING',
   'ACQUISITION',
 ]);
-const SHARES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
+/** Actions that give further shares. */
+export const SHARES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 
 /** Maximum number of decimals of amounts and ratios, as in the data. */
 const DIGITS = 6;
@@ -23,5 +24,5 @@ export function actionValue(type: IndexAction['type'], value: number | null, cur
   if (value === null) return figure(value);
   if (CASH.has(type)) return `${formatMoney(formatAtMost(value, DIGITS), currency)} a share`;
   if (type === 'RIGHTS_ISSUE') return `${formatAtMost(value, DIGITS)} new for 1`;
-  return SHARES.has(type) ? `${figure(value)} for 1` : figure(value);
+  return SHARES.has(type) ? `${formatAtMost(value, DIGITS)} for 1` : figure(value);
 }

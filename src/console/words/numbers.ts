@@ -34,6 +34,9 @@ export const percent = (value: Maybe, digits = 2): string =>
 export const change = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 100, digits, true)}%`;
 
+/** Formats a difference of two percentages in percentage points: `+5.23 pp`. */
+export const points = (value: Maybe): string => change(value).replace('%', ' pp');
+
 /** Absolute value below which a residual is attributed to rounding of doubles. */
 const ROUNDING = 1e-9;
 

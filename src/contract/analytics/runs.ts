@@ -28,6 +28,9 @@ export const StoredRun = defineObject(() => ({
 export const StoredRuns = defineObject(() => ({
   runs: z.array(StoredRun).meta({ description: 'Newest first.' }),
   total: z.int().min(0).meta({ description: 'Number of stored runs, listed or not.' }),
+  has_published: z.boolean().optional().meta({
+    description: 'True if closes of the subject were ever published, also of runs that are no longer stored.',
+  }),
   ...skippedFields,
 })).meta({ id: 'StoredRuns' });
 export type StoredRuns = z.infer<typeof StoredRuns>;

@@ -31,6 +31,6 @@ export function contentReasons(run: RunDocument, content: MarketIdentity, isOfTh
 /** Returns the reason why a run is stale because of the engine; empty if this engine computes bit-identical results. */
 export function engineReasons({ engine_version: stored }: RunDocument, engineVersion: string): string[] {
   return hasOtherBits(stored, engineVersion)
-    ? [`The run was made by engine ${stored}; ${engineVersion} may give other bits.`]
+    ? [`The run was made by engine ${stored}; engine ${engineVersion} may compute slightly different values.`]
     : [];
 }

@@ -3,6 +3,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore, DocumentStore, UnreadableCause } from '#store/port.js';
+import { logHead } from '#store/publication/log.js';
 import { causeOf } from '#store/read-stored.js';
 import { skippedBy } from '../shared/skipped.js';
 import { findDamagedRuns } from '../stored/damaged-runs.js';
@@ -92,7 +93,8 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
         const matches = batch.filter((run) => typeof run === 'object');
         runs.push(...(await Promise.all(matches.map((run) => rowOf(run, list, signal)))));
       }
-      return { runs, total, ...skippedBy(skipped) };
+      const hasPublished = (await logHead(documents, subject)) !== undefined;
+      return { runs, total, has_published: hasPublished, ...skippedBy(skipped) };
     },
   };
 }

@@ -227,7 +227,7 @@ export function describeData(desk: () => Desk): void {
     const { message } = doubts.find(({ kind }) => kind === 'missed_split')!;
     // One cause is listed at a time.
     await page.getByRole('list', { name: 'Causes' }).getByText('Missing split').waitFor();
-    const listRows = () => page.getByRole('grid', { name: 'doubts' }).getAttribute('aria-rowcount');
+    const listRows = () => page.getByRole('grid', { name: 'data warnings' }).getAttribute('aria-rowcount');
     expect(await listRows()).toBe(String(doubts.length + 1));
     const split = page.getByRole('listitem').filter({ hasText: 'Missing split' });
     await split.getByRole('button', { name: /^Show \d+ warning/ }).click();
@@ -235,7 +235,7 @@ export function describeData(desk: () => Desk): void {
     await split.getByRole('button', { name: 'Show all causes' }).click();
     // Details that do not fit in a row are shown below the table.
     await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
-    await page.getByLabel('Details of a row of doubts').getByText(message, { exact: true }).waitFor();
+    await page.getByLabel('Details of a row of data warnings').getByText(message, { exact: true }).waitFor();
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
     await page.getByLabel('Apply this repair').check();
@@ -261,18 +261,18 @@ export function describeData(desk: () => Desk): void {
     const { page, complaints } = desk();
     await page.getByRole('link', { name: 'Securities', exact: true }).click();
     await page.getByRole('row', { name: /BBB/ }).click();
-    await page.getByRole('row', { name: /split/ }).waitFor();
+    await page.getByRole('row', { name: /split 2 for 1/ }).waitFor();
     const readSecondRow = async () =>
       page
         .getByRole('table', { name: /CLOSE of BBB/ })
         .locator('tr')
         .nth(1)
         .textContent();
-    const stored = await readSecondRow();
-    await page.getByRole('radio', { name: 'Splits' }).check();
-    // On the share basis of the latest date, prices before a two-for-one split are halved.
+    const adjusted = await readSecondRow();
+    await page.getByRole('radio', { name: 'As traded' }).check();
+    // On the share basis of the latest date, the default, prices before a two-for-one split are halved.
     const value = (text: string | null) => Number(text?.slice(10));
-    await eventually(async () => value(await readSecondRow()) / value(stored)).toBeCloseTo(0.5, 2);
+    await eventually(async () => value(adjusted) / value(await readSecondRow())).toBeCloseTo(0.5, 2);
     expect(complaints).toEqual([]);
   });
 

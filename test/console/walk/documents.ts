@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type {
+  PricesResponse,
   AttributionView,
   IdentifierSearch,
   IndexDocument,
@@ -84,11 +85,8 @@ export function describeDocuments(desk: () => Desk): void {
     await form.getByRole('group', { name: 'Parts, row 2' }).getByLabel('Index').fill('CORE-OPT');
     const rebalance = form.getByRole('group', { name: 'Rebalance' });
     const frequency = rebalance.getByLabel('Frequency');
-    // A finding about the group may open it before the click, which would close it.
-    await eventually(async () => {
-      if (!(await frequency.isVisible())) await rebalance.getByText('Rebalance', { exact: true }).click();
-      return frequency.isVisible();
-    }).toBe(true);
+    // The default schedule that is reported does not open the group, so that a click does.
+    await rebalance.getByText('Rebalance', { exact: true }).click();
     await frequency.selectOption('monthly');
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
     await form.getByLabel('Percent').fill('0.5');
@@ -127,7 +125,17 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).waitFor();
     await page.getByRole('img', { name: `Last year of ${known}` }).waitFor();
     await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).click();
-    await page.getByLabel(`Figures of ${known}`).getByText('Range, 1 year').waitFor();
+    const figures = page.getByLabel(`Figures of ${known}`);
+    await figures.getByText('Range, 1 year').waitFor();
+    // The range is that of the chart below it: both are adjusted for splits.
+    await page.getByText(', adjusted for splits').first().waitFor();
+    const { body: closes } = await service.ask<PricesResponse>(
+      'GET',
+      `/data/prices/${known}?columns=CLOSE&adjust=splits`,
+    );
+    const [, low = '', high = ''] = /Range, 1 year([\d.,]+) – ([\d.,]+)low/.exec((await figures.textContent())!) ?? [];
+    const written = closes.prices.data.map(([close]) => Number(close).toFixed(2));
+    expect([written.includes(low), written.includes(high)]).toEqual([true, true]);
     await page.getByRole('link', { name: 'Securities' }).click();
     await page
       .getByRole('img', { name: /^Last year of / })

@@ -58,14 +58,16 @@ export function describeRecord(desk: () => Desk): void {
     const { body: before } = await service.ask<VersionList>('GET', '/indices/CORE/versions');
     await page.getByRole('link', { name: 'Versions', exact: true }).click();
     await page.getByRole('row', { name: /Twice the base/ }).click();
-    await page.getByRole('row', { name: /^Base value 500 1000$/ }).waitFor();
+    await page.getByRole('row', { name: /^Base value 500 points 1,000 points$/ }).waitFor();
     await picture(page, 'versions');
     const earlier = before.versions[1]!.version;
     await page.getByRole('row', { name: new RegExp(`^${earlier} `) }).click();
     // The changes of a restore are shown before it is confirmed.
     const restoring = page.getByRole('region', { name: `Restore version ${earlier}` });
     const now = (await service.ask<IndexDocument>('GET', '/indices/CORE')).body.base_value;
-    await restoring.getByRole('row', { name: new RegExp(`^Base value ${now} 500$`) }).waitFor();
+    await restoring
+      .getByRole('row', { name: new RegExp(`^Base value ${now.toLocaleString('en-GB')} points 500 points$`) })
+      .waitFor();
     await page.getByLabel('Reason', { exact: true }).fill('Back');
     // Somebody else saves meanwhile.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');

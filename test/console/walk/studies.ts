@@ -134,7 +134,7 @@ export function describeStudies(desk: () => Desk): void {
     const contributions = page.getByRole('region', { name: 'Contributions to volatility' });
     await contributions.getByRole('combobox').selectOption('daily');
     const { body: held } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights?risk_model=daily');
-    await contributions.getByText(`Volatility ${(100 * held.risk!.volatility).toFixed(2)}%`).waitFor();
+    await contributions.getByText(`the volatility of ${(100 * held.risk!.volatility).toFixed(2)}%`).waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -182,7 +182,7 @@ export function describeStudies(desk: () => Desk): void {
     expect(await page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run 3 variants' }).click();
     await page.getByRole('heading', { name: 'Ranking' }).waitFor();
-    await page.getByText('Probability of loss out of sample').waitFor();
+    await page.getByText('Loss out of sample').waitFor();
     await picture(page, 'sweep');
     const id = new URL(page.url()).pathname.split('/').at(-1);
     const { body } = await service.ask<{ request: object; result: Pick<SweepView, 'rows'> }>(

@@ -64,9 +64,9 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   const shown = figuresOf(portfolio).map(({ term, value }) => `${term}: ${String(value)}`);
   expect(shown.slice(5)).toEqual([
     'Realised tracking error to its index: 0.05%',
-    'Difference to its index: −1.30%',
+    'Difference to its index: −1.30 pp',
     'Realised tracking error to EQ: 5.76%',
-    'Return minus EQ: +2.00%',
+    'Return minus EQ: +2.00 pp',
   ]);
   expect(againstBenchmark(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
   expect(againstBenchmark(createView({}))).toEqual([]);
@@ -86,7 +86,7 @@ test('a derived index has the tracking error to its parent next to the forecast 
   const figures = againstParent({ parent } as unknown as OverviewView); // Members that are read.
   expect(figures.map(({ term, value }) => [term, value])).toEqual([
     ['Return of CORE', '+10.00%'],
-    ['Tracking difference', '+1.00%'],
+    ['Tracking difference', '+1.00 pp'],
     ['Realised tracking error', '2.20%'],
     ['Forecast tracking error', '2.04%'],
     ['Realised over forecast', '1.05'],

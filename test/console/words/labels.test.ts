@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import type { RuleTypes } from '#clients/typescript/divisor.js';
+import { createFieldWords, fieldText } from '#console/components/versions/field-words.js';
 import { choiceWords, pathOfPointer, pathWords } from '#console/words/labels.js';
 
 test('a field is called by its labels, a row by its id, and by its number where nothing names it', () => {
@@ -23,4 +25,39 @@ test('a choice and a type of a document read as words; names are unchanged', () 
   expect(format('/pipeline/treatment/spin_offs', 'next_price')).toBe('next price');
   expect(format('/pipeline/selection/0/type', 'BufferedTopN')).toBe('Buffered top N');
   expect(format('/pipeline/selection/0/id', 'low_vol')).toBe('low_vol');
+});
+
+test('a field of an index has the name and the unit of the catalogue', () => {
+  const described = (name: string, label: string, help: string) => ({
+    name,
+    label,
+    help,
+    type: 'integer',
+    choices: null,
+  });
+  const types = {
+    fields: { rebalance: [described('effective_lag', 'Notice', 'Unit: sessions.')] },
+    selection: [
+      {
+        type: 'LiquidityFilter',
+        label: 'Liquidity filter',
+        parameters: [described('minimum', 'Minimum', 'Traded. Unit: money per day in index currency.')],
+      },
+    ],
+    weighting: [],
+  } as unknown as RuleTypes; // Members that are read.
+  const document = {
+    currency: 'USD',
+    rebalance: { effective_lag: 5 },
+    pipeline: { selection: [{ id: 'liquid', type: 'LiquidityFilter', params: { minimum: 1e6 } }] },
+  };
+  const words = createFieldWords(types);
+  const lag = ['rebalance', 'effective_lag'];
+  const rule = ['pipeline', 'selection', 0];
+  expect([fieldText(words, lag, document), words.value(lag, 5, document)]).toEqual(['Rebalance, Notice', '5 sessions']);
+  const minimum = [...rule, 'params', 'minimum'];
+  expect(fieldText(words, minimum, document)).toBe('Selection, liquid, Minimum');
+  expect(words.value(minimum, 1e6, document)).toBe('1,000,000 USD per day');
+  expect(words.value([...rule, 'type'], 'LiquidityFilter', document)).toBe('Liquidity filter');
+  expect(createFieldWords(undefined).value(lag, 5, document)).toBe('5');
 });

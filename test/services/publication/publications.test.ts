@@ -90,12 +90,14 @@ async function rowsOf(table: string): Promise<readonly Readonly<Record<string, u
 test('only a key with the scope publish publishes', async () => {
   expect((await publish({}, 'analyst')).status).toBe(403);
   expect((await ask('GET', '/analytics/PUB/published')).status).toBe(404);
+  expect((await ask('GET', '/analytics/PUB/runs')).body).toMatchObject({ has_published: false });
 });
 
 test('closes are published once: existing ones are not repeated, later ones are added', async () => {
   const first = (await publish({ through: '2023-03-31' })).body;
   const { runs } = (await ask<{ readonly runs: readonly { readonly run_id: string }[] }>('GET', '/analytics/PUB/runs'))
     .body;
+  expect((await ask('GET', '/analytics/PUB/runs')).body).toMatchObject({ has_published: true });
   expect(first).toMatchObject({ restated: 0, through: '2023-03-31', run_id: runs[0]!.run_id, stale: null });
   expect((await publish({ through: '2023-03-31' })).body).toEqual({ ...first, published: 0 });
   const rest = (await publish({ through: '2023-07-02' })).body; // The Sunday after the last session.

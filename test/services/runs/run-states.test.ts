@@ -217,7 +217,7 @@ describe('a stored run', () => {
       reasons: [
         'The index X changed since this run: base_value.',
         'The store desk holds other content than the run was made on.',
-        'The run was made by engine 0.0.9; 0.1.0 may give other bits.',
+        'The run was made by engine 0.0.9; engine 0.1.0 may compute slightly different values.',
       ],
       store_id: null,
     });

@@ -51,7 +51,7 @@ describe.each(PAPERS)('%s', (id) => {
     const reasons = [
       'The index SAMPLE changed since this run: base_value, pipeline.',
       'The run was made on the store desk; other is active.',
-      'The run was made by engine 0.1.0; 0.2.0 may give other bits.',
+      'The run was made by engine 0.1.0; engine 0.2.0 may compute slightly different values.',
     ];
     const stale = { definition: true, data: true, engine: true, reasons, store_id: null };
     const pdf = builtIn(id, { ...sample, figures: { ...sample.figures, stale } });

@@ -12280,7 +12280,7 @@ class StoredRun(t.TypedDict):
     published: bool
 
 
-class StoredRuns(t.TypedDict):
+class _StoredRuns(t.TypedDict):
     #: Newest first.
     runs: t.Sequence[StoredRun]
     #: Number of stored runs, listed or not.
@@ -12289,6 +12289,11 @@ class StoredRuns(t.TypedDict):
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
+
+
+class StoredRuns(_StoredRuns, total=False):
+    #: True if closes of the subject were ever published, also of runs that are no longer stored.
+    has_published: bool
 
 
 class StoredStrategy(t.TypedDict):

@@ -35,6 +35,8 @@ export interface ChartProps {
   readonly unit?: Unit;
   /** Shaded periods. */
   readonly bands?: readonly Band[];
+  /** Dates with a label, which is written next to its line. */
+  readonly flags?: readonly Flag[];
   /** Subject under which the user's notes are stored. Default: no notes. */
   readonly subject?: string;
   /** True if an overview of the full period is shown below the chart, for selecting a range. */
@@ -45,6 +47,7 @@ export interface ChartProps {
 
 const NO_MARKS: readonly Mark[] = [];
 const NO_BANDS: readonly Band[] = [];
+const NO_FLAGS: readonly Flag[] = [];
 const HEIGHT = 300;
 
 /**
@@ -166,7 +169,7 @@ function ChartHead(props: ChartHeadProps) {
 }
 
 /** Returns the shaded periods and flags of the chart and of the user's notes. */
-function useOverlays({ subject, bands = NO_BANDS }: ChartProps) {
+function useOverlays({ subject, bands = NO_BANDS, flags = NO_FLAGS }: ChartProps) {
   const notes = subject === undefined ? NO_NOTES : notesOf(subject);
   const key = JSON.stringify(notes);
   return useMemo(() => {
@@ -175,9 +178,12 @@ function useOverlays({ subject, bands = NO_BANDS }: ChartProps) {
     return {
       notes,
       bands: [...bands, ...periods],
-      flags: days.map(({ from, text }): Flag => ({ date: from, label: text })),
+      flags: [
+        ...flags.map((flag) => ({ ...flag, isWritten: true })),
+        ...days.map(({ from, text }): Flag => ({ date: from, label: text })),
+      ],
     };
-  }, [key, bands]);
+  }, [key, bands, flags]);
 }
 
 const NO_NOTES: readonly Note[] = [];

@@ -1,4 +1,4 @@
-import { change, signClass } from '../../words/numbers.js';
+import { change, points, signClass } from '../../words/numbers.js';
 import { colourOf, textAt, type Line, type Unit } from './series.js';
 
 interface CursorTableProps {
@@ -62,5 +62,5 @@ function changeOf(values: Line['values'], from: number, at: number): number | nu
 /** Formats the difference between two changes in percentage points. */
 function differenceText(own: number | null | undefined, reference: number | null | undefined) {
   if (own == null || reference == null) return '–';
-  return <span class={signClass(own - reference)}>{change(own - reference).replace('%', ' pp')}</span>;
+  return <span class={signClass(own - reference)}>{points(own - reference)}</span>;
 }

@@ -12,6 +12,8 @@ export interface Band {
 export interface Flag {
   readonly date: string;
   readonly label: string;
+  /** True if the chart contains the label. */
+  readonly isWritten?: boolean;
 }
 
 type Style = CSSStyleDeclaration;
@@ -43,7 +45,8 @@ export function drawFlags(plot: uPlot, flags: readonly Flag[], style: Style): vo
   ctx.fillStyle = ctx.strokeStyle;
   ctx.lineWidth = devicePixelRatio;
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-  for (const { date } of flags) {
+  ctx.font = `${11 * devicePixelRatio}px ${style.getPropertyValue('--font')}`;
+  for (const { date, label, isWritten = false } of flags) {
     const at = secondsOf(date);
     if (at < sight.min || at > sight.max) continue;
     const x = plot.valToPos(at, 'x', true);
@@ -56,6 +59,7 @@ export function drawFlags(plot: uPlot, flags: readonly Flag[], style: Style): vo
     ctx.lineTo(x + 1.5 * size, bbox.top + size / 2);
     ctx.lineTo(x, bbox.top + size);
     ctx.fill();
+    if (isWritten) writeLabel(plot, label, x + 2 * size, style);
   }
   ctx.restore();
 }
@@ -63,4 +67,14 @@ export function drawFlags(plot: uPlot, flags: readonly Flag[], style: Style): vo
 function rangeOf(plot: uPlot): { readonly min: number; readonly max: number } | null {
   const { min, max } = plot.scales['x'] ?? {};
   return typeof min === 'number' && typeof max === 'number' ? { min, max } : null;
+}
+
+/** Writes the label of a flag on the right of it, moved to the left where it would leave the chart. */
+function writeLabel({ ctx, bbox }: uPlot, label: string, left: number, style: Style): void {
+  const flag = ctx.fillStyle;
+  ctx.fillStyle = style.getPropertyValue('--text-second');
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'top';
+  ctx.fillText(label, Math.min(left, bbox.left + bbox.width - ctx.measureText(label).width), bbox.top);
+  ctx.fillStyle = flag;
 }

@@ -1,6 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { messageAt } from '../../words/findings.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
@@ -38,7 +38,7 @@ export function AnyField(props: AnyFieldProps) {
       {own
         .filter(({ path: one }) => one === text)
         .map((finding) => (
-          <p key={finding.code} class="down">
+          <p key={finding.code} class={isProblem(finding) ? 'down' : 'quiet'}>
             {messageAt(finding, spec.name, spec.label)}
           </p>
         ))}
@@ -47,7 +47,7 @@ export function AnyField(props: AnyFieldProps) {
   );
   if (spec.kind === 'object' && spec.isRequired !== true)
     return (
-      <Optional label={spec.label} isSet={props.value !== undefined || own.length > 0}>
+      <Optional label={spec.label} isSet={props.value !== undefined || own.some(isProblem)}>
         {content}
       </Optional>
     );
@@ -59,9 +59,15 @@ export function AnyField(props: AnyFieldProps) {
   );
 }
 
+/** Time within which nobody has seen that a group opened. */
+const REACTION_MS = 400;
+
+/** True for a finding that has to be seen; a default that was taken is not one. */
+export const isProblem = ({ severity }: Finding): boolean => severity !== 'info';
+
 interface OptionalProps {
   readonly label: string;
-  /** True if the object has a value or a finding; the group is then open. */
+  /** True if the object has a value or a problem; the group is then open. */
   readonly isSet: boolean;
   readonly children: ComponentChildren;
 }
@@ -69,8 +75,11 @@ interface OptionalProps {
 /** Renders an optional object as a group that can be folded. */
 export function Optional({ label, isSet, children }: OptionalProps) {
   const [isOpen, setOpen] = useState(isSet);
-  useEffect(() => {
-    if (isSet) setOpen(true);
+  const openedAt = useRef(-Infinity);
+  useLayoutEffect(() => {
+    if (!isSet) return;
+    openedAt.current = performance.now();
+    setOpen(true);
   }, [isSet]);
   return (
     <details
@@ -80,7 +89,14 @@ export function Optional({ label, isSet, children }: OptionalProps) {
       open={isOpen}
       onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
     >
-      <summary>{label}</summary>
+      <summary
+        onClick={(event) => {
+          // A click that follows at once was meant to open what opened by itself: it stays open.
+          if (isOpen && event.timeStamp - openedAt.current < REACTION_MS) event.preventDefault();
+        }}
+      >
+        {label}
+      </summary>
       {isOpen && children}
     </details>
   );

@@ -2,7 +2,7 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import { useSchemas } from '../../state/schemas.js';
 import type { Json, Path } from '../../words/paths.js';
 import { Answered } from '../wait.js';
-import { Optional } from './any-field.js';
+import { isProblem, Optional } from './any-field.js';
 import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 import { KindList } from './kind-list.js';
@@ -31,7 +31,7 @@ export function KindsField({
   const schemas = useSchemas();
   const rows = rowsIn(value);
   return (
-    <Optional label={label} isSet={rows.length > 0 || findings.length > 0}>
+    <Optional label={label} isSet={rows.length > 0 || findings.some(isProblem)}>
       {help != null && <p class="field-help">{renderCode(help)}</p>}
       <Answered resource={schemas} what="the fields">
         {(all) => {

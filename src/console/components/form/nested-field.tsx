@@ -1,6 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
-import { FieldRows, Optional } from './any-field.js';
+import { FieldRows, isProblem, Optional } from './any-field.js';
 import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 import { SchemaForm, type Changes } from './schema-form.js';
@@ -35,7 +35,7 @@ export function NestedField({ schema, spec, changes, value, findings, path, onCh
       {findings
         .filter(({ path: one }) => one === pathText(path))
         .map((finding) => (
-          <p key={finding.code} class="down">
+          <p key={finding.code} class={isProblem(finding) ? 'down' : 'quiet'}>
             {finding.message}
           </p>
         ))}
@@ -53,7 +53,7 @@ export function NestedField({ schema, spec, changes, value, findings, path, onCh
   );
   if (kind === 'object' && isRequired !== true)
     return (
-      <Optional label={label} isSet={isObject(value) || findings.length > 0}>
+      <Optional label={label} isSet={isObject(value) || findings.some(isProblem)}>
         {content}
       </Optional>
     );

@@ -1,7 +1,9 @@
-import type { DocumentChange } from '#clients/typescript/divisor.js';
+import type { DocumentChange, RuleTypes } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
-import { choiceWords, pathOfPointer, pathWords } from '../../words/labels.js';
+import { useMemo } from 'preact/hooks';
+import { pathOfPointer, pathWords } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { createFieldWords, fieldText, type FieldWords } from './field-words.js';
 import './versions.css';
 
 interface ChangeTableProps {
@@ -9,40 +11,68 @@ interface ChangeTableProps {
   readonly changes: readonly DocumentChange[];
   /** Document that provides the names of rows. Default: rows are numbered. */
   readonly document?: JsonObject | undefined;
+  /** Catalogue of the fields of an index, for its names and units. */
+  readonly types?: RuleTypes | undefined;
 }
 
 /** Renders the changes of a document, one field per row. */
-export function ChangeTable({ label, changes, document }: ChangeTableProps) {
+export function ChangeTable({ label, changes, document, types }: ChangeTableProps) {
+  const words = useMemo(() => createFieldWords(types), [types]);
   return (
     <WrittenTable label={label} heads={['Field', 'Before', 'After']}>
       {changes.map(({ path, op, before, after }, at) => (
         <tr key={at}>
           <th scope="row" title={path}>
-            {pathWords(pathOfPointer(path), document)}
+            {types === undefined
+              ? pathWords(pathOfPointer(path), document)
+              : fieldText(words, pathOfPointer(path), document)}
           </th>
-          <td>{op === 'add' ? '–' : <Value path={pathOfPointer(path)} value={before as Json} />}</td>
-          <td>{op === 'remove' ? '–' : <Value path={pathOfPointer(path)} value={after as Json} />}</td>
+          <td>
+            {op === 'add' ? '–' : <Value {...{ words, document }} path={pathOfPointer(path)} value={before as Json} />}
+          </td>
+          <td>
+            {op === 'remove' ? (
+              '–'
+            ) : (
+              <Value {...{ words, document }} path={pathOfPointer(path)} value={after as Json} />
+            )}
+          </td>
         </tr>
       ))}
     </WrittenTable>
   );
 }
 
-/** Renders the fields of a document that have a value. */
-export function FieldTable({ label, document }: { readonly label: string; readonly document: JsonObject }) {
+interface FieldTableProps extends Pick<ChangeTableProps, 'label' | 'types'> {
+  readonly document: JsonObject;
+}
+
+/** Renders the fields of a document that have a value, by its parts. */
+export function FieldTable({ label, document, types }: FieldTableProps) {
+  const words = useMemo(() => createFieldWords(types), [types]);
+  const parts = new Map<string, ReturnType<typeof fieldsOf>>();
+  for (const field of fieldsOf(document, [])) {
+    const part = words.group(field.path, document);
+    parts.set(part, [...(parts.get(part) ?? []), field]);
+  }
   return (
-    <WrittenTable label={label} heads={['Field', 'Value']}>
-      {fieldsOf(document, []).map(({ path, value }) => (
-        <tr key={path.join('/')}>
-          <th scope="row" title={path.join('.')}>
-            {pathWords(path, document)}
-          </th>
-          <td>
-            <Value path={path} value={value} />
-          </td>
-        </tr>
+    <div class="version-parts" role="region" aria-label={label}>
+      {[...parts].map(([part, fields]) => (
+        <section key={part} aria-label={part}>
+          <h3>{part}</h3>
+          <dl>
+            {fields.map(({ path, value }) => (
+              <div key={path.join('/')} title={path.join('.')}>
+                <dt>{words.label(path, document)}</dt>
+                <dd>
+                  <Value {...{ words, document, path, value }} />
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </section>
       ))}
-    </WrittenTable>
+    </div>
   );
 }
 
@@ -105,15 +135,20 @@ export function WrittenTable({ label, heads, children }: WrittenTableProps) {
   );
 }
 
-const textOf = (value: Json): string => (typeof value === 'boolean' ? (value ? 'yes' : 'no') : JSON.stringify(value));
-
 /** Maximum number of characters of a value that is not folded. */
 const SHOWN_MAX = 200;
 
+interface ValueProps {
+  readonly words: FieldWords;
+  readonly path: Path;
+  readonly value: Json;
+  readonly document: JsonObject | undefined;
+}
+
 /** Renders a JSON value; a long value is folded. */
-function Value({ path, value }: { readonly path: Path; readonly value: Json }) {
+function Value({ words, path, value, document }: ValueProps) {
   if (value === null) return <>–</>;
-  const text = typeof value === 'string' ? choiceWords(path, value) : textOf(value);
+  const text = words.value(path, value, document);
   if (text.length <= SHOWN_MAX) return <>{text}</>;
   return (
     <details>

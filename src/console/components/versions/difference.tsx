@@ -14,7 +14,8 @@ import { JsonDocument } from '../json-document.js';
 import { Section } from '../page.js';
 import { Answered } from '../wait.js';
 import { ChangeTable, Sentences } from './change-table.js';
-import { differenceOf, readVersion, restoreVersion, scopeOf, type Versioned } from './families.js';
+import { differenceOf, readVersion, restoreVersion, scopeOf, useTypes, type Versioned } from './families.js';
+import { VersionFacts } from './version-facts.js';
 
 interface DifferenceProps {
   readonly of: Versioned;
@@ -29,7 +30,8 @@ interface DifferenceProps {
  * Renders the changes since another version, the document at the selected version, and the button that restores it.
  * Default: changes since the previous version.
  */
-export function Difference({ of, version: { version, note, action }, newest, all, onRestored }: DifferenceProps) {
+export function Difference({ of, version: shown, newest, all, onRestored }: DifferenceProps) {
+  const { version, action } = shown;
   const earlier = all.find((one) => one.version < version);
   const against = all.find((one) => String(one.version) === parameter('against')) ?? earlier;
   const query = against === undefined ? null : { from: against.version, to: version };
@@ -57,7 +59,7 @@ export function Difference({ of, version: { version, note, action }, newest, all
           )
         }
       >
-        {note !== null && <p>{note}</p>}
+        <VersionFacts version={shown} />
         {against === undefined ? (
           <p class="quiet">The oldest version that is kept.</p>
         ) : (
@@ -86,11 +88,17 @@ function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
   const document = useResource(hasRows ? `version ${of.kind} ${of.id} ${to}` : null, (signal) =>
     readVersion(of, to, signal),
   );
+  const types = useTypes(of);
   if (changes.length === 0) return <p class="quiet">No differences.</p>;
   return (
     <>
       <Sentences removed={removed} added={added} />
-      <ChangeTable label="Changes by field" changes={changes} document={document.data as JsonObject | undefined} />
+      <ChangeTable
+        label="Changes by field"
+        changes={changes}
+        document={document.data as JsonObject | undefined}
+        types={types}
+      />
     </>
   );
 }

@@ -1,5 +1,6 @@
-import type { VersionDifference, VersionList } from '#clients/typescript/divisor.js';
+import type { RuleTypes, VersionDifference, VersionList } from '#clients/typescript/divisor.js';
 import type { Scope } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 
 /** Route names, path parameter and scope of each kind of document with versions. */
@@ -89,3 +90,9 @@ export function restoreVersion(of: Versioned, { version, ifMatch, note }: Restor
     note: note === '' ? undefined : note,
   });
 }
+
+/** Returns the catalogue of the fields of an index; undefined for other documents, and until it is loaded. */
+export const useTypes = ({ kind }: Versioned): RuleTypes | undefined =>
+  useResource(kind === 'index' ? 'rule types' : null, (signal) => service.value.call('listRuleTypes', { signal }), {
+    follows: false,
+  }).data;

@@ -11,7 +11,8 @@ import type { Column } from '../table/columns.js';
 import { Answered } from '../wait.js';
 import { FieldTable } from './change-table.js';
 import { Difference, Document } from './difference.js';
-import { listVersions, readVersion, type Versioned, type VersionsProps } from './families.js';
+import { listVersions, readVersion, useTypes, type Versioned, type VersionsProps } from './families.js';
+import { VersionFacts } from './version-facts.js';
 import './versions.css';
 
 /** Renders the author, date, reason and changes of each version, and restores an earlier version. */
@@ -64,7 +65,7 @@ function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
         </p>
       )}
       {open === undefined ? (
-        <OnlyVersion of={of} version={versions[0]?.version} />
+        versions[0] !== undefined && <OnlyVersion of={of} version={versions[0]} />
       ) : (
         <Difference
           key={open.version}
@@ -80,21 +81,20 @@ function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
 }
 
 /** Renders the document of a first version, which has no changes. */
-function OnlyVersion({ of, version }: { readonly of: Versioned; readonly version: number | undefined }) {
-  const read = useResource(
-    version === undefined ? null : `version ${of.kind} ${of.id} ${version}`,
-    (signal) => readVersion(of, version!, signal), // requested only if the version is known
-  );
+function OnlyVersion({ of, version: only }: { readonly of: Versioned; readonly version: DocumentVersion }) {
+  const { version } = only;
+  const read = useResource(`version ${of.kind} ${of.id} ${version}`, (signal) => readVersion(of, version, signal));
+  const types = useTypes(of);
   return (
-    <>
-      <p class="quiet">A comparison is available after the second version.</p>
+    <Section title={`Version ${version}`} aside="all fields with a value; the next version is compared with it">
+      <VersionFacts version={only} />
       {read.data !== undefined && (
-        <Section title={`Version ${version}`} aside="all fields with a value">
-          <FieldTable label={`Version ${version} of ${of.id}`} document={read.data as JsonObject} />
-          <Document of={of} version={version!} />
-        </Section>
+        <>
+          <FieldTable label={`Version ${version} of ${of.id}`} document={read.data as JsonObject} types={types} />
+          <Document of={of} version={version} />
+        </>
       )}
-    </>
+    </Section>
   );
 }
 

@@ -5,6 +5,8 @@ import type {
   PriceOverrides,
 } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
+import { Facts } from '../../components/facts.js';
+import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
@@ -13,13 +15,15 @@ import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
-import { count, countValues } from '../../words/numbers.js';
+import { labelOf } from '../../words/labels.js';
+import { bytes, count, countValues } from '../../words/numbers.js';
 
 type Version = Versions['versions'][number];
 type Cell = DataDifference['changes'][number];
 
 /** Renders the contents of a store that were served, with the origin and the changes of each. */
-export function DataVersions({ store: { store_id: id, active: isServed } }: { readonly store: DataStore }) {
+export function DataVersions({ store }: { readonly store: DataStore }) {
+  const { store_id: id } = store;
   const list = useResource(`data versions ${id}`, (signal) =>
     service.value.call('listDataVersions', { params: { store_id: id }, signal }),
   );
@@ -44,7 +48,7 @@ export function DataVersions({ store: { store_id: id, active: isServed } }: { re
                 The newest {count(versions.length)} of {count(total)}.
               </p>
             )}
-            {open !== undefined && <Difference id={id} version={open} isServed={isServed} />}
+            {open !== undefined && <Difference store={store} version={open} isNewest={open === versions[0]} />}
           </>
         );
       }}
@@ -53,13 +57,15 @@ export function DataVersions({ store: { store_id: id, active: isServed } }: { re
 }
 
 interface DifferenceProps {
-  readonly id: string;
+  readonly store: DataStore;
   readonly version: Version;
-  readonly isServed: boolean;
+  readonly isNewest: boolean;
 }
 
 /** Renders the changes of a version against the previous one. */
-function Difference({ id, version: { version, note, rows_added: added }, isServed }: DifferenceProps) {
+function Difference({ store, version: shown, isNewest }: DifferenceProps) {
+  const { store_id: id, active: isServed } = store;
+  const { version } = shown;
   const isCompared = isServed && version > 1;
   const difference = useResource(isCompared ? `data difference ${id} ${version}` : null, (signal) =>
     service.value.call('diffDataVersions', {
@@ -77,8 +83,14 @@ function Difference({ id, version: { version, note, rows_added: added }, isServe
       : undefined;
   return (
     <Section title={`Version ${version}`} aside={version > 1 && `since version ${version - 1}`}>
-      {note !== null && <p>{note}</p>}
-      {version === 1 && <p class="quiet">The first version: {countValues(added, 'row')} were read.</p>}
+      <Origin version={shown} />
+      {isNewest && <Content store={store} />}
+      {version === 1 && (
+        <p class="quiet">
+          The first version has nothing to be compared with. A refresh, an import or an override that changes values
+          makes the next one, with a table of what changed.
+        </p>
+      )}
       {version > 1 && !isServed && <p class="quiet">Serve the store to compare values.</p>}
       <Answered resource={difference} what="the values that changed">
         {({ cells, changes, appended }) => (
@@ -102,6 +114,44 @@ function Difference({ id, version: { version, note, rows_added: added }, isServe
         )}
       </Answered>
     </Section>
+  );
+}
+
+/** Renders origin, author, reason and rows of a version, which a narrow table hides. */
+function Origin({ version }: { readonly version: Version }) {
+  const { known_at: at, source, author, note, readable, content_hash: hash } = version;
+  const { rows_added: added, rows_changed: changed, rows_removed: removed } = version;
+  return (
+    <Facts
+      facts={[
+        ['Known since', moment(at)],
+        ['Created by', `${source.replaceAll('_', ' ')}, ${author}`],
+        ['Reason', note],
+        ['Rows', `${count(added)} added, ${count(changed)} changed, ${count(removed)} removed`],
+        [
+          'Available',
+          readable ? 'runs and queries can use it, as known on its date' : 'no, only its differences are kept',
+        ],
+        ['Content', <code title={hash}>{hash.slice(0, 16)}…</code>],
+      ]}
+    />
+  );
+}
+
+/** Renders the size of the current content. */
+function Content({ store: { identifiers, start, end, rows, size_bytes: size } }: { readonly store: DataStore }) {
+  return (
+    <Metrics
+      label="Current content"
+      metrics={[
+        { term: 'Securities', value: count(identifiers) },
+        { term: 'Dates', value: end ?? '–', ...(start === null ? {} : { note: `from ${start}` }) },
+        ...Object.entries(rows ?? {})
+          .toSorted(([, a], [, b]) => b - a)
+          .map(([table, value]) => ({ term: labelOf(table), value: count(value), note: 'rows' })),
+        { term: 'Size', value: bytes(size) },
+      ]}
+    />
   );
 }
 
@@ -144,7 +194,7 @@ const rows = (title: string, of: (version: Version) => number): Column<Version> 
     title,
     help: 'Rows, compared with the previous version',
     width: 84,
-    priority: 4,
+    priority: 5,
     of,
     write: count,
   });
@@ -159,20 +209,27 @@ const COLUMNS: readonly Column<Version>[] = [
     show: ({ version }) => <strong>{version}</strong>,
   },
   { id: 'source', title: 'Created by', width: 96, value: ({ source }) => source.replaceAll('_', ' ') },
-  { id: 'at', title: 'Served from', width: 172, value: (row) => row.known_at, show: (row) => moment(row.known_at) },
+  {
+    id: 'at',
+    title: 'Known since',
+    help: 'Time from which this version is the newest; runs as known on an earlier date use an earlier one',
+    width: 172,
+    value: (row) => row.known_at,
+    show: (row) => moment(row.known_at),
+  },
   rows('Added', (row) => row.rows_added),
   rows('Changed', (row) => row.rows_changed),
   rows('Removed', (row) => row.rows_removed),
-  { id: 'author', title: 'Who', width: 100, priority: 5, value: ({ author }) => author },
+  { id: 'author', title: 'Who', width: 84, priority: 2, value: ({ author }) => author },
   {
     id: 'readable',
     title: 'Available',
     help: 'Runs and queries can use this version, as known on its date',
-    width: 96,
-    priority: 3,
+    width: 88,
+    priority: 4,
     value: ({ readable }) => Number(readable),
     copy: ({ readable }) => (readable ? 'yes' : 'no'),
     show: ({ readable }) => (readable ? <Badge kind="good">yes</Badge> : <Badge>no</Badge>),
   },
-  { id: 'note', title: 'Why', width: 100, grow: 2, priority: 6, value: ({ note }) => note },
+  { id: 'note', title: 'Reason', width: 120, grow: 2, priority: 3, value: ({ note }) => note },
 ];

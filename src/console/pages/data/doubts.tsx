@@ -91,7 +91,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
       </div>
       <DoubtCauses doubts={doubts} chosen={cause} />
       <Table
-        label="doubts"
+        label="data warnings"
         name="doubts"
         columns={columnsOf(chosen, choose, otherStore(store)).slice(repairable.length === 0 ? 1 : 0)}
         rows={cause === null ? doubts : doubts.filter(({ kind }) => kind === cause)}

@@ -1,6 +1,6 @@
 import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { returnText } from '../../words/returns.js';
-import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
+import { change, count, decimal, percent, points, signClass } from '../../words/numbers.js';
 
 /** A figure with its label, as it is displayed. */
 interface Figure {
@@ -21,9 +21,10 @@ export const subjectOf = (view: Pick<PerformanceView, 'of' | 'return_variant'>, 
     ? `Index ${tracked}, ${returnText(view.return_variant)}, before costs of the run`
     : `Portfolio after costs, ${returnText(view.return_variant)}`;
 
-const withSign = (term: string, value: number | null, help: string): Figure => ({
+/** @param write default: as a return */
+const withSign = (term: string, value: number | null, help: string, write = change): Figure => ({
   term,
-  value: change(value),
+  value: write(value),
   kind: signClass(value),
   help,
 });
@@ -61,6 +62,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
             'Difference to its index',
             difference,
             'Return of the portfolio minus that of its index, not annualised',
+            points,
           ),
         ]
       : []),
@@ -72,7 +74,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
             value: percent(relative.tracking_error),
             help: 'Realised, annualised: to the benchmark of the run',
           },
-          withSign(`Return minus ${benchmark}`, relative.excess_return, 'On shared dates, not annualised'),
+          withSign(`Return minus ${benchmark}`, relative.excess_return, 'On shared dates, not annualised', points),
         ]),
   ];
 }
@@ -109,7 +111,7 @@ export function againstBenchmark({ benchmark_statistics: relative }: Performance
   if (relative === null) return [];
   return [
     withSign('Return of the benchmark', relative.benchmark_return, 'On shared dates, not annualised'),
-    withSign('Excess return', relative.excess_return, 'Return minus benchmark return, not annualised'),
+    withSign('Excess return', relative.excess_return, 'Return minus benchmark return, not annualised', points),
     {
       term: 'Realised tracking error',
       value: percent(relative.tracking_error),
@@ -140,6 +142,7 @@ export function againstParent({ parent }: OverviewView): readonly Figure[] {
       'Tracking difference',
       parent.tracking_difference,
       'Return of the portfolio after costs minus that of the parent',
+      points,
     ),
     {
       term: 'Realised tracking error',

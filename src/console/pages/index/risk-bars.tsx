@@ -3,7 +3,7 @@ import { Bars, type Bar } from '../../components/bars.js';
 import { Choice } from '../../components/choice.js';
 import { useNames } from '../../state/names.js';
 import { parameter, setParameters, addQuery } from '../../state/place.js';
-import { change } from '../../words/numbers.js';
+import { points } from '../../words/numbers.js';
 
 /** Renders signed risk contributions of securities, or of sectors that open to their securities. */
 export function RiskBars({ weights, asOf }: { readonly weights: readonly ConstituentRow[]; readonly asOf: string }) {
@@ -41,7 +41,7 @@ export function RiskBars({ weights, asOf }: { readonly weights: readonly Constit
       <Bars
         label="Contributions to volatility"
         bars={selectExtremes(bars.toSorted((a, b) => b.value - a.value))}
-        format={(value) => change(value)}
+        format={points}
         isPlain
       />
     </>

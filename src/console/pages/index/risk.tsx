@@ -127,7 +127,7 @@ function Contributions({ id }: { readonly id: string }) {
       title="Contributions to volatility"
       aside={
         <>
-          {held.data && `on ${held.data.as_of}`}
+          {held.data && `percentage points of ${percent(held.data.risk?.volatility)}, on ${held.data.as_of}`}
           <Select
             label="By"
             isLabelShown
@@ -149,7 +149,8 @@ function Contributions({ id }: { readonly id: string }) {
           <>
             <RiskBars weights={weights} asOf={asOf} />
             <p class="quiet">
-              Volatility {percent(risk?.volatility)}, estimated for {percent(risk?.covered_weight)} of the weight
+              The contributions of all securities add up to the volatility of {percent(risk?.volatility)}, estimated for{' '}
+              {percent(risk?.covered_weight)} of the weight
               {risk !== null && risk.uncovered.length > 0 && <>; without an estimate: {risk.uncovered.join(', ')}</>}.
             </p>
           </>

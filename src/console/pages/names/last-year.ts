@@ -7,18 +7,27 @@ export interface Year {
   readonly closes: readonly number[];
 }
 
+/** Price bases of closes: with dividends reinvested, or on the share basis of the last date. */
+type Adjustment = 'total' | 'splits';
+
 /** Returns the query of a store. Default: the served store. */
 export const inStore = (store?: string) => (store === undefined ? {} : { store_id: store });
 
 /**
- * Reads the closes of the year before a date, adjusted for splits and dividends. The first close is the base of the
- * one-year return: the last close on or before the day one year earlier.
+ * Reads the closes of the year before a date, by default adjusted for splits and dividends. The first close is the base
+ * of the one-year return: the last close on or before the day one year earlier.
  */
-export async function yearOf(identifier: string, end: string, signal: AbortSignal, store?: string): Promise<Year> {
+export async function yearOf(
+  identifier: string,
+  end: string,
+  signal: AbortSignal,
+  store?: string,
+  adjust: Adjustment = 'total',
+): Promise<Year> {
   const first = monthsBefore(end, 12);
   const { prices } = await service.value.call('getPrices', {
     params: { identifier },
-    query: { start: monthsBefore(first, 1), end, columns: ['CLOSE'], adjust: 'total', ...inStore(store) },
+    query: { start: monthsBefore(first, 1), end, columns: ['CLOSE'], adjust, ...inStore(store) },
     signal,
   });
   const known = prices.data.flatMap(([close], at) =>
@@ -33,11 +42,43 @@ export async function yearOf(identifier: string, end: string, signal: AbortSigna
   return { dates: year.map(({ date }) => date), closes: year.map(({ close }) => close) };
 }
 
+/** Returns the position of the last close on or before a date; -1 if there is no such close. */
+const placeOf = (year: Year, date: string): number => year.dates.findLastIndex((own) => own <= date);
+
 /** Returns the return since the last close on or before a date; null if there is no such close. */
 function returnSince(year: Year, date: string): number | null {
-  const at = year.dates.findLastIndex((own) => own <= date);
+  const at = placeOf(year, date);
   return at < 0 ? null : year.closes.at(-1)! / year.closes[at]! - 1;
 }
+
+/** Lowest and highest close of the year to the last date. */
+export interface Extremes {
+  readonly low: number;
+  readonly lowDate: string;
+  readonly high: number;
+  readonly highDate: string;
+}
+
+/** Returns the extremes of a year; null if there are no closes. */
+export function extremesOf({ dates, closes }: Year): Extremes | null {
+  if (closes.length === 0) return null;
+  const [low, high] = [Math.min(...closes), Math.max(...closes)];
+  return { low, lowDate: dates[closes.indexOf(low)]!, high, highDate: dates[closes.indexOf(high)]! };
+}
+
+/** Returns the dates from which returns to the last close are measured; null if there is no such close. */
+export function startsOf(year: Year) {
+  const last = year.dates.at(-1);
+  const date = (day: string) => year.dates[placeOf(year, day)] ?? null;
+  return {
+    day: year.dates.at(-2) ?? null,
+    month: last === undefined ? null : date(monthsBefore(last, 1)),
+    ytd: last === undefined ? null : date(yearEndBefore(last)),
+    year: last === undefined ? null : date(monthsBefore(last, 12)),
+  };
+}
+
+const yearEndBefore = (date: string): string => `${Number(date.slice(0, 4)) - 1}-12-31`;
 
 /** Returns the return over a number of months before the last close. */
 export const overMonths = (year: Year | undefined, months: number): number | null =>
@@ -51,9 +92,7 @@ export function overDay(year: Year | undefined): number | null {
 
 /** Returns the return since the last close of the previous year. */
 export const overYearToDate = (year: Year | undefined): number | null =>
-  year === undefined || year.dates.length === 0
-    ? null
-    : returnSince(year, `${Number(year.dates.at(-1)!.slice(0, 4)) - 1}-12-31`);
+  year === undefined || year.dates.length === 0 ? null : returnSince(year, yearEndBefore(year.dates.at(-1)!));
 
 /** Number of sessions per year. */
 const SESSIONS = 252;

@@ -2,13 +2,13 @@ import type { CorporateActionsResponse, PricesResponse } from '#clients/typescri
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
+import type { Flag } from '../../components/chart/overlays.js';
 import type { Line, Mark, Unit } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
-import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -17,12 +17,13 @@ import { addressOf, parameter, setParameters, addQuery } from '../../state/place
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { actionValue } from '../../words/actions.js';
+import { actionValue, SHARES } from '../../words/actions.js';
 import { storeAddress } from '../../words/addresses.js';
-import { compact } from '../../words/amounts.js';
 import { monthsBefore } from '../../words/dates.js';
-import { change, decimal, figure, formatMoney, percent, signClass } from '../../words/numbers.js';
-import { inStore, overDay, overMonths, overYearToDate, volatilityOf, yearOf } from './last-year.js';
+import { decimal, figure, formatMoney, percent } from '../../words/numbers.js';
+import { PRICE_BASIS } from '../../words/price-basis.js';
+import { inStore } from './last-year.js';
+import { NameFigures, type SecurityProps } from './name-figures.js';
 import { Reference } from './reference-data.js';
 import './names.css';
 
@@ -55,11 +56,11 @@ export function NamePage({ params }: PageProps) {
           {typeof company === 'string' && <span>{company}</span>}
           {typeof sector === 'string' && <Badge>{sector}</Badge>}
           {currency !== null && <Badge>{currency}</Badge>}
-          {exit !== undefined && <Badge kind="warning">{`${wordOf(exit.type)} ${exit.ex_date}`}</Badge>}
+          {exit !== undefined && <Badge kind="warning">{`${EXITS.get(exit.type)} ${exit.ex_date}`}</Badge>}
         </>
       }
     >
-      <Today identifier={identifier} store={store} currency={currency} />
+      <NameFigures identifier={identifier} store={store} currency={currency} />
       <Prices identifier={identifier} store={store} actions={actions.data} currency={currency} />
       <div class="name-columns">
         <Section title="Corporate actions">
@@ -78,70 +79,18 @@ export function NamePage({ params }: PageProps) {
 }
 
 /** Corporate actions after which a security is no longer traded. */
-const EXITS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
-
-interface SecurityProps {
-  readonly identifier: string;
-  /** Data store. Default: the served store. */
-  readonly store: string | undefined;
-  /** Currency of the prices; null if unknown. */
-  readonly currency: string | null;
-}
-
-/** Renders the last close, returns and price range of a security over the last year. */
-function Today({ identifier, store, currency }: SecurityProps) {
-  const facts = useResource(`security ${identifier} ${store}`, async (signal) => {
-    const { identifiers } = await service.value.call('searchIdentifiers', {
-      query: { q: identifier.slice(0, 64), limit: 1000, ...inStore(store) },
-      signal,
-    });
-    const found = identifiers.find((one) => one.identifier === identifier);
-    return found === undefined || found.end === null
-      ? null
-      : { ...found, end: found.end, year: await yearOf(identifier, found.end, signal, store) };
-  });
-  if (!facts.data) return facts.data === undefined && facts.trouble === null ? <FiguresSkeleton /> : null;
-  const { close, end, year, market_cap: cap } = facts.data;
-  const money = (value: number | null) => formatMoney(decimal(value, value !== null && value < 1 ? 4 : 2), currency);
-  const [day, month, ytd, whole] = [overDay(year), overMonths(year, 1), overYearToDate(year), overMonths(year, 12)];
-  const base = year.closes.at(-1);
-  // The range is in prices of the last day: adjusted closes are scaled to the last close.
-  const scale = close === null || base === undefined ? null : close / base;
-  return (
-    <Metrics
-      label={`Figures of ${identifier}`}
-      metrics={[
-        { term: 'Last close', value: money(close), note: end },
-        { term: '1 day', value: change(day), kind: signClass(day) },
-        { term: '1 month', value: change(month), kind: signClass(month), help: RETURN_HELP },
-        { term: 'This year', value: change(ytd), kind: signClass(ytd), help: RETURN_HELP },
-        { term: '1 year', value: change(whole), kind: signClass(whole), help: RETURN_HELP },
-        {
-          term: 'Volatility, 1 year',
-          value: percent(volatilityOf(year)),
-          help: 'Standard deviation of daily returns, annualised',
-        },
-        {
-          term: 'Range, 1 year',
-          value:
-            scale === null
-              ? '–'
-              : `${decimal(scale * Math.min(...year.closes))} – ${decimal(scale * Math.max(...year.closes))}`,
-          help: 'Lowest and highest close, adjusted for splits and dividends',
-        },
-        ...(cap === null ? [] : [{ term: 'Market cap', value: formatMoney(compact(cap), currency) }]),
-      ]}
-    />
-  );
-}
-
-const RETURN_HELP = 'With dividends, in the currency of the security';
+const EXITS: ReadonlyMap<string, string> = new Map([
+  ['DELISTING', 'Delisted'],
+  ['ACQUISITION', 'Acquired'],
+  ['MERGER', 'Merged'],
+]);
 
 const BASES = [
-  { value: 'none', text: 'As stored' },
-  { value: 'splits', text: 'Splits', help: 'Adjusted to the share basis of the latest date' },
-  { value: 'total', text: 'Total', help: 'Value of a holding with dividends reinvested' },
+  { value: 'splits', text: 'Split-adjusted', help: 'On the share basis of the latest date' },
+  { value: 'none', text: 'As traded', help: 'A split appears as a jump' },
+  { value: 'total', text: 'With dividends', help: 'Value of a holding with dividends reinvested' },
 ] as const;
+type Basis = (typeof BASES)[number]['value'];
 const SCALES = [
   { value: 'linear', text: 'Linear' },
   { value: 'log', text: 'Log' },
@@ -152,7 +101,7 @@ interface PricesProps extends SecurityProps {
 }
 
 function Prices({ identifier, store, actions, currency }: PricesProps) {
-  const adjust = BASES.find(({ value }) => value === parameter('adjust'))?.value ?? 'none';
+  const adjust = BASES.find(({ value }) => value === parameter('adjust'))?.value ?? 'splits';
   const isLog = parameter('scale') === 'log';
   const prices = useResource(
     `prices ${identifier} ${adjust} ${store}`,
@@ -169,7 +118,7 @@ function Prices({ identifier, store, actions, currency }: PricesProps) {
             label="Price basis"
             options={BASES}
             value={adjust}
-            onChoose={(chosen) => setParameters({ adjust: chosen === 'none' ? null : chosen })}
+            onChoose={(chosen) => setParameters({ adjust: chosen === 'splits' ? null : chosen })}
           />
           <Choice
             label="Scale"
@@ -181,7 +130,7 @@ function Prices({ identifier, store, actions, currency }: PricesProps) {
       }
     >
       <Answered resource={prices} what={`the prices of ${identifier}`}>
-        {(view) => <PriceCharts view={view} actions={actions} currency={currency} isLog={isLog} />}
+        {(view) => <PriceCharts view={view} basis={adjust} actions={actions} currency={currency} isLog={isLog} />}
       </Answered>
     </Section>
   );
@@ -189,24 +138,29 @@ function Prices({ identifier, store, actions, currency }: PricesProps) {
 
 interface PriceChartsProps extends Omit<PricesProps, 'identifier' | 'store'> {
   readonly view: PricesResponse;
+  readonly basis: Basis;
   readonly isLog: boolean;
 }
 
 const COUNT: Unit = { of: 'number', digits: 0 };
 
 /** Renders closes with corporate actions as marks, and another column below. Default: volume. */
-function PriceCharts({ view, actions, currency, isLog }: PriceChartsProps) {
+function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps) {
   const { index, columns, data } = view.prices;
   const dates = useMemo(() => index.map(String), [view]);
   const others = columns.filter((column) => column !== 'CLOSE');
   const below =
     others.find((column) => column === parameter('below')) ?? others.find((one) => one === 'VOLUME') ?? others[0];
-  const lines = useMemo(() => [lineOf(view, 'CLOSE', 1, currency)], [view, currency]);
+  const lines = useMemo(
+    () => [{ ...lineOf(view, 'CLOSE', 1), label: `${formatMoney('Close', currency)}, ${PRICE_BASIS[basis]}` }],
+    [view, basis, currency],
+  );
   const lower = useMemo(
     () => (below === undefined ? [] : [{ ...lineOf(view, below, 8), isFilled: true }]),
     [view, below],
   );
   const marks = useMemo(() => marksOf(actions, currency), [actions, currency]);
+  const jumps = useMemo(() => jumpsOf(basis, actions), [basis, actions]);
   const range = findChosenRange();
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined || data.length === 0)
@@ -221,6 +175,7 @@ function PriceCharts({ view, actions, currency, isLog }: PriceChartsProps) {
         height={300}
         isLog={isLog}
         marks={marks}
+        flags={jumps}
         sync="name"
         range={range}
         onRange={chooseRange}
@@ -251,16 +206,11 @@ function PriceCharts({ view, actions, currency, isLog }: PriceChartsProps) {
   );
 }
 
-function lineOf(
-  { prices: { columns, data } }: PricesResponse,
-  column: string,
-  colour: number,
-  currency: string | null = null,
-): Line {
+function lineOf({ prices: { columns, data } }: PricesResponse, column: string, colour: number): Line {
   const at = columns.indexOf(column);
   return {
     id: column,
-    label: formatMoney(column, currency),
+    label: column,
     colour,
     values: data.map((row) => row[at] as number | null),
   };
@@ -276,6 +226,20 @@ function marksOf(actions: CorporateActionsResponse | undefined, currency: string
     address: addQuery({ from: monthsBefore(date, AROUND_MONTHS), to: monthsBefore(date, -AROUND_MONTHS) }),
   }));
 }
+
+/** Distributions at which prices fall, if dividends are not reinvested. */
+const DISTRIBUTIONS: ReadonlySet<string> = new Set([
+  'SPECIAL_DIVIDEND',
+  'RETURN_OF_CAPITAL',
+  'SPIN_OFF',
+  'RIGHTS_ISSUE',
+]);
+
+/** Returns the actions at which prices of a basis jump. */
+const jumpsOf = (basis: Basis, actions: CorporateActionsResponse | undefined): readonly Flag[] =>
+  (actions?.actions ?? [])
+    .filter(({ type }) => (basis === 'none' && SHARES.has(type)) || (basis !== 'total' && DISTRIBUTIONS.has(type)))
+    .map(({ ex_date: date, type, value }) => ({ date, label: `${wordOf(type)} ${actionValue(type, value)}` }));
 
 const wordOf = (type: string): string => type.toLowerCase().replaceAll('_', ' ');
 

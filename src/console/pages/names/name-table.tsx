@@ -124,7 +124,7 @@ const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> |
   {
     id: 'close',
     title: 'Last close',
-    help: 'As stored, in the currency of the security',
+    help: 'As traded, in the currency of the security',
     width: 120,
     align: 'right',
     value: ({ close }) => close,
@@ -137,7 +137,7 @@ const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> |
     width: 108,
     align: 'right',
     value: (row) => row.market_cap,
-    show: (row) => compact(row.market_cap),
+    show: (row) => formatMoney(compact(row.market_cap), row.currency),
   },
   {
     id: 'year',

@@ -100,39 +100,43 @@ const fractionsOf = ({ binding }: OptimisationRunResult): ReadonlySet<number> =>
 const sensitivityColumns = (
   { step, slope }: Changes,
   fractions: ReadonlySet<number>,
-): readonly Column<SensitivityRow>[] => [
-  { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
-  { id: 'parameter', title: 'Bound', width: 84, priority: 2, value: ({ parameter }) => parameter },
-  {
-    id: 'step',
-    title: 'Moved',
-    help: 'A fraction by one percentage point, a count by one, other values by 0.01',
-    width: 148,
-    align: 'right',
-    value: ({ change }) => change,
-    show: ({ index, from, to }) =>
-      fractions.has(index) ? `${percent(from)} → ${percent(to)}` : `${figure(from)} → ${figure(to)}`,
-  },
-  numeric({
-    id: 'effect',
-    title: 'Effect',
-    help: 'Change of the objective, in the unit of the sentences below',
-    width: 100,
-    of: ({ effect }) => effect,
-    write: step,
-  }),
-  {
-    id: 'price',
-    title: 'Shadow price',
-    help: 'Estimate of the same change from the slope; valid for small changes',
-    width: 116,
-    priority: 3,
-    align: 'right',
-    value: (row) => Math.abs(row.shadow_price * row.change),
-    copy: (row) => row.shadow_price * row.change,
-    show: (row) => slope(row.shadow_price * row.change),
-  },
-];
+): readonly Column<SensitivityRow>[] => {
+  // The sign of a change is that of the relaxation.
+  const stepOf = ({ index, change }: SensitivityRow) => Math.sign(change) * (fractions.has(index) ? 0.0001 : 1);
+  return [
+    { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
+    { id: 'parameter', title: 'Bound', width: 84, priority: 2, value: ({ parameter }) => parameter },
+    {
+      id: 'step',
+      title: 'Moved',
+      help: 'A fraction by one percentage point, a count by one, other values by 0.01',
+      width: 148,
+      align: 'right',
+      value: ({ change }) => change,
+      show: ({ index, from, to }) =>
+        fractions.has(index) ? `${percent(from)} → ${percent(to)}` : `${figure(from)} → ${figure(to)}`,
+    },
+    numeric({
+      id: 'effect',
+      title: 'Effect',
+      help: 'Change of the objective, in the unit of the sentences below',
+      width: 100,
+      of: ({ effect }) => effect,
+      write: step,
+    }),
+    {
+      id: 'price',
+      title: 'Shadow price',
+      help: 'Change of the objective by its slope, for each basis point of the bound (or for 1); valid for small changes',
+      width: 132,
+      priority: 3,
+      align: 'right',
+      value: (row) => Math.abs(row.shadow_price * stepOf(row)),
+      copy: (row) => row.shadow_price * stepOf(row),
+      show: (row) => `${slope(row.shadow_price * stepOf(row))} per ${fractions.has(row.index) ? 'bp' : '1'}`,
+    },
+  ];
+};
 
 const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[] => [
   { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: rowName },

@@ -1,12 +1,11 @@
-import type { OptimisationRunResult, WeightRow } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
+import type { OptimisationRunResult } from '#clients/typescript/divisor.js';
 import { LinkButton } from '../../components/button.js';
 import { Findings } from '../../components/findings.js';
 import { JobState } from '../../components/job-state.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { jobOf } from '../../state/live.js';
@@ -15,17 +14,17 @@ import { useResource } from '../../state/resource.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { indexAddress, nameAddress } from '../../words/addresses.js';
-import { addSign } from '../../components/signed.js';
 import { count, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
-import { chosenPoint, termsOfPoint, type ChosenPoint, type FrontierPoint } from './frontier-point.js';
+import { chosenPoint, termsOfPoint, type FrontierPoint } from './frontier-point.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
 import { changesOf, comparedTiles, measureOf, rowParts, rowWords, type Changes, type Measure } from './measures.js';
 import { asConstraints, asRows, termsIn } from './rows.js';
 import { useObjectiveTypes } from './terms.js';
+import { weightColumns } from './weight-columns.js';
 import './optimise.css';
 
 /** Page of one optimisation: its progress, its result, or the reason for the lack of a result. */
@@ -163,7 +162,8 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Ask
   const changes = changesOf(run, measure);
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
-  const point = run.frontier === null ? undefined : chosenPoint(run.frontier, parameter('point'));
+  const named = parameter('point');
+  const point = run.frontier === null || named === null ? undefined : chosenPoint(run.frontier, named);
   return (
     <>
       <Figures run={run} measure={measure} />
@@ -172,7 +172,7 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Ask
         <Table
           label="weights of the optimisation"
           name="weights"
-          columns={point?.point.weights === undefined ? WEIGHTS : withPoint(point)}
+          columns={weightColumns(point)}
           rows={run.weights}
           keyOf={({ identifier }) => identifier}
           addressOf={({ identifier }) => nameAddress(identifier, store)}
@@ -181,7 +181,7 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Ask
           height={360}
         />
       </Section>
-      <Section title="Binding constraints" aside="with the effect of relaxing them">
+      <Section title="Binding constraints" aside="with the change of the objective if they are relaxed">
         <Table
           label="binding constraints"
           columns={bindingColumns(changes)}
@@ -190,6 +190,11 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Ask
           sort={{ column: 'price', direction: 'desc' }}
           height={320}
         />
+        <p class="quiet">
+          A shadow price is the change of {measure.name} if the bound rises by one basis point
+          {run.binding.length > 0 && ' (by 1 for a bound that is not a fraction)'}. It applies to small changes; a
+          negative one means that the bound costs something.
+        </p>
       </Section>
       <Explanations run={run} changes={changes} store={store} />
       {run.frontier !== null && (
@@ -257,8 +262,8 @@ function bindingOf({ binding }: OptimisationRunResult): readonly Binding[] {
     }));
 }
 
-/** Returns the change of a bound to which a shadow price refers: one percentage point for a fraction, otherwise 1. */
-const stepOf = (unit: string): number => (unit === 'fraction' ? 0.01 : 1);
+/** Returns the change of a bound to which a shadow price refers: one basis point for a fraction, otherwise 1. */
+const stepOf = (unit: string): number => (unit === 'fraction' ? 0.0001 : 1);
 
 const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
   {
@@ -281,61 +286,11 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
   {
     id: 'price',
     title: 'Shadow price',
-    help: 'Change of the objective, by its slope, if the bound rises by one percentage point (or by 1)',
+    help: 'Change of the objective, by its slope, if the bound rises by one basis point (or by 1)',
     width: 132,
     align: 'right',
     value: ({ price, unit }) => Math.abs(price * stepOf(unit)),
     copy: ({ price, unit }) => price * stepOf(unit),
-    show: ({ price, unit }) => `${slope(price * stepOf(unit))} per ${unit === 'fraction' ? '1%' : '1'}`,
-  },
-];
-
-/** Adds a column with the weights of a frontier point. */
-const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
-  ...WEIGHTS.slice(0, POINT_AFTER),
-  numeric({
-    id: 'point',
-    title: `Frontier, ${label.replace(/ of .*/, '').toLowerCase()}`,
-    help: 'Weight at the selected point of the frontier',
-    width: 124,
-    priority: 2,
-    of: ({ identifier }) => weights[identifier] ?? 0,
-    write: percent,
-  }),
-  ...WEIGHTS.slice(POINT_AFTER),
-];
-
-/** Number of columns before the column of the point: security, index and weight. */
-const POINT_AFTER = 3;
-
-const WEIGHTS: readonly Column<WeightRow>[] = [
-  {
-    id: 'name',
-    title: 'Security',
-    width: 84,
-    grow: 1,
-    value: ({ identifier }) => identifier,
-    show: ({ identifier }) => <strong>{identifier}</strong>,
-  },
-  numeric({ id: 'index', adds: true, title: 'Index', width: 84, of: (row) => row.index_weight, write: percent }),
-  numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
-  numeric({ id: 'active', adds: true, title: 'Active', width: 84, of: (row) => row.active_weight, write: addSign }),
-  numeric({
-    id: 'risk',
-    adds: true,
-    title: 'Risk',
-    help: 'Contribution to the forecast tracking error',
-    width: 84,
-    priority: 2,
-    of: (row) => row.risk_contribution,
-    write: (value) => percent(value, 3),
-  }),
-  {
-    id: 'bound',
-    title: 'Bound',
-    width: 84,
-    priority: 3,
-    value: (row) => row.at_bound,
-    show: (row) => row.at_bound !== null && <Badge kind="info">{row.at_bound}</Badge>,
+    show: ({ price, unit }) => `${slope(price * stepOf(unit))} per ${unit === 'fraction' ? 'bp' : '1'}`,
   },
 ];

@@ -2,6 +2,7 @@ import type { RiskModelView } from '#clients/typescript/divisor.js';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Section } from '../../components/page.js';
 import { setParameters } from '../../state/place.js';
+import { useWidth } from '../../components/use-width.js';
 import { shade } from '../../state/theme.js';
 import { decimal } from '../../words/numbers.js';
 import './correlation-map.css';
@@ -18,14 +19,16 @@ interface CorrelationMapProps {
 export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen }: CorrelationMapProps) {
   const matrix = correlation?.data as readonly (readonly number[])[] | undefined; // the matrix contains only numbers
   const order = useMemo(() => (matrix === undefined ? [] : orderOf(matrix)), [matrix]);
-  const strongest = useMemo(() => (matrix === undefined ? 0 : largestOf(matrix)), [matrix]);
+  const range = useMemo(() => (matrix === undefined ? NO_RANGE : rangeOf(matrix)), [matrix]);
   const [at, setAt] = useState<readonly [number, number] | null>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const cells = useRef<HTMLDivElement>(null);
+  const width = useWidth(cells);
   const swatches = useRef<HTMLParagraphElement>(null);
   const theme = shade.value;
   useLayoutEffect(() => {
-    if (matrix !== undefined) paint(canvas.current!, swatches.current!, { matrix, order, strongest });
-  }, [matrix, order, strongest, theme]);
+    if (matrix !== undefined) paint(canvas.current!, swatches.current!, { matrix, order, strongest: range.limit });
+  }, [matrix, order, range, theme]);
   if (matrix === undefined || names.length < 2) return null;
   const placeOf = (event: MouseEvent): readonly [number, number] => {
     const { left, top, width, height } = canvas.current!.getBoundingClientRect(); // the canvas exists before any mouse event
@@ -35,27 +38,28 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
   };
   const framed = chosen === undefined ? -1 : order.indexOf(names.indexOf(chosen));
   const share = 100 / names.length;
+  // Names of rows that are lower than a line of text are written at intervals, and that of the framed one always.
+  const interval = Math.max(1, Math.ceil((LINE * names.length) / width));
+  const isNamed = (row: number) => row === framed || (row % interval === 0 && Math.abs(row - framed) >= interval);
   return (
     <Section title="Correlations" aside="similar securities next to each other">
       <div class="correlation-map">
         {names.length <= NAMED_MAX && (
-          <ol
-            class="correlation-names"
-            aria-hidden="true"
-            style={{ fontSize: `min(10px, ${ROWS_SHARE / names.length}cqi)` }}
-          >
-            {order.map((at) => (
-              <li key={at}>{names[at]}</li>
+          <ol class="correlation-names" aria-hidden="true">
+            {order.map((at, row) => (
+              <li key={at} class={row === framed ? 'is-framed' : undefined}>
+                {isNamed(row) && names[at]}
+              </li>
             ))}
           </ol>
         )}
-        <div class="correlation-cells">
+        <div class="correlation-cells" ref={cells}>
           <canvas
             ref={canvas}
             width={names.length}
             height={names.length}
             role="img"
-            aria-label={`Correlations of ${names.length} securities, the strongest ${decimal(strongest)}`}
+            aria-label={`Correlations of ${names.length} securities, from ${decimal(range.least)} to ${decimal(range.most)}`}
             onPointerMove={(event) => setAt(placeOf(event))}
             onPointerLeave={() => setAt(null)}
             onClick={(event) => setParameters({ name: names[placeOf(event)[0]]! })}
@@ -64,12 +68,12 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
         </div>
       </div>
       <p class="correlation-legend" ref={swatches}>
-        <span class="number">{decimal(-strongest)}</span>
-        <span class="correlation-scale" />
-        <span class="number">{decimal(strongest)}</span>
+        <span class="number">{range.least < 0 ? decimal(-range.limit, 1) : '0'}</span>
+        <span class={`correlation-scale${range.least < 0 ? '' : ' is-positive'}`} />
+        <span class="number">{decimal(range.limit, 1)}</span>
         <span class="quiet">
           {at === null
-            ? 'A row opens its security.'
+            ? `From ${decimal(range.least)} to ${decimal(range.most)} between two securities. A row opens its security.`
             : `${names[at[0]]} and ${names[at[1]]}: ${decimal(matrix[at[0]]![at[1]]!)}`}
         </span>
       </p>
@@ -80,8 +84,8 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
 /** Maximum number of securities whose names fit next to the rows. */
 const NAMED_MAX = 48;
 
-/** Height of all rows together as a percentage of the map's width, from which the font size of the names is derived. */
-const ROWS_SHARE = 88;
+/** Height of a line of the names, in pixels. */
+const LINE = 12;
 
 interface Painted {
   readonly matrix: readonly (readonly number[])[];
@@ -113,9 +117,23 @@ function channels(color: string): readonly [number, number, number] {
   return [red, green, blue];
 }
 
-/** Returns the largest absolute correlation between two securities. */
-const largestOf = (matrix: readonly (readonly number[])[]): number =>
-  Math.max(0, ...matrix.map((row, i) => Math.max(0, ...row.map((value, j) => (i === j ? 0 : Math.abs(value))))));
+interface CorrelationRange {
+  readonly least: number;
+  readonly most: number;
+  /** End of the colours: the largest absolute value, rounded up to a tenth. */
+  readonly limit: number;
+}
+
+const NO_RANGE: CorrelationRange = { least: 0, most: 0, limit: 1 };
+
+/** Returns the range of the correlations of two securities. */
+function rangeOf(matrix: readonly (readonly number[])[]): CorrelationRange {
+  const pairs = matrix.flatMap((row, i) => row.filter((_, j) => j < i));
+  const least = pairs.reduce((found, value) => Math.min(found, value), Infinity);
+  const most = pairs.reduce((found, value) => Math.max(found, value), -Infinity);
+  if (pairs.length === 0) return NO_RANGE;
+  return { least, most, limit: Math.max(0.1, Math.ceil(10 * Math.max(Math.abs(least), Math.abs(most))) / 10) };
+}
 
 /**
  * Orders securities greedily: starts with the highest mean correlation, and then appends the security most correlated

@@ -14,6 +14,9 @@ const NAMES: Readonly<Record<string, string>> = {
   '1': 'Highest',
 };
 
+/** Colours of the quantiles. The top-ranked variant has colour 2. */
+const COLOURS: Readonly<Record<string, number>> = { '0': 7, '0.25': 5, '0.5': 1, '0.75': 8, '1': 10 };
+
 /** Renders the levels of all variants over time: their quantiles, and the top-ranked variant. */
 export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
   const lines = useMemo(
@@ -23,7 +26,7 @@ export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
         id: String(share),
         label: NAMES[String(share)] ?? String(share),
         values: data,
-        colour: share === 0.5 ? 1 : share === 0.25 || share === 0.75 ? 8 : 12,
+        colour: COLOURS[String(share)] ?? 12,
         isDashed: share === 0 || share === 1,
       })),
     ],

@@ -35,12 +35,13 @@ function Result({ view, job }: { readonly view: SweepView; readonly job: JobStat
       }
     >
       <Figures view={view} />
-      {pointers.length > 0 && (
+      {pointers.length > 0 && told !== undefined && (
         <SweepMap
           rows={view.rows}
           pointers={pointers}
           rankBy={view.rank_by}
           told={told}
+          identical={view.identical_variants ?? []}
           onOpen={(variant) => go(addressOf(address, { variant: String(variant) }))}
         />
       )}

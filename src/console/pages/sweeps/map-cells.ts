@@ -57,3 +57,17 @@ export function shownIn(rows: readonly SweepRow[], { across, down, column, line,
     )
     .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))[0];
 }
+
+/** Ends of the pointers of the number of selected securities, and of the cap of each. */
+const COUNT = /\/params\/count$/;
+const CAP = /\/weighting\/cap$/;
+
+/**
+ * Returns the weight of all selected securities at their cap; null for a variant that does not set both. Below 1 the
+ * cap cannot be kept.
+ */
+export function capacityOf(patch: SweepRow['patch']): number | null {
+  const valueAt = (end: RegExp) => Object.entries(patch).find(([pointer]) => end.test(pointer))?.[1];
+  const [count, cap] = [valueAt(COUNT), valueAt(CAP)];
+  return typeof count === 'number' && typeof cap === 'number' ? count * cap : null;
+}

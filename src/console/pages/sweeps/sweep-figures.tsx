@@ -7,8 +7,12 @@ import type { JsonObject } from '../../words/paths.js';
 import { variedIn } from './parameters.js';
 import { pointerLabel, type Told } from './values.js';
 
+/** Probability of overfitting above which a choice is no better than a random one. */
+export const CHANCE = 0.5;
+
 /** Renders the figures of a sweep, which show how reliable its ranking is. */
 export function Figures({ view: { selection, overfitting, variants, refused } }: { readonly view: SweepView }) {
+  const isOverfit = (overfitting?.probability ?? 0) > CHANCE;
   return (
     <Metrics
       label="Figures of the sweep"
@@ -19,31 +23,34 @@ export function Figures({ view: { selection, overfitting, variants, refused } }:
           note: refused > 0 ? `${refused} refused` : `${selection?.trials ?? 0} trials`,
         },
         {
-          term: 'Deflated Sharpe',
+          term: 'Deflated Sharpe ratio',
           value: percent(selection?.deflated_sharpe_ratio),
           note: 'probability',
           help: 'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero',
         },
         {
-          term: 'Overfitting',
+          term: 'Probability of overfitting',
           value: percent(overfitting?.probability),
+          note: isOverfit ? 'above one half' : undefined,
+          kind: isOverfit ? 'down' : '',
           help: 'Share of the selections whose choice is no better than the median out of sample',
         },
         {
-          term: 'Probability of loss out of sample',
+          term: 'Loss out of sample',
+          note: 'probability',
           value: percent(overfitting?.probability_of_loss),
           help: 'Share whose choice has a negative Sharpe ratio out of sample',
         },
         {
           term: 'Best by chance',
           value: decimal(selection?.expected_maximum_sharpe_ratio, 4),
-          note: 'Sharpe ratio of a session',
+          note: 'Sharpe ratio, one session',
           help: 'Sharpe ratio of a session that the best of as many trials is expected to show where every true one is zero',
         },
         {
           term: 'First by rank',
           value: decimal(selection?.sharpe_ratio, 4),
-          note: 'Sharpe ratio of a session',
+          note: 'Sharpe ratio, one session',
           help: 'Not annualised; the ranking shows it annualised',
         },
       ]}
@@ -52,10 +59,10 @@ export function Figures({ view: { selection, overfitting, variants, refused } }:
 }
 
 /**
- * Returns a lookup of labels and units of the varied parameters. The labels are derived from the pointers until the
- * definition is loaded.
+ * Returns a lookup of labels and units of the varied parameters; undefined until the definition is loaded. The labels are
+ * derived from the pointers if it cannot be loaded.
  */
-export function useTold(id: string): Told {
+export function useTold(id: string): Told | undefined {
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
   });
@@ -63,6 +70,8 @@ export function useTold(id: string): Told {
     service.value.call('getIndex', { params: { index_id: id }, signal }),
   );
   const isKnown = types.data !== undefined && index.data !== undefined;
+  if ((types.data === undefined && types.trouble === null) || (index.data === undefined && index.trouble === null))
+    return undefined;
   const varied = isKnown ? variedIn(index.data as unknown as JsonObject, types.data!, 0) : []; // the response is plain JSON
   return (pointer) => varied.find((one) => one.pointer === pointer) ?? { label: pointerLabel(pointer), unit: null };
 }

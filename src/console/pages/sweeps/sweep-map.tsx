@@ -4,9 +4,10 @@ import { Section } from '../../components/page.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { jsonIn } from '../../state/addressed.js';
 import { labelOf } from '../../words/labels.js';
+import { medianOf } from '../../words/median.js';
 import { decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
-import { hiddenParameters, shownIn, valuesOf, type HiddenParameter, type MapAxes } from './map-cells.js';
+import { capacityOf, hiddenParameters, shownIn, valuesOf, type HiddenParameter, type MapAxes } from './map-cells.js';
 import { metricWords, patchText, withUnit, type Told } from './values.js';
 
 interface SweepMapProps {
@@ -14,6 +15,8 @@ interface SweepMapProps {
   readonly pointers: readonly string[];
   readonly rankBy: keyof BacktestMetrics;
   readonly told: Told;
+  /** Variants with identical levels, in groups. */
+  readonly identical: readonly (readonly number[])[];
   onOpen(variant: number): void;
 }
 
@@ -29,7 +32,7 @@ const METRICS = [
  * Renders a metric over two parameters. Other parameters are fixed; without a fixed value, a cell shows its best-ranked
  * variant.
  */
-export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps) {
+export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: SweepMapProps) {
   const across = pointers.find((pointer) => pointer === parameter('across')) ?? pointers[0] ?? '';
   const down = pointers.find((pointer) => pointer === parameter('down')) ?? pointers[1] ?? '';
   const metric = METRICS.find((one) => one === parameter('metric')) ?? rankBy;
@@ -40,6 +43,7 @@ export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps
   const write = (value: number | null) => (metric === 'sharpe_ratio' ? decimal(value, 3) : percent(value));
   const fixed = jsonIn(parameter('fixed'));
   const hidden = hiddenParameters(rows, pointers, { across, down, fixed: isObject(fixed) ? fixed : {} });
+  const equals = new Map(identical.flatMap((group) => group.map((variant) => [variant, group] as const)));
   const findShown = (column: string, line: string) => shownIn(rows, { across, down, column, line, hidden });
   return (
     <Section title="Map" aside={<MapChoices {...{ pointers, across, down, metric, told }} />}>
@@ -54,7 +58,13 @@ export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps
         <table>
           <thead>
             <tr>
-              {down === '' ? <td /> : <th scope="col">{`${told(down).label} \\ ${told(across).label}`}</th>}
+              {down === '' ? (
+                <td />
+              ) : (
+                <th scope="col">
+                  <span class="sweep-axes">{`${told(down).label} \\ ${told(across).label}`}</span>
+                </th>
+              )}
               {columns.map((column) => (
                 <th key={column} scope="col">
                   {textOf(rows, across, column, told)}
@@ -69,17 +79,25 @@ export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps
                 {columns.map((column) => {
                   const variant = findShown(column, line);
                   const value = variant?.metrics?.[metric] ?? null;
+                  const remark = variant && remarkOn(variant, equals.get(variant.variant));
                   return (
-                    <td key={column} style={{ background: colourAt(value, scale) }}>
+                    <td
+                      key={column}
+                      class={remark?.isInfeasible === true ? 'is-infeasible' : undefined}
+                      style={{ backgroundColor: colourAt(value, scale) }}
+                    >
                       {variant === undefined ? (
                         write(value)
                       ) : (
                         <button
                           type="button"
-                          title={hiddenText(variant, hidden, told)}
-                          aria-label={`Variant ${variant.variant}: ${write(value)}`}
+                          title={[hiddenText(variant, hidden, told), remark?.text].filter(Boolean).join('. ')}
+                          aria-label={[`Variant ${variant.variant}: ${write(value)}`, remark?.text]
+                            .filter(Boolean)
+                            .join('. ')}
                           onClick={() => onOpen(variant.variant)}
                         >
+                          {remark !== undefined && <span class="quiet">{remark.isInfeasible ? '× ' : '= '}</span>}
                           {write(value)}
                         </button>
                       )}
@@ -92,7 +110,44 @@ export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps
         </table>
       </div>
       {known.length > 0 && <Legend scale={scale} write={write} />}
+      <Remarks rows={rows} equals={equals} />
     </Section>
+  );
+}
+
+interface Remark {
+  readonly text: string;
+  readonly isInfeasible: boolean;
+}
+
+/** Describes a variant whose values have no effect: its levels are those of others. */
+function remarkOn({ variant, patch }: SweepRow, group: readonly number[] | undefined): Remark | undefined {
+  if (group === undefined) return undefined;
+  const capacity = capacityOf(patch);
+  if (capacity !== null && capacity < 1)
+    return { text: `The cap cannot be kept: all securities at it hold ${percent(capacity, 0)}`, isInfeasible: true };
+  const others = group.filter((one) => one !== variant).join(', ');
+  return { text: `Identical levels to variant ${others}`, isInfeasible: false };
+}
+
+interface RemarksProps {
+  readonly rows: readonly SweepRow[];
+  readonly equals: ReadonlyMap<number, readonly number[]>;
+}
+
+/** Explains the marks of cells. */
+function Remarks({ rows, equals }: RemarksProps) {
+  const remarks = rows.flatMap((row) => remarkOn(row, equals.get(row.variant)) ?? []);
+  const capped = remarks.find(({ isInfeasible }) => isInfeasible);
+  return (
+    <>
+      {capped !== undefined && (
+        <p class="quiet">× {capped.text} of the index. The weights are then as for the lowest cap that can be kept.</p>
+      )}
+      {remarks.some(({ isInfeasible }) => !isInfeasible) && (
+        <p class="quiet">= The levels are identical to those of another variant; both count as one trial.</p>
+      )}
+    </>
   );
 }
 
@@ -102,12 +157,6 @@ interface Scale {
   /** Median of all variants. */
   readonly middle: number;
   readonly most: number;
-}
-
-function medianOf(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const [low, high] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted[Math.ceil((sorted.length - 1) / 2)]];
-  return ((low ?? 0) + (high ?? 0)) / 2;
 }
 
 /** Intensity of the colour at the ends of the scale, in percent. */

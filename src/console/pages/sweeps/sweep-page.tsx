@@ -2,6 +2,7 @@ import type { SweepRequest, SweepRow, SweepView } from '#clients/typescript/divi
 import { Banner } from '../../components/banner.js';
 import { JobState } from '../../components/job-state.js';
 import { Page, Section } from '../../components/page.js';
+import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -18,7 +19,7 @@ import { change, decimal, percent, signClass } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { termsText } from '../index/run-terms.js';
 import { Fan } from './fan.js';
-import { Figures, useTold } from './sweep-figures.js';
+import { CHANCE, Figures, useTold } from './sweep-figures.js';
 import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
 import { metricWords, patchText, withUnit, type Told } from './values.js';
@@ -84,24 +85,38 @@ interface ResultProps {
   readonly request: JsonObject;
 }
 
+/** Sentence about variants with identical levels, which the map marks. */
+const IDENTICAL = /^Variants .*identical levels/;
+
 function Result({ view, request }: ResultProps) {
-  const { verdict = [], rows } = view;
+  const { rows, identical_variants: identical = [] } = view;
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
   const told = useTold(view.index_id);
+  // Labels come with the types of rules: the page waits for them, not to show pointers first.
+  if (told === undefined) return <FiguresSkeleton />;
+  const sentences = (view.verdict ?? []).filter((sentence) => identical.length === 0 || !IDENTICAL.test(sentence));
+  const isOverfit = (view.overfitting?.probability ?? 0) > CHANCE;
   const open = rows.find(({ variant }) => String(variant) === parameter('variant'));
   const openVariant = (variant: number) => setParameters({ variant: String(variant) });
   return (
     <>
-      {verdict.length > 0 && (
-        <Banner kind="info" title="Results">
-          {verdict.map((sentence) => (
+      {sentences.length > 0 && (
+        <Banner kind={isOverfit ? 'warning' : 'info'} title={isOverfit ? 'The first rank is not reliable' : 'Results'}>
+          {sentences.map((sentence) => (
             <p key={sentence}>{sentence}</p>
           ))}
         </Banner>
       )}
       <Figures view={view} />
       {pointers.length > 0 && (
-        <SweepMap rows={rows} pointers={pointers} rankBy={view.rank_by} told={told} onOpen={openVariant} />
+        <SweepMap
+          rows={rows}
+          pointers={pointers}
+          rankBy={view.rank_by}
+          told={told}
+          identical={identical}
+          onOpen={openVariant}
+        />
       )}
       {view.fan && <Fan fan={view.fan} />}
       <Section title="Ranking" aside={`by ${metricWords(view.rank_by)}`}>

@@ -9,13 +9,16 @@ import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
 import { count, decimal, formatMoney } from '../../words/numbers.js';
 import { overDay, overMonths, overYearToDate, yearsOf, type Year } from '../names/last-year.js';
+import { parameter } from '../../state/place.js';
 import { allNames } from '../names/name-table.js';
+import { lastDate, WatchedFigures } from './watched-figures.js';
 
 type Security = IdentifierSearch['identifiers'][number];
 
 /** Maximum number of securities with prices; each needs a request. */
 const PRICED_MAX = 100;
-interface Row extends Security {
+/** A security with its last year. */
+export interface Row extends Security {
   readonly year: Year | undefined;
 }
 
@@ -45,6 +48,8 @@ function Priced({ securities }: { readonly securities: readonly Security[] }) {
   const rows = securities.map((security): Row => ({ ...security, year: years.data?.get(security.identifier) }));
   return (
     <>
+      <WatchedFigures rows={rows} />
+      <p class="quiet">{orderText(rows)}</p>
       <Table
         label="names"
         name="watched"
@@ -62,23 +67,30 @@ function Priced({ securities }: { readonly securities: readonly Security[] }) {
   );
 }
 
+/** Describes the last date of the prices and the order of the rows. */
+function orderText(rows: readonly Row[]): string {
+  const end = lastDate(rows);
+  const order = parameter('watched.sort') === null ? 'In the order of the list' : 'Sorted by a column';
+  return `${order}${end === null ? '' : `, returns to ${end} or the last close before it`}.`;
+}
+
 const HELP = 'With dividends, in the currency of the security';
 
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'identifier',
     title: 'Security',
-    width: 96,
+    width: 84,
     grow: 1,
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  { id: 'company', title: 'Company', width: 120, grow: 3, priority: 4, value: ({ name }) => name },
-  { id: 'sector', title: 'Sector', width: 120, grow: 2, priority: 6, value: ({ sector }) => sector },
+  { id: 'company', title: 'Company', width: 104, grow: 3, priority: 5, value: ({ name }) => name },
+  { id: 'sector', title: 'Sector', width: 120, grow: 2, priority: 7, value: ({ sector }) => sector },
   {
     id: 'close',
     title: 'Last close',
-    help: 'As stored, in the currency of the security',
+    help: 'As traded, in the currency of the security',
     width: 112,
     align: 'right',
     value: ({ close }) => close,
@@ -90,14 +102,14 @@ const COLUMNS: readonly Column<Row>[] = [
     title: '1 month',
     help: HELP,
     width: 80,
-    priority: 3,
+    priority: 6,
     of: ({ year }: Row) => overMonths(year, 1),
     write: addSign,
   }),
   numeric({
     id: 'ytd',
-    title: 'This year',
-    help: HELP,
+    title: 'YTD',
+    help: 'Year to date, with dividends, in the currency of the security',
     width: 80,
     priority: 3,
     of: ({ year }) => overYearToDate(year),
@@ -114,11 +126,20 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'line',
     title: 'Last year',
-    width: 112,
+    width: 92,
     priority: 2,
     value: () => null,
     show: ({ identifier, year }) =>
       year === undefined ? '' : <Sparkline values={year.closes} label={`Last year of ${identifier}`} />,
   },
-  numeric({ id: 'cap', title: 'Market cap', width: 96, priority: 5, of: (row: Row) => row.market_cap, write: compact }),
+  {
+    id: 'cap',
+    title: 'Market cap',
+    help: 'On the date of the last close, in the currency of the security',
+    width: 104,
+    priority: 4,
+    align: 'right',
+    value: (row) => row.market_cap,
+    show: (row) => formatMoney(compact(row.market_cap), row.currency),
+  },
 ];

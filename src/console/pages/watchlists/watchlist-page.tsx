@@ -30,8 +30,8 @@ export function WatchlistPage({ params }: PageProps) {
     <Answered resource={opened} what="the watchlist">
       {(first) => (
         <Editor
-          title={id ?? 'New watchlist'}
-          subtitle={id === null ? undefined : first.name}
+          title={id === null ? 'New watchlist' : first.name}
+          subtitle={id === null ? undefined : id}
           above={[
             { address: '/console/data', text: 'Data' },
             { address: '/console/watchlists', text: 'Watchlists' },

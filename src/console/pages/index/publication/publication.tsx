@@ -1,4 +1,4 @@
-import type { OverviewView, PublicationEntry } from '#clients/typescript/divisor.js';
+import type { OverviewView, PublicationEntry, PublishedLog } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../../components/badge.js';
 import { Button } from '../../../components/button.js';
@@ -35,14 +35,12 @@ interface PublicationProps {
 
 /** Renders the published closes, the verification of their log, and the unpublished closes of the run. */
 export function Publication({ id, run }: PublicationProps) {
-  const log = useResource(`published ${id}`, (signal) =>
-    service.value.call('getPublished', { params: { index_id: id }, signal }),
-  );
-  const isEmpty = log.data === undefined && log.trouble?.code === 'NOTHING_PUBLISHED';
+  const log = useResource(`published ${id}`, (signal) => readLog(id, signal));
+  const isEmpty = log.data === null;
   const entries = log.data?.entries ?? [];
   return (
     <div class="index-part">
-      {isEmpty ? (
+      {log.data === null ? (
         <EmptyState title="Nothing is published yet">
           Published closes are final. They are stored in a signed, hash-chained log, and a run that contradicts them
           cannot be published.
@@ -87,6 +85,13 @@ export function Publication({ id, run }: PublicationProps) {
       </p>
     </div>
   );
+}
+
+/** Reads the log; null if nothing was ever published, for which the service has no log. */
+async function readLog(id: string, signal: AbortSignal): Promise<PublishedLog | null> {
+  const params = { index_id: id };
+  const { has_published: isPublished } = await service.value.call('listRuns', { params, query: { limit: 1 }, signal });
+  return isPublished === false ? null : await service.value.call('getPublished', { params, signal });
 }
 
 const cardsOf = (id: string): readonly LinkCard[] => [

@@ -1,0 +1,85 @@
+import type { ParameterSpec, RuleTypes } from '#clients/typescript/divisor.js';
+import { choiceWords, pathWords } from '../../words/labels.js';
+import { formatAtMost } from '../../words/numbers.js';
+import { isObject, valueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { quantityText } from '../../words/quantities.js';
+import { fieldOf } from '../form/field-spec.js';
+
+/** Names and values of the fields of a document in words. */
+export interface FieldWords {
+  /** Part of the document that has the field: `Rebalance`. */
+  group(path: Path, document: JsonObject | undefined): string;
+  /** Name within its part: `Notice`. */
+  label(path: Path, document: JsonObject | undefined): string;
+  /** Value with its unit: `5 sessions`. */
+  value(path: Path, value: Json, document: JsonObject | undefined): string;
+}
+
+/** @param types catalogue of the fields of an index; undefined for other documents */
+export function createFieldWords(types: RuleTypes | undefined): FieldWords {
+  const find = (path: Path, document: JsonObject | undefined) => types && findParameter(types, path, document);
+  return {
+    group(path, document) {
+      const steps = partOf(path);
+      return steps.length === 0 ? 'General' : pathWords(steps, document);
+    },
+    label(path, document) {
+      const own = path.slice(partOf(path).length);
+      return find(path, document)?.label ?? pathWords(own, undefined);
+    },
+    value(path, value, document) {
+      if (typeof value === 'boolean') return value ? 'yes' : 'no';
+      if (typeof value === 'number') return numberText(value, find(path, document), document);
+      if (typeof value !== 'string') return JSON.stringify(value);
+      return (path.at(-1) === 'type' ? labelOfType(types, value) : undefined) ?? choiceWords(path, value);
+    },
+  };
+}
+
+/** Member whose rows are parts. */
+const RULES = 'selection';
+
+/** Returns the steps of the part of a path: a rule of the selection, or the first object. */
+function partOf(path: Path): Path {
+  const at = path.indexOf(RULES);
+  if (at >= 0 && typeof path[at + 1] === 'number') return path.slice(0, at + 2);
+  const first = path.findIndex((step) => step !== 'pipeline');
+  return path.length - first > 1 ? path.slice(0, first + 1) : [];
+}
+
+/** Returns the description of a field in the catalogue of an index. */
+function findParameter(types: RuleTypes, path: Path, document: JsonObject | undefined): ParameterSpec | undefined {
+  const [name] = path.slice(-1);
+  const at = path.indexOf('params');
+  if (at >= 0) {
+    const rule = valueAt(document, path.slice(0, at));
+    const all = path.includes('weighting') ? types.weighting : types.selection;
+    const spec = isObject(rule) ? all.find(({ type }) => type === rule['type']) : undefined;
+    return path.length === at + 2 ? spec?.parameters.find((one) => one.name === name) : undefined;
+  }
+  const steps = path.filter((step) => step !== 'pipeline' && typeof step === 'string');
+  const part = steps.length === 1 ? 'index' : String(steps[0]);
+  return steps.length > 2
+    ? undefined
+    : types.fields[part as keyof RuleTypes['fields']]?.find((one) => one.name === name);
+}
+
+/** Returns a number with its unit; money in the currency of the document. */
+function numberText(value: number, spec: ParameterSpec | undefined, document: JsonObject | undefined): string {
+  const unit = spec === undefined ? null : (fieldOf(spec).unit ?? null);
+  if (unit === null) return formatAtMost(value, DIGITS);
+  const currency = typeof document?.['currency'] === 'string' ? document['currency'] : 'money';
+  return quantityText(value, unit.replace(/^money/, currency).replace(/ in index currency$/, ''));
+}
+
+/** Decimals of a number without a unit. */
+const DIGITS = 6;
+
+const labelOfType = (types: RuleTypes | undefined, type: string): string | undefined =>
+  [...(types?.selection ?? []), ...(types?.weighting ?? [])].find((one) => one.type === type)?.label;
+
+/** Returns a field as one text: `Rebalance, Notice`. */
+export const fieldText = (words: FieldWords, path: Path, document: JsonObject | undefined): string =>
+  partOf(path).length === 0
+    ? words.label(path, document)
+    : `${words.group(path, document)}, ${words.label(path, document)}`;

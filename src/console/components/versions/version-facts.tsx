@@ -1,0 +1,10 @@
+import type { DocumentVersion } from '#clients/typescript/divisor.js';
+import { moment } from '../../words/dates.js';
+
+/** Renders date, author and reason of a version, which a narrow table hides. */
+export const VersionFacts = ({ version: { at, author, note, action } }: { readonly version: DocumentVersion }) => (
+  <p>
+    {`${action.charAt(0).toUpperCase()}${action.slice(1)} ${moment(at)} by ${author}`}
+    {note === null ? <span class="quiet">, without a reason.</span> : `: ${note}`}
+  </p>
+);

@@ -1,0 +1,78 @@
+import type { WeightRow } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { change, percent, signClass } from '../../words/numbers.js';
+import type { ChosenPoint } from './frontier-point.js';
+
+/** Returns the columns of the weights of a run, with those of the selected point of its frontier. */
+export const weightColumns = (point: ChosenPoint | undefined): readonly Column<WeightRow>[] =>
+  point?.point.weights === undefined ? WEIGHTS : withPoint(point);
+
+/** Returns the weights of the run with those of a point of its frontier. */
+const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
+  ...WEIGHTS.slice(0, POINT_AFTER),
+  numeric({
+    id: 'point',
+    title: `At ${label.replace(/ of .*/, '').toLowerCase()} of the frontier`,
+    help: 'Weight at the point that is selected on the efficient frontier below',
+    width: 156,
+    priority: 2,
+    of: ({ identifier }) => weights[identifier] ?? 0,
+    write: weightText,
+  }),
+  ...WEIGHTS.slice(POINT_AFTER),
+];
+
+/** Number of columns before that of a point: security, index, weight. */
+const POINT_AFTER = 3;
+
+/** Decimals of a weight in percent: weights of an optimisation differ little from those of the index. */
+const DIGITS = 3;
+
+const weightText = (value: number): string => percent(value, DIGITS);
+
+/** Returns a weight as it is written, so that written differences are those of the written weights. */
+const asShown = (weight: number): number => Math.round(weight * 10 ** (2 + DIGITS)) / 10 ** (2 + DIGITS);
+
+const activeText = (value: number) => <span class={signClass(value)}>{change(value, DIGITS)}</span>;
+
+const WEIGHTS: readonly Column<WeightRow>[] = [
+  {
+    id: 'name',
+    title: 'Security',
+    width: 84,
+    grow: 1,
+    value: ({ identifier }) => identifier,
+    show: ({ identifier }) => <strong>{identifier}</strong>,
+  },
+  numeric({ id: 'index', adds: true, title: 'Index', width: 84, of: (row) => row.index_weight, write: weightText }),
+  numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: weightText }),
+  {
+    id: 'active',
+    title: 'Active',
+    help: 'Weight minus index weight, both as shown',
+    width: 84,
+    align: 'right',
+    value: (row) => row.active_weight,
+    show: ({ index_weight: index, weight }) => activeText(asShown(weight) - asShown(index)),
+    total: activeText,
+  },
+  numeric({
+    id: 'risk',
+    adds: true,
+    title: 'Risk',
+    help: 'Contribution to the forecast tracking error',
+    width: 84,
+    priority: 2,
+    of: (row) => row.risk_contribution,
+    write: (value) => percent(value, 3),
+  }),
+  {
+    id: 'bound',
+    title: 'Bound',
+    width: 84,
+    priority: 3,
+    value: (row) => row.at_bound,
+    show: (row) => row.at_bound !== null && <Badge kind="info">{row.at_bound}</Badge>,
+  },
+];

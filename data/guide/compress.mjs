@@ -3,14 +3,14 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { documentationHandlers } from '../../dist/src/http/routes/documentation.js';
-import { documentationSources } from '../../dist/src/cli/documentation-files.js';
+import { createDocumentationHandlers } from '../../dist/src/http/routes/documentation.js';
+import { openDocumentationSources } from '../../dist/src/cli/documentation-files.js';
 
 const folder = new URL('../../dist/documentation/', import.meta.url);
 mkdirSync(folder, { recursive: true });
 
-const sources = documentationSources();
-const handlers = documentationHandlers({ ...sources, built: () => undefined, coded: () => undefined });
+const sources = openDocumentationSources();
+const handlers = createDocumentationHandlers({ ...sources, built: () => undefined, coded: () => undefined });
 const as = (params) => ({ params, header: () => undefined });
 const contract = handlers.getOpenApi(as({}));
 const reference = handlers.getDocumentation(as({}));

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
-import { homeReport } from './home-report.js';
-import { moveToNewPlace, takeOver, type Adoption } from './moving/adopt-cluster.js';
+import { createHomeReport } from './home-report.js';
+import { moveToNewLocation, adoptResults, type Adoption } from './moving/adopt-cluster.js';
 import { readFirstSentence } from './flag-words.js';
 import { readSettings } from './settings.js';
-import { right } from './terminal.js';
+import { alignRight } from './terminal.js';
 import { UsageError } from './usage-error.js';
 
 export const ADOPT_HELP = `divisor adopt --take-over [--json]
@@ -40,13 +40,13 @@ export async function adopt(argv: readonly string[], environment: NodeJS.Process
       `adopt needs a database and its place: --database (DATABASE_URL) and --artifacts (DIVISOR_ARTIFACTS).\n\n${ADOPT_HELP}`,
     );
   const adoption = await (newPlace === undefined
-    ? takeOver(settings)
-    : moveToNewPlace(settings, readSettings([...flags, '--artifacts', newPlace], environment).settings));
-  homeReport<Adoption>(json).print([adoption], ['store', 'results', 'missing'], ({ store_id: id, named, missing }) => [
-    id,
-    right(String(named)),
-    missing.join(', ') || 'none',
-  ]);
+    ? adoptResults(settings)
+    : moveToNewLocation(settings, readSettings([...flags, '--artifacts', newPlace], environment).settings));
+  createHomeReport<Adoption>(json).print(
+    [adoption],
+    ['store', 'results', 'missing'],
+    ({ store_id: id, named, missing }) => [id, alignRight(String(named)), missing.join(', ') || 'none'],
+  );
   return adoption.missing.length > 0 ? EXIT_MISSING : 0;
 }
 

@@ -5,7 +5,7 @@ import {
   type ApprovalAction,
   type ApprovalRules,
 } from '#domain/approvals/approval-document.js';
-import { declare, list, createWholeNumber } from './setting-schemas.js';
+import { declare, createListSchema, createWholeNumber } from './setting-schemas.js';
 
 const RULE = /^([a-z]+)=(\d)(?::([^,+]+(?:\+[^,+]+)*))?$/;
 const FORM = `must be ACTION=PERSONS or ACTION=PERSONS:name+name, with ${APPROVAL_ACTION_NAMES.join(', ')} and up to ${PERSONS_MAX} persons`;
@@ -16,7 +16,7 @@ const isAction = (word: string): word is ApprovalAction => (APPROVAL_ACTION_NAME
  * Parses rules such as `publish=2,restate=3:ada+ben`. A count of one person sets no rule. The rule for publications
  * also applies to restatements without a stated rule, because a restatement publishes.
  */
-const approvalRules = list(',').transform((texts, context): ApprovalRules => {
+const approvalRules = createListSchema(',').transform((texts, context): ApprovalRules => {
   const rules: { [A in ApprovalAction]?: ApprovalRules[A] } = {};
   const stated = new Set<string>();
   for (const text of texts) {

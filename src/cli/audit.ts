@@ -6,7 +6,7 @@ import { verifyAudit, type AuditTerms } from '#store/audit/verify-audit.js';
 import { hasWords, readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { runJobCommand } from './job-command.js';
-import { table } from './terminal.js';
+import { formatTable } from './terminal.js';
 import { bytesOf, entriesOf, verifyEntries, readKeys, valueOf } from './verify-published.js';
 import { auditStore } from './view-commands/data.js';
 import { writeWhole } from './write-whole.js';
@@ -36,13 +36,13 @@ export const AUDIT_HELP = [
   'Usage: divisor audit [flags]',
   '       divisor audit STORE [--csv] [--json]\n',
   `With a STORE, the id of a data store: ${auditStore.summary}\n`,
-  `Flags\n${table([
+  `Flags\n${formatTable([
     ...Object.entries(AUDIT_GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
     ['--out FILE', 'File to write; it appears only when it is complete. Default: standard output.'],
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
   'Exit status 1: the log was altered; the message names its first bad entry.\n',
-  `Examples\n${table([
+  `Examples\n${formatTable([
     ['divisor audit --out audit.jsonl'],
     ['divisor audit --check audit.jsonl'],
     ['divisor audit --check audit.jsonl --key keys.json'],

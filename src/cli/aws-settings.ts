@@ -2,48 +2,54 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import type { AwsSettings } from '#store/s3/keys/choose-source.js';
-import { awsSetting } from './setting-schemas.js';
+import { declareAwsSetting } from './setting-schemas.js';
 
 /** Environment variables of the AWS tools, with the same names and precedence. */
 export const AWS_SETTINGS = {
-  awsKeyId: awsSetting('AWS_ACCESS_KEY_ID', 'Key of the bucket.', { isSecret: true }),
-  awsSecret: awsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of that key.', { isSecret: true }),
-  awsSession: awsSetting('AWS_SESSION_TOKEN', 'Token of temporary keys.', { isSecret: true }),
-  awsRegion: awsSetting('AWS_REGION', 'Region of the bucket. Default: that of the profile, or us-east-1.', {
+  awsKeyId: declareAwsSetting('AWS_ACCESS_KEY_ID', 'Key of the bucket.', { isSecret: true }),
+  awsSecret: declareAwsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of that key.', { isSecret: true }),
+  awsSession: declareAwsSetting('AWS_SESSION_TOKEN', 'Token of temporary keys.', { isSecret: true }),
+  awsRegion: declareAwsSetting('AWS_REGION', 'Region of the bucket. Default: that of the profile, or us-east-1.', {
     elsewhere: 'AWS_DEFAULT_REGION',
   }),
-  awsEndpoint: awsSetting('AWS_ENDPOINT_URL_S3', 'Endpoint of an S3-compatible store outside AWS.', {
+  awsEndpoint: declareAwsSetting('AWS_ENDPOINT_URL_S3', 'Endpoint of an S3-compatible store outside AWS.', {
     elsewhere: 'AWS_ENDPOINT_URL',
   }),
-  awsTokenFile: awsSetting('AWS_WEB_IDENTITY_TOKEN_FILE', 'File with the web identity token for AWS_ROLE_ARN.'),
-  awsRole: awsSetting('AWS_ROLE_ARN', 'Role to assume with that token.'),
-  awsSessionName: awsSetting('AWS_ROLE_SESSION_NAME', 'Session name for that role. Default: divisor.'),
-  awsStsEndpoint: awsSetting('AWS_ENDPOINT_URL_STS', 'Endpoint of STS. Default: that of AWS.', {
+  awsTokenFile: declareAwsSetting('AWS_WEB_IDENTITY_TOKEN_FILE', 'File with the web identity token for AWS_ROLE_ARN.'),
+  awsRole: declareAwsSetting('AWS_ROLE_ARN', 'Role to assume with that token.'),
+  awsSessionName: declareAwsSetting('AWS_ROLE_SESSION_NAME', 'Session name for that role. Default: divisor.'),
+  awsStsEndpoint: declareAwsSetting('AWS_ENDPOINT_URL_STS', 'Endpoint of STS. Default: that of AWS.', {
     elsewhere: 'AWS_ENDPOINT_URL',
   }),
-  awsProfile: awsSetting('AWS_PROFILE', 'Profile with the keys and region. Default: default.'),
-  awsCredentialsFile: awsSetting('AWS_SHARED_CREDENTIALS_FILE', 'File of credentials. Default: ~/.aws/credentials.'),
-  awsConfigFile: awsSetting('AWS_CONFIG_FILE', 'File of profiles. Default: ~/.aws/config.'),
-  awsContainerPath: awsSetting(
+  awsProfile: declareAwsSetting('AWS_PROFILE', 'Profile with the keys and region. Default: default.'),
+  awsCredentialsFile: declareAwsSetting(
+    'AWS_SHARED_CREDENTIALS_FILE',
+    'File of credentials. Default: ~/.aws/credentials.',
+  ),
+  awsConfigFile: declareAwsSetting('AWS_CONFIG_FILE', 'File of profiles. Default: ~/.aws/config.'),
+  awsContainerPath: declareAwsSetting(
     'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI',
     'Path of the credentials of an ECS container.',
     {
       isSecret: true,
     },
   ),
-  awsContainerUrl: awsSetting('AWS_CONTAINER_CREDENTIALS_FULL_URI', 'URL of the credentials of a pod or container.'),
-  awsContainerToken: awsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN', 'Authorisation token for that URL.', {
+  awsContainerUrl: declareAwsSetting(
+    'AWS_CONTAINER_CREDENTIALS_FULL_URI',
+    'URL of the credentials of a pod or container.',
+  ),
+  awsContainerToken: declareAwsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN', 'Authorisation token for that URL.', {
     isSecret: true,
   }),
-  awsContainerTokenFile: awsSetting(
+  awsContainerTokenFile: declareAwsSetting(
     'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
     'File with that token, read before each request.',
   ),
-  awsMachineOff: awsSetting(
+  awsMachineOff: declareAwsSetting(
     'AWS_EC2_METADATA_DISABLED',
     'true: do not request credentials from the instance metadata service.',
   ),
-  awsMachine: awsSetting('AWS_EC2_METADATA_SERVICE_ENDPOINT', 'Endpoint of the instance metadata service.'),
+  awsMachine: declareAwsSetting('AWS_EC2_METADATA_SERVICE_ENDPOINT', 'Endpoint of the instance metadata service.'),
 };
 
 type Values = { readonly [N in keyof typeof AWS_SETTINGS]: z.output<(typeof AWS_SETTINGS)[N]['schema']> };

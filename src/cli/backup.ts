@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { backupHome } from '#store/home/backup-home.js';
 import { homeFolders } from '#store/home/home.js';
-import { homeReport } from './home-report.js';
+import { createHomeReport } from './home-report.js';
 import { assertTogether, readHomeCommand } from './home-command.js';
 import { backupCluster } from './moving/backup-cluster.js';
 import { engineVersion } from './version.js';
@@ -36,8 +36,9 @@ export async function backup(argv: readonly string[], environment: NodeJS.Proces
   const { home, settings, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
   assertTogether(settings, 'copy it by pg_dump first, then the folders artifacts and stores of the home');
   const folders = homeFolders(home);
-  const target = words[0] === undefined ? join(settings.backups ?? folders.backups, nameOfNow()) : resolve(words[0]);
-  const report = homeReport<BackupSummary>(values.json);
+  const target =
+    words[0] === undefined ? join(settings.backups ?? folders.backups, formatBackupName()) : resolve(words[0]);
+  const report = createHomeReport<BackupSummary>(values.json);
   const common = { target, engineVersion: engineVersion() };
   const onProgress = (fraction: number, file: string) =>
     report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`);
@@ -64,4 +65,4 @@ export async function backup(argv: readonly string[], environment: NodeJS.Proces
 }
 
 /** Returns the name of a new backup from the current time; names sort by time, the newest last. */
-const nameOfNow = () => new Date().toISOString().slice(0, 19).replaceAll(':', '');
+const formatBackupName = () => new Date().toISOString().slice(0, 19).replaceAll(':', '');

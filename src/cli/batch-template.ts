@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { listAccountColumns } from '#domain/personal/account-columns.js';
 import { createAccountTemplate } from '#domain/personal/account-template.js';
-import { table } from './terminal.js';
+import { formatTable } from './terminal.js';
 import { writeWhole } from './write-whole.js';
 
 const HELP =
@@ -10,13 +10,13 @@ const HELP =
 Usage: divisor batch template [--out FILE]
 
 Columns
-${table(listAccountColumns().map(({ name, help }) => [name, help]))}
+${formatTable(listAccountColumns().map(({ name, help }) => [name, help]))}
 A row is a lot, or a recent trade if it has traded. A row with the identifier CASH has cash in shares. The columns from cash on are
 stated on one row of the account. Entries of a list are separated by /, groups of substitutes by //; a tilt is identifier=weight.
 `;
 
 /** Runs `divisor batch template`, which needs no service. */
-export async function batchTemplate(argv: readonly string[]): Promise<number> {
+export async function runBatchTemplate(argv: readonly string[]): Promise<number> {
   const { values } = parseArgs({ args: [...argv], options: { out: { type: 'string' }, help: { type: 'boolean' } } });
   if (values.help === true) process.stdout.write(HELP());
   else if (values.out === undefined) process.stdout.write(createAccountTemplate());

@@ -1,7 +1,7 @@
 import { BUNDLE_MEDIA } from '#contract/media-formats.js';
 import { readCommandLine, type Grammar } from './command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
-import { table } from './terminal.js';
+import { formatTable } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { writeWhole } from './write-whole.js';
 
@@ -13,11 +13,11 @@ const GRAMMAR: Grammar = {
 export const BUNDLE_HELP = [
   'divisor bundle: Write all inputs of the published closes of an index, for verify-bundle and the page /verify.\n',
   'Usage: divisor bundle INDEX --out FILE [flags]\n',
-  `Flags\n${table([
+  `Flags\n${formatTable([
     ['--out FILE', 'File to write; it appears only when it is complete.'],
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
-  `Examples\n${table([['divisor bundle CORE-100 --out core-100.tar'], ['divisor verify-bundle core-100.tar']])}`,
+  `Examples\n${formatTable([['divisor bundle CORE-100 --out core-100.tar'], ['divisor verify-bundle core-100.tar']])}`,
 ].join('\n');
 
 /** Runs `divisor bundle`: writes the bundle of an index to a file. */

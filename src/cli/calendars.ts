@@ -11,7 +11,7 @@ import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/servin
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
 import { readFirstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
-import { right, table } from './terminal.js';
+import { alignRight, formatTable } from './terminal.js';
 
 export const CALENDARS_HELP = `divisor calendars list [--folder FOLDER]
 divisor calendars check REFERENCE [--corrections FILE] [--confidence high,...] [--from YYYY-MM-DD] [--to YYYY-MM-DD] [--folder FOLDER]
@@ -40,7 +40,7 @@ const OPTIONS = {
 const EXIT_DIFFERENCES = 1;
 
 /** Runs `divisor calendars`: lists the calendars, compares them with a reference, or rebuilds their index. */
-export function calendars(argv: readonly string[]): number {
+export function runCalendars(argv: readonly string[]): number {
   const { values, positionals } = parse(argv);
   const [verb, ...words] = positionals;
   if (verb === 'list' && words.length === 0) return list(openCalendars(values.folder));
@@ -71,7 +71,7 @@ function list(calendars: ExchangeCalendars): number {
       formatDay(coverage.publishedTo),
       formatDay(coverage.to),
     ]);
-  process.stdout.write(table([['code', 'name', 'time zone', 'from', 'published to', 'to'], ...rows], 0));
+  process.stdout.write(formatTable([['code', 'name', 'time zone', 'from', 'published to', 'to'], ...rows], 0));
   return 0;
 }
 
@@ -133,7 +133,7 @@ function reportOf(comparisons: readonly SessionComparison[], unknown: readonly s
     .reduce((count, { missing, extra }) => count + missing.length + extra.length, 0);
   const apart = comparisons.filter(({ from, to }) => from > to).map(({ code }) => code);
   return [
-    differing.length > 0 ? table([['code', 'year', 'differences'], ...differing], 0) : '',
+    differing.length > 0 ? formatTable([['code', 'year', 'differences'], ...differing], 0) : '',
     `${compared.length} calendars compared, ${days} ${days === 1 ? 'day differs' : 'days differ'}.\n`,
     apart.length > 0 ? `No common days: ${apart.join(', ')}.\n` : '',
     unknown.length > 0 ? `No calendar for: ${unknown.join(', ')}.\n` : '',
@@ -145,7 +145,7 @@ function rowOf(code: string, { year, missing, extra }: YearDifference) {
   const texts = marked
     .toSorted((a, b) => a.day - b.day)
     .map(({ day, sign }: { day: Day; sign: string }) => `${sign}${formatDay(day).slice(5)}`);
-  return [code, right(String(year)), texts.join(' ')];
+  return [code, alignRight(String(year)), texts.join(' ')];
 }
 
 /** JSON files of the folder that contain no rules. */

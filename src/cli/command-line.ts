@@ -139,9 +139,9 @@ function numberOf(flag: string, text: string): number {
  * Parses a JSON file that the command line names, or standard input for `-`. The service validates the content.
  * @throws UsageError if the text is not JSON
  */
-export async function jsonFile<T>(path: string): Promise<T> {
+export async function readJsonFile<T>(path: string): Promise<T> {
   try {
-    return JSON.parse(path === '-' ? await standardInput() : await readFile(path, 'utf8')) as T;
+    return JSON.parse(path === '-' ? await readStandardInput() : await readFile(path, 'utf8')) as T;
   } catch (cause) {
     throw new UsageError(
       `${path === '-' ? 'Standard input' : path} cannot be read as JSON: ${(cause as Error).message}`,
@@ -151,7 +151,7 @@ export async function jsonFile<T>(path: string): Promise<T> {
 }
 
 /** Reads all of standard input as text. */
-export async function standardInput(): Promise<string> {
+export async function readStandardInput(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('utf8');

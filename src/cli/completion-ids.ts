@@ -24,7 +24,7 @@ const isIdKind = (word: string): word is IdKind => Object.hasOwn(DOCUMENTS, word
  * (`DIVISOR_URL`) or of the home, one per line. `names` are the securities of the store that a service serves.
  * Opens nothing for writing. @throws UsageError
  */
-export async function completionIds(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function runCompletionIds(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const [kind = '', ...rest] = argv;
   if (!isIdKind(kind) || rest.length > 0)
     throw new UsageError(`divisor completion ids takes one of ${Object.keys(DOCUMENTS).join(', ')}`);

@@ -25,13 +25,13 @@ const IDS: Readonly<Record<string, IdKind>> = {
 };
 
 /** Returns the placeholder that the script of a shell resolves to ids. */
-const idsFor = (name: string) => (Object.hasOwn(IDS, name) ? [`@${IDS[name]!}`] : []);
+const formatIdPlaceholder = (name: string) => (Object.hasOwn(IDS, name) ? [`@${IDS[name]!}`] : []);
 
 /**
  * Formats words for a script. A placeholder for ids becomes a call that the shell makes during completion. @param asked
  * text before and after that call
  */
-const inScript = (words: readonly string[], [before, after]: readonly [string, string]) =>
+const formatWords = (words: readonly string[], [before, after]: readonly [string, string]) =>
   words
     .map((word) =>
       word.startsWith('@') ? `${before}divisor completion ids ${word.slice(1)} 2>/dev/null${after}` : word,
@@ -55,18 +55,21 @@ const PLAIN = /^[\w.,:@%+-]+$/;
  * Derives the completion of a command from its grammar. @param extra flags in addition to those of the grammar and
  * `--help`
  */
-export function completionOf({ words, flags }: Grammar, extra: readonly (keyof typeof COMMON_OPTIONS)[]): Completion {
+export function deriveCompletion(
+  { words, flags }: Grammar,
+  extra: readonly (keyof typeof COMMON_OPTIONS)[],
+): Completion {
   const values = (flag: string, { type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
-    type === 'boolean' ? null : [...choices.filter((choice) => PLAIN.test(choice)), ...idsFor(flag)];
+    type === 'boolean' ? null : [...choices.filter((choice) => PLAIN.test(choice)), ...formatIdPlaceholder(flag)];
   const all = [...Object.entries(flags), ...extra.map((flag) => [flag, COMMON_OPTIONS[flag]] as const)];
   return {
-    words: words.flatMap(({ name, choices = [] }) => [...choices, ...idsFor(name)]),
+    words: words.flatMap(({ name, choices = [] }) => [...choices, ...formatIdPlaceholder(name)]),
     flags: { ...Object.fromEntries(all.map(([flag, form]) => [`--${flag}`, values(flag, form)])), '--help': null },
   };
 }
 
 /** Derives the completion of a command from its help text. @param known flags of several commands, with their values */
-export function completionByHelp(name: string, help: string, known: Completion['flags']): Completion {
+export function deriveCompletionFromHelp(name: string, help: string, known: Completion['flags']): Completion {
   const flags = [...(help.match(/--[a-z][a-z-]*/g) ?? []), '--help'];
   const start = `divisor ${name} `;
   const words = help.split('\n').flatMap((line) => {
@@ -81,7 +84,7 @@ export function completionByHelp(name: string, help: string, known: Completion['
 }
 
 /** Runs `divisor completion SHELL`. @throws UsageError */
-export function completion(argv: readonly string[], commands: Completions): number {
+export function runCompletion(argv: readonly string[], commands: Completions): number {
   const [shell, ...rest] = argv;
   const known = rest.length === 0 ? SHELLS.find((each) => each === shell) : undefined;
   if (known === undefined) throw new UsageError(`divisor completion takes one of ${SHELLS.join(', ')}`);
@@ -89,14 +92,18 @@ export function completion(argv: readonly string[], commands: Completions): numb
   return 0;
 }
 
-const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], (commands: Completions) => string>> = { bash, zsh, fish };
+const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], (commands: Completions) => string>> = {
+  bash: formatBashScript,
+  zsh: formatZshScript,
+  fish: formatFishScript,
+};
 
 const listFirstWords = (commands: Completions) => [
   ...new Set(Object.keys(commands).map((name) => name.split(' ')[0]!)),
 ];
 
 /** Returns the second words of each command family. */
-function families(commands: Completions): ReadonlyMap<string, readonly string[]> {
+function groupFamilies(commands: Completions): ReadonlyMap<string, readonly string[]> {
   const results = new Map<string, string[]>();
   for (const name of Object.keys(commands)) {
     const [first, second] = name.split(' ');
@@ -106,29 +113,29 @@ function families(commands: Completions): ReadonlyMap<string, readonly string[]>
 }
 
 /** Returns the case branches for bash and zsh: completions after `$command $flag`, else after `$command`. */
-function cases(commands: Completions, offer: (words: readonly string[]) => string, offerFiles: string): string {
+function formatCases(commands: Completions, offer: (words: readonly string[]) => string, offerFiles: string): string {
   const flags = Object.entries(commands).flatMap(([name, { flags }]) =>
     Object.entries(flags).flatMap(([flag, values]) =>
       values === null ? [] : [`    "${name} ${flag}") ${values.length === 0 ? offerFiles : offer(values)} ;;\n`],
     ),
   );
   const names = [
-    ...[...families(commands)].map(([family, seconds]) => [family, seconds] as const),
+    ...[...groupFamilies(commands)].map(([family, seconds]) => [family, seconds] as const),
     ...Object.entries(commands).map(([name, { words, flags }]) => [name, [...words, ...Object.keys(flags)]] as const),
   ];
   const others = names.map(([name, words]) => `      "${name}") ${offer(words)} ;;\n`).join('');
   return `  case "$command $flag" in\n${flags.join('')}    *) case "$command" in\n${others}    esac`;
 }
 
-function bash(commands: Completions): string {
-  const offer = (words: readonly string[]) => `words="${inScript(words, ['$(', ')'])}"`;
+function formatBashScript(commands: Completions): string {
+  const offer = (words: readonly string[]) => `words="${formatWords(words, ['$(', ')'])}"`;
   return `_divisor() {
   local word="\${COMP_WORDS[COMP_CWORD]}" flag="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" words="" list=""
   if [ "$word" = "=" ]; then word=""
   elif [ "$flag" = "=" ]; then flag="\${COMP_WORDS[COMP_CWORD-2]}"; fi
-  case "$command" in ${[...families(commands).keys()].join('|')}) [ "$COMP_CWORD" -eq 2 ] || command="$command \${COMP_WORDS[2]}" ;; esac
+  case "$command" in ${[...groupFamilies(commands).keys()].join('|')}) [ "$COMP_CWORD" -eq 2 ] || command="$command \${COMP_WORDS[2]}" ;; esac
   if [ "$COMP_CWORD" -eq 1 ]; then ${offer(listFirstWords(commands))}; else
-${cases(commands, offer, ':')} ;;
+${formatCases(commands, offer, ':')} ;;
   esac; fi
   case "$word" in *,*) list="\${word%,*}," ;; esac
   COMPREPLY=($(compgen -P "$list" -W "$words" -- "\${word##*,}"))
@@ -139,33 +146,33 @@ complete -o filenames -F _divisor divisor
 }
 
 /** Returns a script that can be sourced, or loaded at the first completion, which it then answers. */
-function zsh(commands: Completions): string {
-  const offer = (words: readonly string[]) => `compadd -- ${inScript(words, ['$(', ')'])}`;
+function formatZshScript(commands: Completions): string {
+  const offer = (words: readonly string[]) => `compadd -- ${formatWords(words, ['$(', ')'])}`;
   return `#compdef divisor
 _divisor() {
   local command="\${words[2]}" flag="\${words[CURRENT-1]}"
   if (( CURRENT == 2 )); then ${offer(listFirstWords(commands))}; return; fi
   if [[ "$PREFIX" == --*=* ]]; then flag="\${PREFIX%%=*}"; compset -P '*='; fi
   compset -P '*,'
-  case "$command" in ${[...families(commands).keys()].join('|')}) (( CURRENT == 3 )) || command="$command \${words[3]}" ;; esac
-${cases(commands, offer, '_files')}; _files ;;
+  case "$command" in ${[...groupFamilies(commands).keys()].join('|')}) (( CURRENT == 3 )) || command="$command \${words[3]}" ;; esac
+${formatCases(commands, offer, '_files')}; _files ;;
   esac
 }
 if [ "\${funcstack[1]}" = _divisor ]; then _divisor "$@"; else compdef _divisor divisor; fi
 `;
 }
 
-function fish(commands: Completions): string {
+function formatFishScript(commands: Completions): string {
   const line = (condition: string, rest: string) => `complete -c divisor -n "${condition}" ${rest}\n`;
   const isBehind = (words: number, how = '-eq') => `test (count (commandline -opc)) ${how} ${words}`;
-  const listWords = (words: readonly string[]) => `(__divisor_listed ${inScript(words, ['(', ')'])})`;
+  const listWords = (words: readonly string[]) => `(__divisor_listed ${formatWords(words, ['(', ')'])})`;
   const flagLine = (flag: string, values: readonly string[] | null) => {
     if (values === null) return `-l ${flag.slice(2)}`;
     return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listWords(values)}"`}`;
   };
   const lines = [
     line(isBehind(1), `-f -a "${listFirstWords(commands).join(' ')}"`),
-    ...[...families(commands)].map(([family, seconds]) =>
+    ...[...groupFamilies(commands)].map(([family, seconds]) =>
       line(`__divisor_is ${family}; and ${isBehind(2)}`, `-f -a "${seconds.join(' ')}"`),
     ),
     ...Object.entries(commands).flatMap(([name, { words, flags }]) => [

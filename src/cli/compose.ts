@@ -3,28 +3,28 @@ import { API } from '#contract/api.js';
 import { createApp, type App } from '#http/app.js';
 import { addressesOf } from '#services/operations/address-ranges.js';
 import type { Handlers } from '#http/handler.js';
-import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
-import { verifyHandlers, verifyRoutes } from '#http/routes/verify.js';
+import { createConsoleHandlers, consoleRoutes } from '#http/routes/console.js';
+import { createVerifyHandlers, verifyRoutes } from '#http/routes/verify.js';
 import { signInRoutes } from '#http/routes/sign-in.js';
 import type { Attempt, JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
 import { runUnrestricted } from '#store/reach/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
-import { addActiveMarket, WORKER_API, workerHandlers } from './compose/cluster.js';
+import { addActiveMarket, WORKER_API, createWorkerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
-import { composeDatasets, composeOperations, riskResults } from './compose/operations.js';
+import { composeDatasets, composeOperations, createRiskResults } from './compose/operations.js';
 import { composeReports } from './compose/reports.js';
-import { openRoomsOfJobs } from './compose/documents-of-jobs.js';
+import { openJobComponents } from './compose/documents-of-jobs.js';
 import { composeSchedules } from './compose/schedules.js';
-import { onStores } from './compose/on-stores.js';
+import { wrapForStores } from './compose/on-stores.js';
 import { resumeMarket } from './compose/resumed.js';
-import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
+import { openCore, type Closable, type Core } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
-import { consoleFiles, verifyFiles } from './console-files.js';
+import { openConsoleFiles, openVerifyFiles } from './console-files.js';
 import { openKeySocket } from './key-socket.js';
 import { tlsOf } from './security-settings.js';
 import type { Settings } from './settings.js';
@@ -81,10 +81,10 @@ async function openTracingIfConfigured({ settings, log }: Composition, open: Clo
 }
 
 /** Starts to run jobs, to deliver the notifications of ended jobs, and to run scheduled days. */
-async function startJobs(rooms: Rooms, kinds: JobHandlers, startDays: () => void) {
-  const { documents, home, jobs, settings, deliveries, activations } = rooms;
+async function startJobs(core: Core, kinds: JobHandlers, startDays: () => void) {
+  const { documents, home, jobs, settings, deliveries, activations } = core;
   const isShared = settings.artifacts !== undefined;
-  const own = onStores(detachAttempts(kinds), rooms);
+  const own = wrapForStores(detachAttempts(kinds), core);
   jobs.register(isShared ? addActiveMarket(own, activations) : own);
   if (settings.readOnly) return;
   // Data stores that several machines share are stored in the homes of the processes that imported them.
@@ -112,7 +112,7 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
 }
 
 /** Builds the dependencies of the request pipeline. */
-function answersOf({ settings, version, log, markets, stores, metrics, deliveries, activations }: Rooms) {
+function answersOf({ settings, version, log, markets, stores, metrics, deliveries, activations }: Core) {
   return {
     version,
     log,
@@ -135,14 +135,14 @@ function apiOf(
   handlers: Handlers<typeof API>,
   signIn: Handlers<typeof signInRoutes>,
 ) {
-  if (role === 'worker') return { api: WORKER_API, handlers: workerHandlers(handlers) };
+  if (role === 'worker') return { api: WORKER_API, handlers: createWorkerHandlers(handlers) };
   const pages = console ? { ...consoleRoutes, ...verifyRoutes } : {};
   const signing = console || oidcClientId !== undefined ? signInRoutes : {};
   return {
     api: { ...API, ...pages, ...signing },
     handlers: {
       ...handlers,
-      ...(console && { ...consoleHandlers(consoleFiles()), ...verifyHandlers(verifyFiles()) }),
+      ...(console && { ...createConsoleHandlers(openConsoleFiles()), ...createVerifyHandlers(openVerifyFiles()) }),
       ...signIn,
     },
   };
@@ -160,26 +160,26 @@ async function composeOn(
   open: Closable[],
 ): Promise<Service> {
   const stopping = new AbortController();
-  const rooms = openRoomsOfJobs(await openRooms({ role, home, settings, log, onDefect, open }), open);
-  const { documents, jobs } = rooms;
+  const core = openJobComponents(await openCore({ role, home, settings, log, onDefect, open }), open);
+  const { documents, jobs } = core;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
   if (role !== 'worker') open.push(await openKeySocket(home.path, keys));
 
-  const history = composeHistory(rooms);
-  const datasets = composeDatasets(rooms, history.removals);
-  const indices = composeIndices(rooms, history.removals);
-  const runs = composeRuns(rooms, { ...indices, open });
-  const reports = composeReports(rooms, history.removals);
-  const accountability = await composeAccountability(rooms, keys, open);
-  const operations = composeOperations(rooms, {
+  const history = composeHistory(core);
+  const datasets = composeDatasets(core, history.removals);
+  const indices = composeIndices(core, history.removals);
+  const runs = composeRuns(core, { ...indices, open });
+  const reports = composeReports(core, history.removals);
+  const accountability = await composeAccountability(core, keys, open);
+  const operations = composeOperations(core, {
     onCancelled: accountability.notes.cancelled,
     stopping: stopping.signal,
     startedAt: new Date(),
-    results: { risk: riskResults(indices.riskModels), backtest: runs.backtestResults },
+    results: { risk: createRiskResults(indices.riskModels), backtest: runs.backtestResults },
     answerFor: (request, client) => app.answerFor(request, client),
   });
 
-  const plans = composeSchedules(rooms, { role, removals: history.removals, open, keys, runs, reports, indices });
+  const plans = composeSchedules(core, { role, removals: history.removals, open, keys, runs, reports, indices });
 
   // TypeScript rejects a kind of job or a route without a handler.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
@@ -191,16 +191,16 @@ async function composeOn(
     ...runs.handlers,
     ...reports.handlers,
     ...plans.handlers,
-    ...history.handlers({ ...indices, ...reports, ...datasets, ...plans, datasets: rooms.datasets }),
+    ...history.handlers({ ...indices, ...reports, ...datasets, ...plans, datasets: core.datasets }),
   };
 
-  await startJobs(rooms, kinds, plans.start);
+  await startJobs(core, kinds, plans.start);
   // The previously served market is loaded in the background; requests that need it get Retry-After.
-  await rooms.datasets.announce();
-  const resumed = resumeMarket(rooms, { role, keepsServed, stopping: stopping.signal });
+  await core.datasets.announce();
+  const resumed = resumeMarket(core, { role, keepsServed, stopping: stopping.signal });
   resumed.catch(onDefect);
   const api = apiOf(role, settings, handlers, accountability.signIn);
-  const app: App = createApp({ ...accountability, ...answersOf(rooms), ...api });
+  const app: App = createApp({ ...accountability, ...answersOf(core), ...api });
 
   return {
     app,

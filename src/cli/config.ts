@@ -1,10 +1,10 @@
 import { readSettings } from './settings.js';
-import { table } from './terminal.js';
+import { formatTable } from './terminal.js';
 
 /** Runs `divisor config`: prints every setting with its value and the source of that value. */
-export function config(argv: readonly string[], environment: NodeJS.ProcessEnv): number {
+export function printConfig(argv: readonly string[], environment: NodeJS.ProcessEnv): number {
   const { rows } = readSettings(argv, environment);
   const cells = rows.map(({ name, value, source, help }) => [name, value, source, help]);
-  process.stdout.write(table([['setting', 'value', 'source', 'meaning'], ...cells], 0));
+  process.stdout.write(formatTable([['setting', 'value', 'source', 'meaning'], ...cells], 0));
   return 0;
 }

@@ -6,9 +6,9 @@ import {
   UnreachableError,
   type DivisorClient,
 } from '#clients/typescript/divisor.js';
-import { onStore } from './on-store.js';
-import { patientFetch } from './patient-fetch.js';
-import type { Effective, Settings } from './settings.js';
+import { runOnStore } from './on-store.js';
+import { fetchPatiently } from './patient-fetch.js';
+import type { EffectiveSettings, Settings } from './settings.js';
 import { listTakenAtStart } from './taken-at-start.js';
 import { UsageError } from './usage-error.js';
 
@@ -99,23 +99,23 @@ export async function runWithService(
   try {
     if (url !== undefined) {
       const address = { url, key: environment['DIVISOR_API_KEY'] };
-      return await onStore(flags.store, clientOf(address), (client) => use(client, address));
+      return await runOnStore(flags.store, clientOf(address), (client) => use(client, address));
     }
     const useHere = (client: DivisorClient, address: Address, settings: Settings) => {
       here.settings = settings;
-      return onStore(flags.store, client, (own) => use(own, address));
+      return runOnStore(flags.store, client, (own) => use(own, address));
     };
-    return await inProcess(flags, environment, useHere, keepsServed);
+    return await runInProcess(flags, environment, useHere, keepsServed);
   } catch (failure) {
-    if (failure instanceof LateAnswerError) return say(EXIT.late, `${failure.message} ${HOW_TO_LOOK}`);
+    if (failure instanceof LateAnswerError) return printSentence(EXIT.late, `${failure.message} ${HOW_TO_LOOK}`);
     if (failure instanceof UnreachableError)
-      return say(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : HOW_TO_REACH}`.trim());
-    if (failure instanceof DivisorError) return say(statusOf(failure), explain(failure, here.settings));
+      return printSentence(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : HOW_TO_REACH}`.trim());
+    if (failure instanceof DivisorError) return printSentence(statusOf(failure), explain(failure, here.settings));
     throw failure;
   }
 }
 
-const clientOf = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: patientFetch });
+const clientOf = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: fetchPatiently });
 
 /** @throws UsageError if the text is not an HTTP address */
 function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
@@ -127,25 +127,25 @@ function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): st
 }
 
 /** Adds the working folder to the default roots: a command reads files that its user names. */
-function resolveInWorkingFolder({ settings, rows }: Effective): Settings {
+function resolveInWorkingFolder({ settings, rows }: EffectiveSettings): Settings {
   const isDefault = rows.find(({ name }) => name === 'dataRoots')?.source === 'default';
   return isDefault ? { ...settings, dataRoots: [...settings.dataRoots, process.cwd()] } : settings;
 }
 
 /** Opens the home in this process for this command only, with a temporary key. */
-async function inProcess(
+async function runInProcess(
   { home, dataRoots }: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
   use: (client: DivisorClient, address: Address, settings: Settings) => Promise<number>,
   keepsServed: boolean,
 ): Promise<number> {
-  const [{ start, stop }, { assertOnePlace }, { readSettings }, { createLog }] = await Promise.all([
+  const [{ start, stop }, { assertSingleLocation }, { readSettings }, { createLog }] = await Promise.all([
     import('./serve.js'),
     import('./home-command.js'),
     import('./settings.js'),
     import('./log.js'),
   ]);
-  assertOnePlace({ home }, environment);
+  assertSingleLocation({ home }, environment);
   const id = randomBytes(6).toString('hex');
   const secret = randomBytes(32).toString('base64url');
   const sha256 = createHash('sha256').update(secret).digest('hex');
@@ -192,20 +192,20 @@ function explain({ message, findings }: DivisorError, settings: Settings | undef
     return `  ${severity} ${code} ${where}: ${said}`;
   });
   const isAboutPlace = findings.some(({ code }) => code === 'LOCATION_NOT_ALLOWED');
-  return [message, ...lines, ...(isAboutPlace ? [`  ${listAllowedPlaces(settings)}`] : [])].join('\n');
+  return [message, ...lines, ...(isAboutPlace ? [`  ${listAllowedLocations(settings)}`] : [])].join('\n');
 }
 
 /**
  * Lists allowed folders and hosts. A response over HTTP never contains a path, but the user of a home may see paths.
  */
-function listAllowedPlaces(settings: Settings | undefined): string {
+function listAllowedLocations(settings: Settings | undefined): string {
   if (settings === undefined)
     return 'Run `divisor config` where the service runs: it shows the folders and hosts it allows.';
   const hosts = settings.databaseHosts.length === 0 ? 'no host' : settings.databaseHosts.join(', ');
   return `Allowed are folders under ${settings.dataRoots.join(', ')} (--data-roots, DIVISOR_DATA_ROOTS) and databases on ${hosts} (DIVISOR_DATABASE_HOSTS).`;
 }
 
-function say(status: number, sentence: string): number {
+function printSentence(status: number, sentence: string): number {
   process.stderr.write(`divisor: ${sentence}\n`);
   return status;
 }

@@ -21,7 +21,7 @@ const TYPES: Readonly<Record<string, string>> = {
  * Serves the console of this package; each file is read at its first request and cached.
  * @cost less than 2 MB once all files are read
  */
-export function consoleFiles(): ConsoleFiles {
+export function openConsoleFiles(): ConsoleFiles {
   const assets = new URL('assets/', BUILT);
   const names = new Set(existsSync(assets) ? readdirSync(assets).filter((name) => extname(name) in TYPES) : []);
   const known = new Map<string, ConsoleFile>();
@@ -40,7 +40,7 @@ const VERIFY: Readonly<Record<string, string>> = {
 };
 
 /** Serves the page that verifies published indices; each file is read at its first request and cached. */
-export function verifyFiles(): VerifyFiles {
+export function openVerifyFiles(): VerifyFiles {
   const known = new Map<string, ConsoleFile>();
   return (name) => (Object.hasOwn(VERIFY, name) ? read(new URL(VERIFY[name]!, PACKAGE_ROOT), known) : undefined);
 }

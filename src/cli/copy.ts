@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
-import { homeReport } from './home-report.js';
+import { createHomeReport } from './home-report.js';
 import { copyDocuments, type CopiedKind } from './moving/copy-documents.js';
 import { createFileMove, type FileMove } from './moving/move-files.js';
-import { openDatabasePlace, openHomePlace, type CopyClock, type OpenPlace } from './moving/open-place.js';
+import { openDatabaseLocation, openHomeLocation, type CopyClock, type OpenLocation } from './moving/open-place.js';
 import { readFirstSentence } from './flag-words.js';
 import { readSettings } from './settings.js';
-import { right } from './terminal.js';
+import { alignRight } from './terminal.js';
 import { UsageError } from './usage-error.js';
 
 export const COPY_HELP = `divisor copy --from HOME --to URL [--artifacts PLACE] [--json]
@@ -31,13 +31,13 @@ const EXIT_UNREADABLE = 1;
 
 /** Runs `divisor copy`: copies documents from a home to a database, or back. */
 export async function copy(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { from, to, artifacts, json } = placesOf(argv, environment);
-  const report = homeReport<CopiedPart>(json);
+  const { from, to, artifacts, json } = readLocations(argv, environment);
+  const report = createHomeReport<CopiedPart>(json);
   const clock: CopyClock = { ms: 0 };
-  const open = (place: string, isTarget: boolean): Promise<OpenPlace> => {
-    if (!isDatabase(place)) return openHomePlace(place, clock, isTarget);
+  const open = (place: string, isTarget: boolean): Promise<OpenLocation> => {
+    if (!isDatabase(place)) return openHomeLocation(place, clock, isTarget);
     const flags = ['--database', place, ...(artifacts === undefined ? [] : ['--artifacts', artifacts])];
-    return openDatabasePlace(readSettings(flags, environment).settings, clock, isTarget);
+    return openDatabaseLocation(readSettings(flags, environment).settings, clock, isTarget);
   };
   const source = await open(from, false);
   let isMoved = false;
@@ -55,7 +55,7 @@ export async function copy(argv: readonly string[], environment: NodeJS.ProcessE
     }
     report.print(copied, ['kind', 'copied', 'unreadable'], ({ kind, copied: count, unreadable }) => [
       kind,
-      right(String(count)),
+      alignRight(String(count)),
       unreadable.join(', ') || 'none',
     ]);
     isMoved = true;
@@ -71,7 +71,7 @@ function partOf(files: FileMove | undefined): CopiedPart[] {
   return [{ kind: 'artifacts', copied: count - damaged.length, unreadable: damaged }];
 }
 
-function placesOf(argv: readonly string[], environment: NodeJS.ProcessEnv) {
+function readLocations(argv: readonly string[], environment: NodeJS.ProcessEnv) {
   const text = { type: 'string' } as const;
   const options = { from: text, to: text, artifacts: text, json: { type: 'boolean' } } as const;
   try {

@@ -1,6 +1,6 @@
 import { delimiter, resolve } from 'node:path';
 import { z } from 'zod';
-import { declare, hostPorts, list } from './setting-schemas.js';
+import { declare, hostPorts, createListSchema } from './setting-schemas.js';
 
 const isMailServer = (text: string): boolean =>
   /^smtps?:\/\//.test(text) && URL.canParse(text) && new URL(text).hostname !== '';
@@ -13,7 +13,7 @@ export const DELIVERY_SETTINGS = {
     otherwise: () => '',
     otherwiseHelp: 'home/delivery',
     help: `Folders, separated by "${delimiter}", that files may be delivered to.`,
-    schema: list(delimiter).transform((paths) => paths.map((path) => resolve(path))),
+    schema: createListSchema(delimiter).transform((paths) => paths.map((path) => resolve(path))),
   }),
   deliveryHosts: declare({
     flag: 'delivery-hosts',
@@ -27,7 +27,7 @@ export const DELIVERY_SETTINGS = {
     variable: 'DIVISOR_DELIVERY_BUCKETS',
     otherwise: () => '',
     help: 'Buckets, separated by commas, that files may be delivered to with the keys of the service: s3://bucket or s3://bucket/prefix.',
-    schema: list(',').pipe(
+    schema: createListSchema(',').pipe(
       z.array(z.string().regex(/^s3:\/\/[^\s@?#]+$/, 'must be like s3://bucket or s3://bucket/prefix')),
     ),
   }),
@@ -56,6 +56,6 @@ export const DELIVERY_SETTINGS = {
     variable: 'DIVISOR_MAIL_DOMAINS',
     otherwise: () => '',
     help: 'Domains, separated by commas, that may receive mail.',
-    schema: list(','),
+    schema: createListSchema(','),
   }),
 };

@@ -14,7 +14,16 @@ import {
 import { onStopRequest } from './stop-request.js';
 import { runWithTemporaryHome } from './temporary-home.js';
 import { UsageError } from './usage-error.js';
-import { decimal, percent, right, screenOf, step, table, formatWhole, type Screen } from './terminal.js';
+import {
+  formatDecimal,
+  formatPercent,
+  alignRight,
+  screenOf,
+  startStep,
+  formatTable,
+  formatWhole,
+  type Screen,
+} from './terminal.js';
 
 export const DEMO_HELP = `divisor demo: the main job end to end on a generated market
 
@@ -30,22 +39,22 @@ HTTP, writes the results to ./demo and keeps serving until Ctrl-C. If its output
  * Runs `divisor demo`: the main job end to end over the service's HTTP API, on a generated market. Resolves with
  * the exit status.
  */
-export async function demo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const once = onceFlag(argv);
+export async function runDemo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const once = readOnceFlag(argv);
   const screen = screenOf(process.stdout);
   return runWithTemporaryHome({ name: 'demo', port: environment['PORT'] ?? '0', environment }, async (url) => {
     const client = createDivisorClient({ url });
     screen.write(`\nDivisor demo, serving ${url}\n\n`);
-    const files = await tour(client, screen);
-    screen.write(`\nFiles written\n${table(files.map(({ path, what }) => [path, what]))}\n`);
+    const files = await runTour(client, screen);
+    screen.write(`\nFiles written\n${formatTable(files.map(({ path, what }) => [path, what]))}\n`);
     if (once || !process.stdout.isTTY) return 0; // Without a terminal, Ctrl-C cannot be pressed.
-    screen.write(`Still serving ${url} (Ctrl-C stops). Try:\n${tryThese(url)}\n`);
+    screen.write(`Still serving ${url} (Ctrl-C stops). Try:\n${formatSuggestions(url)}\n`);
     await new Promise((done) => void onStopRequest(['SIGINT', 'SIGTERM'], done));
     return 0;
   });
 }
 
-function onceFlag(argv: readonly string[]): boolean {
+function readOnceFlag(argv: readonly string[]): boolean {
   try {
     return parseArgs({ args: [...argv], options: { once: { type: 'boolean', default: false } }, strict: true }).values
       .once;
@@ -91,29 +100,31 @@ const CHILD: OptimiseRequest = {
   ],
 };
 
-function childOutcome({ rebalances, benchmark }: BacktestRunResult): string {
+function formatChildOutcome({ rebalances, benchmark }: BacktestRunResult): string {
   const names = Object.keys(rebalances.at(-1)?.weights ?? {}).length;
-  return `${names} constituents track ${INDEX.id} with ${percent(benchmark?.tracking_error ?? null)} tracking error`;
+  return `${names} constituents track ${INDEX.id} with ${formatPercent(benchmark?.tracking_error ?? null)} tracking error`;
 }
 
-async function tour(client: DivisorClient, screen: Screen): Promise<WrittenFile[]> {
-  const narration = narrator(client, screen);
-  const { overview, attribution } = await indexTour(client, narration);
-  await childTour(client, narration);
+async function runTour(client: DivisorClient, screen: Screen): Promise<WrittenFile[]> {
+  const narration = createNarrator(client, screen);
+  const { overview, attribution } = await runIndexTour(client, narration);
+  await runChildTour(client, narration);
   const render = await narration.job(
     'Render the factsheet',
     () => client.call('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: INDEX.id } }),
     ({ bytes }) => `${formatWhole(bytes)} bytes of PDF`,
   );
 
-  screen.write(`\n${INDEX.name}\n${summary(overview)}\nLargest contributions\n${contributions(attribution)}`);
+  screen.write(
+    `\n${INDEX.name}\n${formatSummary(overview)}\nLargest contributions\n${formatContributions(attribution)}`,
+  );
   return write(client, render.render_id);
 }
 
-type Narration = ReturnType<typeof narrator>;
+type Narration = ReturnType<typeof createNarrator>;
 
 /** Generates a market, defines an index on it and analyses its performance. */
-async function indexTour(client: DivisorClient, { job, said }: Narration) {
+async function runIndexTour(client: DivisorClient, { job, said }: Narration) {
   const index = { index_id: INDEX.id };
 
   await job(
@@ -136,7 +147,7 @@ async function indexTour(client: DivisorClient, { job, said }: Narration) {
     'Backtest it with costs',
     () => client.call('startBacktest', { params: index, body: { transaction_cost_bps: 5 } }),
     (result) =>
-      `total return ${percent(result.metrics.total_return)}, costs ${formatWhole(result.total_costs)} on 1,000,000`,
+      `total return ${formatPercent(result.metrics.total_return)}, costs ${formatWhole(result.total_costs)} on 1,000,000`,
   );
   const overview = await said(
     'Read the overview',
@@ -147,13 +158,13 @@ async function indexTour(client: DivisorClient, { job, said }: Narration) {
     'Attribute the return',
     () => client.call('getAttribution', { params: index }),
     (view) =>
-      `${view.contributions.length} contributions sum to ${percent(view.total_return)}, residual ${view.residual.toExponential(0)}`,
+      `${view.contributions.length} contributions sum to ${formatPercent(view.total_return)}, residual ${view.residual.toExponential(0)}`,
   );
   return { overview, attribution };
 }
 
 /** Optimises an index against the first, estimates its risk and prices a future on it. */
-async function childTour(client: DivisorClient, { job, said }: Narration): Promise<void> {
+async function runChildTour(client: DivisorClient, { job, said }: Narration): Promise<void> {
   await said(
     'Derive an optimised child',
     () => client.call('optimiseIndex', { params: { index_id: INDEX.id }, body: CHILD }),
@@ -166,7 +177,7 @@ async function childTour(client: DivisorClient, { job, said }: Narration): Promi
         params: { index_id: CHILD.id },
         body: { transaction_cost_bps: 5, benchmark: { id: INDEX.id, kind: 'index' } },
       }),
-    childOutcome,
+    formatChildOutcome,
   );
   await job(
     'Estimate a risk model',
@@ -184,7 +195,7 @@ async function childTour(client: DivisorClient, { job, said }: Narration): Promi
       client.call('priceFutures', {
         body: { index_id: INDEX.id, expiry: '2025-03-21', risk_free_rate: 0.045, dividend_yield: 0.018 },
       }),
-    (future) => `${future.expiry} at ${decimal(future.fair_value)}, basis ${decimal(future.basis)}`,
+    (future) => `${future.expiry} at ${formatDecimal(future.fair_value)}, basis ${formatDecimal(future.basis)}`,
   );
 }
 
@@ -214,14 +225,14 @@ async function write(client: DivisorClient, renderId: string): Promise<WrittenFi
 }
 
 /** Prints each step while it runs, and then its result. */
-function narrator(client: DivisorClient, screen: Screen) {
+function createNarrator(client: DivisorClient, screen: Screen) {
   return {
     async job<R>(
       name: string,
       submit: () => Promise<AnyJob & { readonly result: R | null }>,
       outcome: (result: R) => string,
     ): Promise<R> {
-      const line = step(screen, name);
+      const line = startStep(screen, name);
       const result: R = await client.waitForJob(await submit(), {
         onProgress: ({ progress, message }) => line.progress(progress, message),
       });
@@ -229,7 +240,7 @@ function narrator(client: DivisorClient, screen: Screen) {
       return result;
     },
     async said<T>(name: string, ask: () => Promise<T>, outcome: (answer: T) => string): Promise<T> {
-      const line = step(screen, name);
+      const line = startStep(screen, name);
       const answer = await ask();
       line.done(outcome(answer));
       return answer;
@@ -237,35 +248,45 @@ function narrator(client: DivisorClient, screen: Screen) {
   };
 }
 
-function summary({ metrics, concentration }: OverviewView): string {
-  const formatMetric = (name: keyof typeof metrics) => percent(metrics[name]);
-  return table([
-    ['total return', right(formatMetric('total_return')), 'volatility', right(formatMetric('volatility'))],
-    ['annualised', right(formatMetric('annualised_return')), 'Sharpe ratio', right(decimal(metrics.sharpe_ratio))],
-    ['largest drawdown', right(formatMetric('max_drawdown')), 'tracking error', right(formatMetric('tracking_error'))],
+function formatSummary({ metrics, concentration }: OverviewView): string {
+  const formatMetric = (name: keyof typeof metrics) => formatPercent(metrics[name]);
+  return formatTable([
+    ['total return', alignRight(formatMetric('total_return')), 'volatility', alignRight(formatMetric('volatility'))],
+    [
+      'annualised',
+      alignRight(formatMetric('annualised_return')),
+      'Sharpe ratio',
+      alignRight(formatDecimal(metrics.sharpe_ratio)),
+    ],
+    [
+      'largest drawdown',
+      alignRight(formatMetric('max_drawdown')),
+      'tracking error',
+      alignRight(formatMetric('tracking_error')),
+    ],
     [
       'constituents',
-      right(formatWhole(concentration.constituents)),
+      alignRight(formatWhole(concentration.constituents)),
       'effective names',
-      right(decimal(concentration.effective_assets)),
+      alignRight(formatDecimal(concentration.effective_assets)),
     ],
   ]);
 }
 
-function contributions({ contributions: rows, cost_drag, cap_drag }: AttributionView): string {
+function formatContributions({ contributions: rows, cost_drag, cap_drag }: AttributionView): string {
   const shown = [...rows.slice(0, 3), ...rows.slice(-2)];
-  return table([
+  return formatTable([
     ...shown.map((row) => [
       row.asset_id,
-      right(percent(row.contribution)),
-      right(`${percent(row.average_weight)} held on average`),
+      alignRight(formatPercent(row.contribution)),
+      alignRight(`${formatPercent(row.average_weight)} held on average`),
     ]),
-    ['costs', right(percent(cost_drag))],
-    ['cap', right(percent(cap_drag))],
+    ['costs', alignRight(formatPercent(cost_drag))],
+    ['cap', alignRight(formatPercent(cap_drag))],
   ]);
 }
 
-function tryThese(url: string): string {
+function formatSuggestions(url: string): string {
   return [
     `curl ${url}/analytics/${INDEX.id}/weights`,
     `curl '${url}/analytics/${INDEX.id}/attribution?start=2020-02-19&end=2020-03-23'`,

@@ -1,7 +1,7 @@
 import { didYouMean } from '#base/text/nearest-name.js';
 import { removeUrlPassword, maskUrlPasswords } from '#base/text/url-passwords.js';
 import type { Completion, Completions } from './completion.js';
-import { jobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
+import { formatJobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
 import { JOB_COMMANDS } from './job-commands/table.js';
 import { VIEW_COMMANDS } from './view-commands/table.js';
 
@@ -23,16 +23,16 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   worker: {
     summary: 'Run heavy jobs for the services of a database until it is stopped.',
-    run: async (argv, environment) => (await import('./serve.js')).worker(argv, environment),
+    run: async (argv, environment) => (await import('./serve.js')).runWorker(argv, environment),
   },
   config: {
     summary: 'Show every setting, its value and the source of that value.',
-    run: async (argv, environment) => (await import('./config.js')).config(argv, environment),
+    run: async (argv, environment) => (await import('./config.js')).printConfig(argv, environment),
   },
   keys: {
     summary: 'Create, list and revoke API keys.',
     help: async () => (await import('./keys.js')).KEYS_HELP,
-    run: async (argv, environment) => (await import('./keys.js')).keys(argv, environment),
+    run: async (argv, environment) => (await import('./keys.js')).runKeys(argv, environment),
   },
   backup: {
     summary: 'Copy a home, even while a service runs on it.',
@@ -87,7 +87,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   nodes: {
     summary: 'List the processes that use a database.',
     help: async () => (await import('./nodes.js')).NODES_HELP,
-    run: async (argv, environment) => (await import('./nodes.js')).nodes(argv, environment),
+    run: async (argv, environment) => (await import('./nodes.js')).runNodes(argv, environment),
   },
   copy: {
     summary: 'Copy the documents of a home into a database, or back.',
@@ -102,12 +102,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   doctor: {
     summary: 'Check whether this machine and home can serve.',
     help: async () => (await import('./doctor.js')).DOCTOR_HELP,
-    run: async (argv, environment) => (await import('./doctor.js')).doctor(argv, environment),
+    run: async (argv, environment) => (await import('./doctor.js')).runDoctor(argv, environment),
   },
   calendars: {
     summary: 'List the exchange calendars, or compare them with a reference.',
     help: async () => (await import('./calendars.js')).CALENDARS_HELP,
-    run: async (argv) => (await import('./calendars.js')).calendars(argv),
+    run: async (argv) => (await import('./calendars.js')).runCalendars(argv),
   },
   export: {
     summary: 'Write a table of a run as a file: CSV, Excel, Parquet, Arrow or JSON.',
@@ -117,25 +117,25 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   sql: {
     summary: 'Query runs, prices and reference data by SQL, once or in a shell.',
     help: async () => (await import('./sql.js')).SQL_HELP,
-    run: async (argv, environment) => (await import('./sql.js')).sql(argv, environment),
+    run: async (argv, environment) => (await import('./sql.js')).runSql(argv, environment),
   },
   mcp: {
     summary: 'Serve the tools of a service to an agent over standard input and output.',
     help: async () => (await import('./mcp.js')).MCP_HELP,
-    run: async (argv, environment) => (await import('./mcp.js')).mcp(argv, environment),
+    run: async (argv, environment) => (await import('./mcp.js')).runMcp(argv, environment),
   },
   completion: {
     summary: 'Print a script that makes bash, zsh or fish complete commands, flags and values.',
     help: async () => (await import('./completion.js')).COMPLETION_HELP,
     run: async (argv, environment) =>
       argv[0] === 'ids'
-        ? (await import('./completion-ids.js')).completionIds(argv.slice(1), environment)
-        : (await import('./completion.js')).completion(argv, await completions()),
+        ? (await import('./completion-ids.js')).runCompletionIds(argv.slice(1), environment)
+        : (await import('./completion.js')).runCompletion(argv, await listCompletions()),
   },
   demo: {
     summary: 'Run the main job end to end on a generated market, and keep serving it.',
     help: async () => (await import('./demo.js')).DEMO_HELP,
-    run: async (argv, environment) => (await import('./demo.js')).demo(argv, environment),
+    run: async (argv, environment) => (await import('./demo.js')).runDemo(argv, environment),
   },
   bench: {
     summary: 'Measure the speed of this machine or of a running service.',
@@ -147,10 +147,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       name,
       {
         summary: command.summary,
-        help: () => Promise.resolve(jobCommandHelp(name, command)),
+        help: () => Promise.resolve(formatJobCommandHelp(name, command)),
         run: async (argv, environment) =>
           name === 'batch' && argv[0] === 'template'
-            ? (await import('./batch-template.js')).batchTemplate(argv.slice(1))
+            ? (await import('./batch-template.js')).runBatchTemplate(argv.slice(1))
             : runJobCommand(name, command, argv, environment),
       },
     ]),
@@ -171,14 +171,15 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   const isAlone = first !== undefined && Object.hasOwn(COMMANDS, first);
   const name = isOfFamily ? `${first} ${others[0]}` : first;
   const rest = isOfFamily ? others.slice(1) : others;
-  if (family.length > 0 && !isOfFamily && !isAlone) return print(help(family));
+  if (family.length > 0 && !isOfFamily && !isAlone) return print(formatHelp(family));
   if (name === undefined || name === '--help' || name === '-h' || name === 'help')
-    return print(help(Object.keys(COMMANDS)));
-  if (name === '--version' || name === '-v') return print(await versionLine());
+    return print(formatHelp(Object.keys(COMMANDS)));
+  if (name === '--version' || name === '-v') return print(await formatVersionLine());
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (command === undefined) return fail(EXIT_USAGE, unknownCommand(name));
+  if (command === undefined) return printFailure(EXIT_USAGE, explainUnknownCommand(name));
   const isTemplate = name === 'batch' && rest[0] === 'template';
-  if (!isTemplate && (rest.includes('--help') || rest.includes('-h'))) return print(await commandHelp(name, command));
+  if (!isTemplate && (rest.includes('--help') || rest.includes('-h')))
+    return print(await formatCommandHelp(name, command));
   hidePasswords(argv);
   endWithReader(name);
   try {
@@ -189,7 +190,7 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
 }
 
 /** Returns the version of the package, and of its build if known. */
-async function versionLine(): Promise<string> {
+async function formatVersionLine(): Promise<string> {
   const { buildInfo, buildVersion } = await import('./version.js');
   const built = buildInfo()?.built_at;
   return `${buildVersion()}${built === undefined ? '' : ` built ${built}`}\n`;
@@ -213,17 +214,17 @@ function endWithReader(name: string): void {
 async function explain(failure: unknown): Promise<number> {
   const { EXIT_TEMPORARY, StartRefusal } = await import('#store/start-refusal.js');
   const { UsageError } = await import('./usage-error.js');
-  if (failure instanceof StartRefusal) return fail(failure.exitStatus, failure.message);
-  if (failure instanceof UsageError) return fail(EXIT_USAGE, failure.message);
+  if (failure instanceof StartRefusal) return printFailure(failure.exitStatus, failure.message);
+  if (failure instanceof UsageError) return printFailure(EXIT_USAGE, failure.message);
   // The database or object store is unavailable during the start, so the supervisor tries again.
   const { isUnavailable } = await import('#domain/refusals/refusal.js');
-  if (isUnavailable(failure)) return fail(EXIT_TEMPORARY, failure.message);
-  return fail(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
+  if (isUnavailable(failure)) return printFailure(EXIT_TEMPORARY, failure.message);
+  return printFailure(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }
 
 /** Returns the completions of each command. */
-async function completions(): Promise<Completions> {
-  const [{ completionByHelp, completionOf }, { settingFlags }, { EXPORT_GRAMMAR }, { AUDIT_GRAMMAR }] =
+async function listCompletions(): Promise<Completions> {
+  const [{ deriveCompletionFromHelp, deriveCompletion }, { listSettingFlags }, { EXPORT_GRAMMAR }, { AUDIT_GRAMMAR }] =
     await Promise.all([
       import('./completion.js'),
       import('./settings.js'),
@@ -232,20 +233,20 @@ async function completions(): Promise<Completions> {
     ]);
   const common = ['url', 'home', 'data-roots', 'out', 'json'] as const;
   const own: Completions = {
-    export: completionOf(EXPORT_GRAMMAR, common),
-    audit: completionOf(AUDIT_GRAMMAR, common),
+    export: deriveCompletion(EXPORT_GRAMMAR, common),
+    audit: deriveCompletion(AUDIT_GRAMMAR, common),
   };
-  const known = settingFlags();
+  const known = listSettingFlags();
   const followers = async ([name, command]: [string, Command]): Promise<readonly [string, Completion]> => {
     const request = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
     if (request !== undefined)
-      return [name, completionOf(request, [...common, ...(request.csv ? (['csv'] as const) : [])])];
-    return [name, own[name] ?? completionByHelp(name, await commandHelp(name, command), known)];
+      return [name, deriveCompletion(request, [...common, ...(request.csv ? (['csv'] as const) : [])])];
+    return [name, own[name] ?? deriveCompletionFromHelp(name, await formatCommandHelp(name, command), known)];
   };
   return Object.fromEntries(await Promise.all(Object.entries(COMMANDS).map(followers)));
 }
 
-function help(names: readonly string[]): string {
+function formatHelp(names: readonly string[]): string {
   const width = Math.max(...names.map((name) => name.length));
   const lines = names.map((name) => `  ${name.padEnd(width)}  ${COMMANDS[name]!.summary}\n`);
   return (
@@ -254,13 +255,13 @@ function help(names: readonly string[]): string {
   );
 }
 
-async function commandHelp(name: string, { summary, help }: Command): Promise<string> {
+async function formatCommandHelp(name: string, { summary, help }: Command): Promise<string> {
   if (help !== undefined) return help();
-  const { settingsHelp } = await import('./settings.js');
-  return `divisor ${name}: ${summary}\n\nSettings, flags over environment over defaults:\n\n${settingsHelp()}`;
+  const { formatSettingsHelp } = await import('./settings.js');
+  return `divisor ${name}: ${summary}\n\nSettings, flags over environment over defaults:\n\n${formatSettingsHelp()}`;
 }
 
-function unknownCommand(name: string): string {
+function explainUnknownCommand(name: string): string {
   const suggestion =
     didYouMean(name, Object.keys(COMMANDS)) || ` The commands are ${Object.keys(COMMANDS).join(', ')}.`;
   return `There is no command ${name}.${suggestion}`;
@@ -272,7 +273,7 @@ function print(text: string): 0 {
 }
 
 /** Prints an error without the passwords in words that the sentence repeats from the command line. @returns the status */
-function fail(status: number, sentence: string): number {
+function printFailure(status: number, sentence: string): number {
   process.stderr.write(`divisor: ${maskUrlPasswords(sentence)}\n`);
   return status;
 }

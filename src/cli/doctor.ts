@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { callOnce } from '#base/once.js';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
-import { memoryBudget } from '#jobs/memory-budget.js';
+import { computeMemoryBudget } from '#jobs/memory-budget.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { openDuckDb } from '#market/formats/duckdb.js';
 import { isLoopbackName } from '#http/authentication.js';
@@ -15,12 +15,12 @@ import { holderOf } from '#store/home/home-lock.js';
 import { assertGranted, assertMigrated, SCHEMA } from '#store/postgres/migrate.js';
 import { runWithClient } from '#store/postgres/open-documents.js';
 import { measureSharedSizes, type SharedSizes } from '#store/postgres/shared-sizes.js';
-import { partialDatesIn } from '#services/datasets/partial-dates.js';
-import { homeReport } from './home-report.js';
-import { findRecordedPlace } from './moving/open-place.js';
+import { summarisePartialDates } from '#services/datasets/partial-dates.js';
+import { createHomeReport } from './home-report.js';
+import { findRecordedLocation } from './moving/open-place.js';
 import { artifactsOf } from './places.js';
 import { readSeenDocuments, type SeenDocument } from './seen-documents.js';
-import { readSettings, settingsHelp, type Settings } from './settings.js';
+import { readSettings, formatSettingsHelp, type Settings } from './settings.js';
 import { engineVersion } from './version.js';
 
 export const DOCTOR_HELP = `divisor doctor [settings of the service] [--json]
@@ -30,7 +30,7 @@ database, documents, data, disk, memory, shared memory, address, keys, numerics,
 
 Settings, flags over environment over defaults:
 
-${settingsHelp()}
+${formatSettingsHelp()}
 Exit statuses: 0 it can serve, perhaps with warnings; 1 a fault must be fixed first.
 `;
 
@@ -46,7 +46,7 @@ interface Finding {
 /** Reader of the stored documents, which reads them once; undefined if there are none. */
 type Documents = () => Promise<readonly SeenDocument[] | undefined>;
 
-type Look = (settings: Settings, home: HomeFolders, documents: Documents) => Promise<Omit<Finding, 'subject'>>;
+type Inspection = (settings: Settings, home: HomeFolders, documents: Documents) => Promise<Omit<Finding, 'subject'>>;
 
 const ok = (says: string) => ({ state: 'ok' as const, says });
 const warning = (says: string) => ({ state: 'warning' as const, says });
@@ -64,7 +64,7 @@ const OPEN_FILES_WISHED = 4096;
 const MEMORY_BYTES_WISHED = 2 ** 30;
 
 /** Runs `divisor doctor`: prints one sentence about each dependency of the service. */
-export async function doctor(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function runDoctor(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const json = argv.includes('--json');
   const { settings } = readSettings(
     argv.filter((word) => word !== '--json'),
@@ -77,7 +77,7 @@ export async function doctor(argv: readonly string[], environment: NodeJS.Proces
     const result = await look(settings, home, documents).catch((failure: unknown) => fault(sentenceOf(failure)));
     findings.push({ subject, ...result });
   }
-  homeReport<Finding>(json).print(findings, ['', 'subject', 'finding'], ({ state, subject, says }) => [
+  createHomeReport<Finding>(json).print(findings, ['', 'subject', 'finding'], ({ state, subject, says }) => [
     state,
     subject,
     says,
@@ -90,7 +90,7 @@ function sentenceOf(failure: unknown): string {
   return message.endsWith('.') ? message : `${message}.`;
 }
 
-const LOOKS: Readonly<Record<string, Look>> = {
+const LOOKS: Readonly<Record<string, Inspection>> = {
   versions: async () => {
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
     const says = `Divisor ${engineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
@@ -150,7 +150,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   data: async (_settings, _home, documents) => {
     const served = (await documents().catch(() => []))?.find(({ dataset }) => dataset?.active)?.dataset;
     if (served == null) return ok('No data store is served.');
-    const { total, latest } = partialDatesIn(served);
+    const { total, latest } = summarisePartialDates(served);
     const says = `The store ${served.store_id} is served, up to ${served.end ?? 'no date yet'}.`;
     if (total === 0) return ok(`${says} No date lacks bars of some securities.`);
     return warning(
@@ -189,7 +189,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     return freeBytes < 4 * markBytes ? warning(says) : ok(says);
   },
   memory: async () => {
-    const budget = memoryBudget();
+    const budget = computeMemoryBudget();
     const says = `Running jobs may use ${mebibytes(budget)} MiB in total.`;
     return budget < MEMORY_BYTES_WISHED ? warning(`${says} Markets of thousands of securities need more.`) : ok(says);
   },
@@ -217,10 +217,10 @@ const LOOKS: Readonly<Record<string, Look>> = {
       : ok(`Up to ${soft} files may be open.`);
   },
   address: async ({ host, port }) => {
-    const code = await listenError(host, port);
+    const code = await findListenError(host, port);
     if (code === undefined) return ok(port === 0 ? `${host} has a free port.` : `${host} port ${port} is free.`);
     if (code !== 'EADDRINUSE') return fault(`${host} port ${port} cannot be listened on: ${code}.`);
-    const version = await versionAt(host, port);
+    const version = await readVersionAt(host, port);
     return version === undefined
       ? fault(`Another process listens on ${host} port ${port}.`)
       : ok(`Divisor ${version} listens on ${host} port ${port}.`);
@@ -269,7 +269,7 @@ const sizesOf = (database: string): Promise<SharedSizes | undefined> =>
 /** Writes, reads and removes a test object in the results location. @returns duration in ms */
 async function probeArtifacts(settings: Settings): Promise<number> {
   const place = artifactsOf(settings)!; // The caller has checked that the settings name a results location.
-  await findRecordedPlace(settings);
+  await findRecordedLocation(settings);
   const start = performance.now();
   await probePlace(place);
   return Math.ceil(performance.now() - start);
@@ -288,7 +288,7 @@ const canRead = (path: string) =>
   );
 
 /** Returns the error code of an attempt to listen on an address; undefined on success. */
-function listenError(host: string, port: number): Promise<string | undefined> {
+function findListenError(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (failure: NodeJS.ErrnoException) => resolve(failure.code ?? failure.message));
@@ -297,7 +297,7 @@ function listenError(host: string, port: number): Promise<string | undefined> {
 }
 
 /** Returns the version of the service that answers at an address. */
-async function versionAt(host: string, port: number): Promise<string | undefined> {
+async function readVersionAt(host: string, port: number): Promise<string | undefined> {
   const name = host.includes(':') ? `[${host}]` : host;
   const response = await fetch(`http://${name}:${port}/health/live`, { signal: AbortSignal.timeout(2000) }).catch(
     () => undefined,

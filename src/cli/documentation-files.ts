@@ -12,7 +12,7 @@ import { engineVersion, PACKAGE_ROOT } from './version.js';
  * Returns the sources of this package's documentation: the contract with example answers, the guide, and the compressed
  * forms of both from the build.
  */
-export function documentationSources(): DocumentationSources {
+export function openDocumentationSources(): DocumentationSources {
   return {
     openApi: () => openApiDocument(API, engineVersion(), readAnswers()),
     guide: readGuide,
@@ -56,7 +56,7 @@ function readEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
   const file = new URL('built.json', BUILT);
   if (!existsSync(file)) return undefined;
   const builtAt = statSync(file).mtimeMs;
-  if (RENDERED_FROM.some((path) => newestChange(fileURLToPath(new URL(path, PACKAGE_ROOT))) > builtAt))
+  if (RENDERED_FROM.some((path) => findNewestChange(fileURLToPath(new URL(path, PACKAGE_ROOT))) > builtAt))
     return undefined;
   return JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<BuiltDocument, string>>;
 }
@@ -66,11 +66,11 @@ function readEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
  * absent.
  * @cost a stat per file
  */
-export function newestChange(path: string): number {
+export function findNewestChange(path: string): number {
   if (!existsSync(path)) return 0;
   const itself = statSync(path);
   if (!itself.isDirectory()) return itself.mtimeMs;
-  return Math.max(0, ...readdirSync(path).map((name) => newestChange(join(path, name))));
+  return Math.max(0, ...readdirSync(path).map((name) => findNewestChange(join(path, name))));
 }
 
 /** Reads the example answers of the operations. */

@@ -7,7 +7,7 @@ import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports
 import { didYouMean } from '#base/text/nearest-name.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
-import { table as tableText } from './terminal.js';
+import { formatTable as tableText } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { AS_KNOWN } from './job-commands/fields.js';
 import { RUN } from './view-commands/analytics.js';

@@ -10,7 +10,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns the flag of this command that an unknown flag corresponds to. */
-export function flagMeant(unknown: string, flags: readonly string[]): string | undefined {
+export function findIntendedFlag(unknown: string, flags: readonly string[]): string | undefined {
   return flags.find((flag) => WORDS[flag]?.includes(unknown.replace(/^--/, '')));
 }
 
@@ -22,7 +22,7 @@ export function readFirstSentence(failure: unknown, flags: readonly string[] = [
     return `${flag} lacks its value; write a value that begins with a dash as ${flag}=VALUE`;
   const unknown = /^Unknown option '(--[^']+)'/.exec(line)?.[1] ?? '';
   const names = flags.map((name) => `--${name}`);
-  const meant = flagMeant(unknown, names);
+  const meant = findIntendedFlag(unknown, names);
   const question = meant === undefined ? didYouMean(unknown, names) : ` Did you mean ${meant}?`;
   return `${line.split('. To specify')[0]}${question && `.${question}`}`;
 }

@@ -19,7 +19,7 @@ export interface HomeCommand {
 }
 
 /** Returns the flags of the settings for locations, from the values of a command. */
-export function placeFlags(given: Partial<Record<(typeof PLACES)[number], string | undefined>>): string[] {
+export function formatLocationFlags(given: Partial<Record<(typeof PLACES)[number], string | undefined>>): string[] {
   return PLACES.flatMap((name) => (given[name] === undefined ? [] : [`--${name}`, given[name]]));
 }
 
@@ -29,7 +29,7 @@ const PLACES = ['home', 'database', 'artifacts'] as const;
  * Refuses a home on the command line while the environment names locations that several machines share, because the
  * command would act on the wrong data. Accepts a home together with a database or artifacts. @throws UsageError
  */
-export function assertOnePlace(
+export function assertSingleLocation(
   given: Partial<Record<(typeof PLACES)[number], string | undefined>>,
   environment: NodeJS.ProcessEnv,
 ): void {
@@ -84,8 +84,8 @@ export function readHomeCommand(
     }
     const { home, database, artifacts, ...rest } = values as HomeCommand['values'] &
       Partial<Record<(typeof PLACES)[number], string>>;
-    assertOnePlace({ home, database, artifacts }, environment);
-    const { settings } = readSettings(placeFlags({ home, database, artifacts }), environment);
+    assertSingleLocation({ home, database, artifacts }, environment);
+    const { settings } = readSettings(formatLocationFlags({ home, database, artifacts }), environment);
     return { home: settings.home, database: settings.database, settings, words: positionals, values: rest };
   } catch (failure) {
     if (failure instanceof TypeError)

@@ -1,4 +1,4 @@
-import { screenOf, table, type TerminalCell } from './terminal.js';
+import { screenOf, formatTable, type TerminalCell } from './terminal.js';
 
 /** Output of a command on a home: rows for a person, one JSON object per line for a program. */
 export interface HomeReport<T extends object> {
@@ -9,7 +9,7 @@ export interface HomeReport<T extends object> {
   print(records: readonly T[], header: readonly string[], row: (record: T) => readonly (string | TerminalCell)[]): void;
 }
 
-export function homeReport<T extends object>(json: boolean | undefined): HomeReport<T> {
+export function createHomeReport<T extends object>(json: boolean | undefined): HomeReport<T> {
   const screen = screenOf(process.stdout);
   const asJson = json === true || !screen.isTerminal;
   const clear = () => (screen.isTerminal ? screen.write('\r\u001b[2K') : undefined);
@@ -26,7 +26,7 @@ export function homeReport<T extends object>(json: boolean | undefined): HomeRep
       if (asJson) for (const record of records) screen.write(`${JSON.stringify(record)}\n`);
       else {
         clear();
-        screen.write(table([header, ...records.map(row)], 0));
+        screen.write(formatTable([header, ...records.map(row)], 0));
       }
     },
   };

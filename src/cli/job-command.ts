@@ -2,9 +2,9 @@ import { extname } from 'node:path';
 import type { AnyJob, DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
-import { jobScreen, type JobScreen } from './job-screen.js';
+import { createJobScreen, type JobScreen } from './job-screen.js';
 import { onStopRequest } from './stop-request.js';
-import { table } from './terminal.js';
+import { formatTable } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { writeWhole } from './write-whole.js';
 
@@ -16,7 +16,7 @@ export interface JobCommand<R> extends Grammar {
   /** Example calls for the help. */
   readonly examples: readonly string[];
   /** Submits the work; returns the status of the job, or the result itself if the service answers at once. */
-  submit(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<Submitted<R>>;
+  submit(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<JobSubmission<R>>;
   /** Formats the result as text for a person. */
   show(result: R, flags: FlagValues): string;
   /** Splits the result into records, each a line for a program, and the rest. Default: the whole. */
@@ -38,17 +38,17 @@ export interface JobCommand<R> extends Grammar {
   file?(
     client: DivisorClient,
     result: R,
-    asked: AskedFile,
+    asked: OutputFile,
   ): Promise<Uint8Array> | AsyncIterable<Uint8Array> | undefined;
 }
 
-export interface AskedFile {
+export interface OutputFile {
   /** File name of the output. */
   readonly out: string;
   readonly flags: FlagValues;
 }
 
-export type Submitted<R> = { readonly job: AnyJob & { readonly result: R | null } } | { readonly result: R };
+export type JobSubmission<R> = { readonly job: AnyJob & { readonly result: R | null } } | { readonly result: R };
 
 /**
  * Runs a job command. A terminal shows progress on one line and the result as a table; a pipe, or `--json`, gets
@@ -68,7 +68,7 @@ export async function runJobCommand<R>(
       `the extension of ${common.out} must be ${command.ending}, the format that divisor ${name} writes`,
     );
   const run = async (client: DivisorClient) => {
-    const screen = jobScreen(name, common);
+    const screen = createJobScreen(name, common);
     const result = await resultOf(client, command.submit(client, words, flags), screen);
     if (result === CANCELLED) return EXIT.interrupted;
     const status = command.exitStatus?.(result, flags) ?? EXIT.done;
@@ -127,7 +127,7 @@ const CANCELLED = Symbol('cancelled');
  */
 async function resultOf<R>(
   client: DivisorClient,
-  submission: Promise<Submitted<R>>,
+  submission: Promise<JobSubmission<R>>,
   screen: JobScreen,
 ): Promise<R | typeof CANCELLED> {
   try {
@@ -179,7 +179,7 @@ const STATUSES = [
   ['130', 'interrupted; the job was cancelled'],
 ];
 
-export function jobCommandHelp<R>(name: string, command: JobCommand<R>): string {
+export function formatJobCommandHelp<R>(name: string, command: JobCommand<R>): string {
   const words = command.words.map((word) => word.name).join(' ');
   const flags = Object.entries(command.flags).map(([flag, { value, help }]) => [
     `--${flag}${value === undefined ? '' : ` ${value}`}`,
@@ -194,10 +194,10 @@ export function jobCommandHelp<R>(name: string, command: JobCommand<R>): string 
   return [
     `divisor ${name}: ${command.summary}\n`,
     `Usage: divisor ${name} ${words === '' ? '' : `${words} `}[flags]\n`,
-    ...(command.words.length === 0 ? [] : [table(command.words.map((word) => [word.name, word.help]))]),
+    ...(command.words.length === 0 ? [] : [formatTable(command.words.map((word) => [word.name, word.help]))]),
     ...(command.notes === undefined ? [] : [`${command.notes}\n`]),
-    `Flags\n${table([...flags, ...common])}`,
-    `Examples\n${table(command.examples.map((example) => [example]))}`,
-    `Exit statuses\n${table(STATUSES.filter(([status]) => status !== '3' || 'fail-on' in command.flags))}`,
+    `Flags\n${formatTable([...flags, ...common])}`,
+    `Examples\n${formatTable(command.examples.map((example) => [example]))}`,
+    `Exit statuses\n${formatTable(STATUSES.filter(([status]) => status !== '3' || 'fail-on' in command.flags))}`,
   ].join('\n');
 }

@@ -1,5 +1,5 @@
 import type { AnyJob } from '#clients/typescript/divisor.js';
-import { screenOf, step } from './terminal.js';
+import { screenOf, startStep } from './terminal.js';
 
 /** Output that shows the progress of a job. */
 export interface JobScreen {
@@ -22,27 +22,27 @@ const TICK_MS = 1000;
 const PIPE_TICK_MS = 10_000;
 
 /** Output format that the flags select. */
-export interface AskedFormat {
+export interface OutputFormat {
   readonly json: boolean;
   /** True for CSV: the table is the only output. */
   readonly csv: boolean;
 }
 
 /** Shows one line that redraws itself on a terminal; prints every change once for a program. */
-export function jobScreen(name: string, { json, csv }: AskedFormat): JobScreen {
+export function createJobScreen(name: string, { json, csv }: OutputFormat): JobScreen {
   const screen = screenOf(process.stdout);
   const asJson = json || csv || !screen.isTerminal;
   const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
   if (asJson)
     return {
       asJson,
-      status: csv ? () => {} : changes(line),
+      status: csv ? () => {} : createChangeFilter(line),
       waiting: reportWaiting(name),
       line,
       done: () => {},
       abandon: () => {},
     };
-  const { progress, waited, done, abandon } = step(screen, name);
+  const { progress, waited, done, abandon } = startStep(screen, name);
   return {
     asJson,
     status: (job) => progress(job.progress, job.message),
@@ -77,7 +77,7 @@ const reportWaiting =
     }
   };
 
-function changes(line: (record: object) => void): (job: AnyJob) => void {
+function createChangeFilter(line: (record: object) => void): (job: AnyJob) => void {
   let last = '';
   return ({ job_id, status, progress, message }) => {
     const record = { event: 'status', job_id, status, progress, message };

@@ -56,7 +56,7 @@ interface JobSettingValues {
 }
 
 /** Returns the limits of the queue that the settings contain. */
-export function queuePolicy({
+export function readQueuePolicy({
   jobsKept,
   jobsWaiting,
   jobRetries,

@@ -7,12 +7,12 @@ import { homeFolders, openHome } from '#store/home/home.js';
 import { openDocumentsAlone } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { requestFromService, executeKeyCommand, type KeyAnswer, type KeyCommand } from './key-socket.js';
-import { assertOnePlace, placeFlags } from './home-command.js';
+import { assertSingleLocation, formatLocationFlags } from './home-command.js';
 import { databaseOf } from './places.js';
 import { readFirstSentence } from './flag-words.js';
 import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
-import { table } from './terminal.js';
+import { formatTable } from './terminal.js';
 
 /** Lifetime of an administrator's key in days; a key is replaced each quarter. */
 const ADMIN_DAYS = 90;
@@ -58,20 +58,20 @@ const OPTIONS = {
 const EXIT_REFUSED = 1;
 
 /** Runs `divisor keys`: creates, lists and revokes the keys of a home. */
-export async function keys(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function runKeys(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parse(argv);
   const [verb, ...words] = positionals;
-  assertOnePlace(values, environment);
-  const { settings } = readSettings(placeFlags(values), environment);
+  assertSingleLocation(values, environment);
+  const { settings } = readSettings(formatLocationFlags(values), environment);
   if (verb === 'create' && words.length === 0) {
-    const key = newKey(values);
+    const key = parseNewKey(values);
     if (values.stateless === true) return printStateless(key);
     return print(await execute(settings, { verb, key }));
   }
   if (verb === 'list' && words.length === 0) return print(await execute(settings, { verb }));
   const [id] = words;
   if (verb === 'rotate' && id !== undefined && words.length === 1)
-    return print(await execute(settings, { verb, id, overlapMs: durationMs(values.overlap ?? '24h') }));
+    return print(await execute(settings, { verb, id, overlapMs: parseDurationMs(values.overlap ?? '24h') }));
   if (verb === 'revoke' && id !== undefined && words.length === 1) return print(await execute(settings, { verb, id }));
   throw new UsageError(`The key commands are\n\n${KEYS_HELP}`);
 }
@@ -93,7 +93,7 @@ interface NewKeyFlags {
   readonly stateless?: boolean;
 }
 
-function newKey({ name, scopes = 'read', expires, prefixes, from, stateless }: NewKeyFlags): NewKey {
+function parseNewKey({ name, scopes = 'read', expires, prefixes, from, stateless }: NewKeyFlags): NewKey {
   if (name === undefined || !/^[^\p{C}:,]{1,64}$/u.test(name)) {
     throw new UsageError('--name is required: 1 to 64 characters without colons, commas and control characters.');
   }
@@ -106,8 +106,8 @@ function newKey({ name, scopes = 'read', expires, prefixes, from, stateless }: N
     name,
     scopes: [...new Set(requested.filter(isScope))],
     expires: expiryOf(expires, requested.includes('admin') && stateless !== true),
-    ...(prefixes === undefined ? {} : { prefixes: prefixesIn(prefixes) }),
-    ...(from === undefined ? {} : { sources: sourcesIn(from) }),
+    ...(prefixes === undefined ? {} : { prefixes: parsePrefixes(prefixes) }),
+    ...(from === undefined ? {} : { sources: parseSources(from) }),
   };
 }
 
@@ -116,24 +116,24 @@ function expiryOf(expires: string | undefined, isAdmin: boolean): string | null 
   return expires === undefined ? formatTimestamp(Date.now() + ADMIN_DAYS * DAY_MS) : startOf(expires);
 }
 
-const wordsIn = (text: string): string[] => text.split(',').flatMap((word) => word.trim() || []);
+const splitList = (text: string): string[] => text.split(',').flatMap((word) => word.trim() || []);
 
-function prefixesIn(text: string): string[] {
-  const prefixes = wordsIn(text);
+function parsePrefixes(text: string): string[] {
+  const prefixes = splitList(text);
   if (prefixes.length > 0 && prefixes.length <= PREFIXES_MAX && prefixes.every((word) => PREFIX_PATTERN.test(word)))
     return prefixes;
   throw new UsageError(`--prefixes takes 1 to ${PREFIXES_MAX} prefixes of ids: letters, digits, dashes, underscores.`);
 }
 
-function sourcesIn(text: string): string[] {
-  const sources = wordsIn(text);
+function parseSources(text: string): string[] {
+  const sources = splitList(text);
   if (sources.length > 0 && sources.every(isAddressRange)) return sources;
   throw new UsageError('--from takes addresses and ranges such as 10.0.0.0/8, separated by commas.');
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: DAY_MS };
 
-function durationMs(text: string): number {
+function parseDurationMs(text: string): number {
   const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
   if (count === undefined)
     throw new UsageError(`--overlap must be a number and m, h or d, for example 24h, not ${text}.`);
@@ -181,7 +181,7 @@ function print({ issued, records, refused }: KeyAnswer): number {
     );
     process.stdout.write(`${issued.key}\n`);
   }
-  if (records !== undefined) process.stdout.write(table([HEADINGS, ...records.map(rowOf)], 0));
+  if (records !== undefined) process.stdout.write(formatTable([HEADINGS, ...records.map(rowOf)], 0));
   return 0;
 }
 

@@ -19,18 +19,18 @@ export function createLog(level: Settings['logLevel'], file: number | string = 2
     {
       level,
       base: { pid: process.pid },
-      timestamp: timestamps(),
+      timestamp: createTimestampFormatter(),
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRETS, censor: '[redacted]' },
       serializers: { err: serialiseError },
       hooks: { streamWrite: removePasswords },
     },
-    linesTogether(file),
+    createLineBuffer(file),
   );
 }
 
 /** Buffers lines as one text, because pino's stream counts the bytes of its whole buffer at each line. */
-function linesTogether(file: number | string): DestinationStream & { flushSync(): void } {
+function createLineBuffer(file: number | string): DestinationStream & { flushSync(): void } {
   const stream = destination({ dest: file, sync: false });
   let text = '';
   let isEnded = false; // pino ends its stream once the event loop is empty
@@ -90,7 +90,7 @@ export function removePasswords(line: string): string {
 }
 
 /** Returns a function that formats the timestamp member of a line; lines of one millisecond share its text. */
-function timestamps(): () => string {
+function createTimestampFormatter(): () => string {
   let last = NaN;
   let text = '';
   return () => {

@@ -4,7 +4,7 @@ import { loadSdk, type Sdk } from '#http/mcp/load-sdk.js';
 import { readCommandLine, type Grammar } from './command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT, type Address } from './connection.js';
 import { onStopRequest } from './stop-request.js';
-import { table } from './terminal.js';
+import { formatTable } from './terminal.js';
 
 export const MCP_GRAMMAR: Grammar = {
   words: [],
@@ -20,9 +20,9 @@ export const MCP_GRAMMAR: Grammar = {
 export const MCP_HELP = [
   'divisor mcp: Serve the tools of a service to an agent (Model Context Protocol) on standard input and output.\n',
   'Usage: divisor mcp [flags]\n',
-  `Toolsets\n${table(Object.entries(TOOLSETS).map(([name, { help }]) => [name, help]))}`,
-  `Flags\n${table([['--tools SETS', MCP_GRAMMAR.flags['tools']!.help], ...CONNECTION_HELP.map((row) => [...row])])}`,
-  `Examples\n${table([['divisor mcp --url http://127.0.0.1:8080'], ['divisor mcp --home ./var --tools all']])}`,
+  `Toolsets\n${formatTable(Object.entries(TOOLSETS).map(([name, { help }]) => [name, help]))}`,
+  `Flags\n${formatTable([['--tools SETS', MCP_GRAMMAR.flags['tools']!.help], ...CONNECTION_HELP.map((row) => [...row])])}`,
+  `Examples\n${formatTable([['divisor mcp --url http://127.0.0.1:8080'], ['divisor mcp --home ./var --tools all']])}`,
 ].join('\n');
 
 /** A message of the transports. */
@@ -35,17 +35,17 @@ const MESSAGE_BYTES_MAX = LIMITS.MAX_BODY_BYTES + 65_536;
  * Runs `divisor mcp`: passes messages between an agent and a service until standard input ends. Resolves with
  * the exit status.
  */
-export async function mcp(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function runMcp(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, common } = readCommandLine('mcp', MCP_GRAMMAR, argv);
   return runWithService(common, environment, async (client, address) => {
     await client.call('getPrincipal'); // refuses a wrong key before the agent sends anything
-    await bridge(loadSdk(), address, flags.text('tools'));
+    await connectAgent(loadSdk(), address, flags.text('tools'));
     return EXIT.done;
   });
 }
 
 /** Passes messages and responses on until the agent disconnects. */
-async function bridge(sdk: Sdk, { url, key }: Address, tools: string | undefined): Promise<void> {
+async function connectAgent(sdk: Sdk, { url, key }: Address, tools: string | undefined): Promise<void> {
   const target = new URL('mcp', url.endsWith('/') ? url : `${url}/`);
   if (tools !== undefined) target.searchParams.set('tools', tools);
   const agent = new sdk.StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: MESSAGE_BYTES_MAX });

@@ -3,7 +3,7 @@ import { listNodes } from '#jobs/postgres/list-nodes.js';
 import type { NodeEntry } from '#jobs/postgres/node-rows.js';
 import { readFirstSentence } from './flag-words.js';
 import { readSettings } from './settings.js';
-import { table } from './terminal.js';
+import { formatTable } from './terminal.js';
 import { UsageError } from './usage-error.js';
 
 export const NODES_HELP = `divisor nodes [--database URL] [--json]
@@ -37,7 +37,7 @@ const TITLES = [
 ];
 
 /** Runs `divisor nodes`: lists the nodes of a database. */
-export async function nodes(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function runNodes(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { database, json } = flagsOf(argv);
   const { settings } = readSettings(database === undefined ? [] : ['--database', database], environment);
   if (settings.database === undefined)
@@ -60,7 +60,9 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
     entry.jobs.join(' ') || '-',
     entry.helps.join(' ') || '-',
   ]);
-  process.stdout.write(json ? list.map((entry) => `${JSON.stringify(entry)}\n`).join('') : table([TITLES, ...rows], 0));
+  process.stdout.write(
+    json ? list.map((entry) => `${JSON.stringify(entry)}\n`).join('') : formatTable([TITLES, ...rows], 0),
+  );
   return 0;
 }
 

@@ -13,7 +13,7 @@ type Send = (operation: string, ...rest: unknown[]) => unknown;
  * Calls `use` with a client whose requests name a data store wherever their route can. Warns if no request named it.
  * @cost of loading the contract, if a store is given
  */
-export async function onStore(
+export async function runOnStore(
   storeId: string | undefined,
   client: DivisorClient,
   use: (client: DivisorClient) => Promise<number>,

@@ -10,7 +10,7 @@ import type { ReadableStream as NodeStream } from 'node:stream/web';
 const ANSWER_MS = 2 * 60 * 60 * 1000;
 
 /** Variant of `fetch` that waits for hours for the response to a write. Reads use Node's `fetch`, which is faster. */
-export const patientFetch: typeof fetch = (address, options) =>
+export const fetchPatiently: typeof fetch = (address, options) =>
   options === undefined || (options.method ?? 'GET') === 'GET'
     ? fetch(address, options)
     : sendRequest(new URL(String(address)), options, ANSWER_MS);

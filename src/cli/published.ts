@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { readCommandLine, type Grammar } from './command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
-import { table } from './terminal.js';
+import { formatTable } from './terminal.js';
 import { writeWhole } from './write-whole.js';
 
 const GRAMMAR: Grammar = {
@@ -19,12 +19,12 @@ const LOG_MEDIA = 'application/x-ndjson';
 export const PUBLISHED_HELP = [
   'divisor published: Write the published log of an index, one entry per line, for verify-published.\n',
   'Usage: divisor published INDEX [flags]\n',
-  `Flags\n${table([
+  `Flags\n${formatTable([
     ...Object.entries(GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
     ['--out FILE', 'File to write; it appears only when it is complete. Default: standard output.'],
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
-  `Examples\n${table([['divisor published CORE-100 --out log.ndjson'], ['divisor published CORE-100 | tail -n 1']])}`,
+  `Examples\n${formatTable([['divisor published CORE-100 --out log.ndjson'], ['divisor published CORE-100 | tail -n 1']])}`,
 ].join('\n');
 
 /** Runs `divisor published`: writes the signed log of an index to a file or to standard output. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { restoreHome } from '#store/home/restore-home.js';
 import { removeUrlPassword } from '#base/text/url-passwords.js';
-import { homeReport } from './home-report.js';
+import { createHomeReport } from './home-report.js';
 import { assertTogether, readHomeCommand } from './home-command.js';
 import { restoreCluster } from './moving/restore-cluster.js';
 
@@ -38,7 +38,7 @@ export async function restore(argv: readonly string[], environment: NodeJS.Proce
     flags: ['replace'],
   });
   assertTogether(settings, 'restore it by pg_restore, and the folders artifacts and stores of the home');
-  const report = homeReport<RestoreSummary>(values.json);
+  const report = createHomeReport<RestoreSummary>(values.json);
   const backup = resolve(words[0]!);
   const onProgress = (fraction: number, file: string) =>
     report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`);

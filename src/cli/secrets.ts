@@ -51,7 +51,7 @@ async function protectStored(documents: DocumentStore, { renew }: SecretBox): Pr
     return renewed === key.private_key ? [] : [{ ...key, private_key: renewed }];
   });
   const openStores = stores.flatMap((store) => {
-    const sealed = { ...store, ...listSealedUrls(store, renew) };
+    const sealed = { ...store, ...sealUrls(store, renew) };
     return JSON.stringify(sealed) === JSON.stringify(store) ? [] : [sealed];
   });
   const { documents: clients } = await documents.list('client-secrets', (body) => ClientSecrets.safeParse(body).data);
@@ -69,10 +69,7 @@ async function protectStored(documents: DocumentStore, { renew }: SecretBox): Pr
   });
 }
 
-function listSealedUrls(
-  store: Readonly<Record<string, unknown>>,
-  seal: (text: string) => string,
-): Record<string, unknown> {
+function sealUrls(store: Readonly<Record<string, unknown>>, seal: (text: string) => string): Record<string, unknown> {
   const urls = ['location', 'source'].filter((name) => typeof store[name] === 'string');
   return Object.fromEntries(urls.map((name) => [name, changePassword(store[name] as string, seal)])); // the filter keeps only members with text
 }

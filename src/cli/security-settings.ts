@@ -2,14 +2,14 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { hostPortOf } from '#base/text/host-port.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { claimGrantIn } from '#http/oidc/claims.js';
+import { parseClaimGrant } from '#http/oidc/claims.js';
 import { isLocalIssuer } from '#http/oidc/tokens.js';
 import type { TlsFiles } from '#http/tls.js';
 import { secretKeysIn } from '#store/secrets/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
-import { memoryBudget } from '#jobs/memory-budget.js';
-import { declare, list, PANEL_MEGABYTES, createWholeNumber } from './setting-schemas.js';
+import { computeMemoryBudget } from '#jobs/memory-budget.js';
+import { declare, createListSchema, PANEL_MEGABYTES, createWholeNumber } from './setting-schemas.js';
 
 /** Memory of a reader process without panels, in MiB: its heap, and DuckDB's memory, code and threads. */
 const READER_BASE_MEGABYTES = 3072;
@@ -17,15 +17,15 @@ const READER_BASE_MEGABYTES = 3072;
 const PANELS_IN_READER = 2;
 const READER_SHARE_MAX = 0.75;
 
-function readerMegabytes(): number {
-  const most = memoryBudget(READER_SHARE_MAX) / 2 ** 20;
+function computeReaderMegabytes(): number {
+  const most = computeMemoryBudget(READER_SHARE_MAX) / 2 ** 20;
   return Math.floor(
     Math.max(1024, Math.min(most, READER_BASE_MEGABYTES + PANELS_IN_READER * Number(PANEL_MEGABYTES.otherwise()))),
   );
 }
 
 /** Declares the setting of a file path. Default: undefined. */
-const optionalFile = (flag: string, variable: string, help: string) =>
+const declareOptionalFile = (flag: string, variable: string, help: string) =>
   declare({
     flag,
     variable,
@@ -41,7 +41,7 @@ const isReceiver = (text: string): boolean =>
     : /^https?:\/\//.test(text) && URL.canParse(text);
 
 /** Declares a text setting. Default: undefined. */
-const optionalText = (flag: string, variable: string, help: string) =>
+const declareOptionalText = (flag: string, variable: string, help: string) =>
   declare({
     flag,
     variable,
@@ -55,7 +55,7 @@ export const SECURITY_SETTINGS = {
   readerMegabytes: declare({
     flag: 'reader-memory-mb',
     variable: 'DIVISOR_READER_MEMORY_MB',
-    otherwise: () => String(readerMegabytes()),
+    otherwise: () => String(computeReaderMegabytes()),
     otherwiseHelp: 'three quarters of the memory, at most 3072 and twice the panels',
     help: 'Limit of the private memory of each reading process, in MiB, enforced by the system (Linux).',
     schema: createWholeNumber(256, 100_000_000),
@@ -67,7 +67,7 @@ export const SECURITY_SETTINGS = {
     help: 'Time limit of a SQL query, in seconds.',
     schema: createWholeNumber(1, 600),
   }),
-  readerCgroup: optionalFile(
+  readerCgroup: declareOptionalFile(
     'reader-cgroup',
     'DIVISOR_READER_CGROUP',
     'Folder of a cgroup (version 2) that is delegated to the service: each reading process gets a group with that limit, which includes shared memory and cached files.',
@@ -92,8 +92,8 @@ export const SECURITY_SETTINGS = {
       )
       .transform((text) => (text === '' ? undefined : text)),
   }),
-  oidcAudience: optionalText('oidc-audience', 'DIVISOR_OIDC_AUDIENCE', 'Audience that its tokens must contain.'),
-  oidcClientId: optionalText(
+  oidcAudience: declareOptionalText('oidc-audience', 'DIVISOR_OIDC_AUDIENCE', 'Audience that its tokens must contain.'),
+  oidcClientId: declareOptionalText(
     'oidc-client-id',
     'DIVISOR_OIDC_CLIENT_ID',
     'Client id of this service at the provider; it enables sign-in with a browser at /auth/login.',
@@ -110,10 +110,10 @@ export const SECURITY_SETTINGS = {
     variable: 'DIVISOR_OIDC_SCOPES',
     otherwise: () => '',
     help: 'Scopes that claims grant: claim=value:scope+scope, followed by :prefix+prefix to limit ids; repeat the flag or separate by commas.',
-    schema: list(',').pipe(
+    schema: createListSchema(',').pipe(
       z.array(
         z.string().transform((text, context) => {
-          const grant = claimGrantIn(text);
+          const grant = parseClaimGrant(text);
           if (grant !== undefined) return grant;
           context.addIssue({ code: 'custom', message: 'must be claim=value:scope+scope', input: text });
           return z.NEVER;
@@ -121,12 +121,12 @@ export const SECURITY_SETTINGS = {
       ),
     ),
   }),
-  publicUrl: optionalText(
+  publicUrl: declareOptionalText(
     'public-url',
     'DIVISOR_PUBLIC_URL',
     'Address of the service for browsers, behind a proxy. Default: that of the request.',
   ),
-  secretKeyFile: optionalFile(
+  secretKeyFile: declareOptionalFile(
     'secret-key-file',
     'DIVISOR_SECRET_KEY_FILE',
     'File with 32 bytes in base64 or hexadecimal digits: it encrypts stored signing keys and passwords of sources. Further lines hold earlier keys, which only decrypt.',
@@ -143,13 +143,13 @@ export const SECURITY_SETTINGS = {
       ),
     isSecret: true,
   }),
-  tlsCert: optionalFile(
+  tlsCert: declareOptionalFile(
     'tls-cert',
     'DIVISOR_TLS_CERT',
     'PEM file of the certificate chain; it enables HTTPS. The service reloads it when it changes.',
   ),
-  tlsKey: optionalFile('tls-key', 'DIVISOR_TLS_KEY', 'PEM file of the private key of the certificate.'),
-  tlsClientCa: optionalFile(
+  tlsKey: declareOptionalFile('tls-key', 'DIVISOR_TLS_KEY', 'PEM file of the private key of the certificate.'),
+  tlsClientCa: declareOptionalFile(
     'tls-client-ca',
     'DIVISOR_TLS_CLIENT_CA',
     'PEM file of authorities; every client needs a certificate from one of them.',
@@ -186,14 +186,16 @@ export const SECURITY_SETTINGS = {
     variable: 'DIVISOR_AUDIT_READS',
     otherwise: () => '',
     help: 'Reads to log in addition to writes: exports, keys, or both separated by a comma.',
-    schema: list(',').pipe(z.array(z.enum(['exports', 'keys']))),
+    schema: createListSchema(',').pipe(z.array(z.enum(['exports', 'keys']))),
   }),
   trustedProxies: declare({
     flag: 'trusted-proxies',
     variable: 'DIVISOR_TRUSTED_PROXIES',
     otherwise: () => '',
     help: 'Addresses and ranges, separated by commas, of trusted reverse proxies: the service takes the client address from their X-Forwarded-For and does not limit their connections.',
-    schema: list(',').pipe(z.array(z.string().refine(isAddressRange, 'must be an address or a range as 10.0.0.0/8'))),
+    schema: createListSchema(',').pipe(
+      z.array(z.string().refine(isAddressRange, 'must be an address or a range as 10.0.0.0/8')),
+    ),
   }),
 };
 

@@ -22,7 +22,7 @@ export async function readSeenDocuments(
   home: HomeFolders,
   database: string | undefined,
 ): Promise<readonly SeenDocument[] | undefined> {
-  const reader = database === undefined ? await findOwnDocuments(home) : await databaseDocuments(database);
+  const reader = database === undefined ? await findOwnDocuments(home) : await openDatabaseDocuments(database);
   if (reader === undefined) return undefined;
   try {
     const documents: SeenDocument[] = [];
@@ -44,7 +44,7 @@ async function findOwnDocuments(home: HomeFolders): Promise<DocumentsReader | un
   return isThere ? openOwnDocuments(home) : undefined;
 }
 
-async function databaseDocuments(url: string): Promise<DocumentsReader> {
+async function openDatabaseDocuments(url: string): Promise<DocumentsReader> {
   await runWithClient(url, assertMigrated);
   return openPostgresReader(url);
 }

@@ -12,7 +12,7 @@ import { compose, type Service } from './compose.js';
 import type { Role } from './compose/service-store.js';
 import { createLog } from './log.js';
 import { tlsOf } from './security-settings.js';
-import { readSettings, type Effective, type Settings } from './settings.js';
+import { readSettings, type EffectiveSettings, type Settings } from './settings.js';
 import { onStopRequest, type StopSignal } from './stop-request.js';
 
 /** Deadline of a stop, after which the process exits: orchestrators kill after 30 s. */
@@ -41,7 +41,7 @@ const WORKER_PORT = 8180;
 const WORKER_PORTS_MAX = 100;
 
 /** Runs `divisor worker`: runs heavy jobs for services on the same database until a signal stops it. */
-export async function worker(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function runWorker(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const effective = readSettings(argv, { DIVISOR_HOME: WORKER_HOME, ...environment });
   const { settings, rows } = effective;
   const isPortGiven = rows.some(({ name, source }) => name === 'port' && source !== 'default');
@@ -63,14 +63,14 @@ async function warnOfRoots(roots: readonly string[], log: Pick<Logger, 'warn'>):
 }
 
 /** @param portsMax number of ports to try in turn while they are in use */
-async function run(role: Role, { settings, ineffective }: Effective, portsMax = 1): Promise<number> {
+async function run(role: Role, { settings, ineffective }: EffectiveSettings, portsMax = 1): Promise<number> {
   const log = createLog(settings.logLevel);
   for (const sentence of ineffective) log.warn(sentence);
   process.on('uncaughtException', endOnDefect(log));
-  process.on('unhandledRejection', unlessUnavailable(log, endOnDefect(log)));
+  process.on('unhandledRejection', ignoreUnavailable(log, endOnDefect(log)));
   const { service, server } = await start(settings, log, role, { portsMax });
   await warnOfRoots(settings.dataRoots, log);
-  const stopped = stopSignal(); // Registered before the announcement, because a supervisor may answer it with a signal.
+  const stopped = awaitStopSignal(); // Registered before the announcement, because a supervisor may answer it with a signal.
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
   if (role === 'service' && settings.warmUp) void prepare(service, log);
@@ -207,13 +207,13 @@ function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
 }
 
 /** Resolves at the first SIGTERM or SIGINT. */
-const stopSignal = () => new Promise<StopSignal>((resolve) => void onStopRequest(['SIGTERM', 'SIGINT'], resolve));
+const awaitStopSignal = () => new Promise<StopSignal>((resolve) => void onStopRequest(['SIGTERM', 'SIGINT'], resolve));
 
 /**
  * Ignores rejections of statements that no caller awaits: an unavailable database rejects all pending statements
  * of a request, which awaits only the first.
  */
-const unlessUnavailable =
+const ignoreUnavailable =
   (log: Logger, end: (failure: unknown) => void) =>
   (failure: unknown): void => {
     if (isUnavailable(failure)) log.warn({ err: failure }, 'a statement failed that no caller awaits');

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { removeUrlPassword, maskUrlPasswords } from '#base/text/url-passwords.js';
 import { hostPortOf } from '#base/text/host-port.js';
-import { memoryBudget } from '#jobs/memory-budget.js';
+import { computeMemoryBudget } from '#jobs/memory-budget.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/operations/keys.js';
 import { databaseUrlFault } from '#store/postgres/database-url.js';
@@ -49,13 +49,13 @@ export const createWholeNumber = (least: number, most: number) =>
 export const PANEL_MEGABYTES = declare({
   flag: 'panel-memory-mb',
   variable: 'DIVISOR_PANEL_MEMORY_MB',
-  otherwise: () => String(Math.floor(Math.min(8192, memoryBudget(0.25) / 2 ** 20))),
+  otherwise: () => String(Math.floor(Math.min(8192, computeMemoryBudget(0.25) / 2 ** 20))),
   otherwiseHelp: 'a quarter of the memory, at most 8192',
   help: 'Memory for the panels of one store, in MiB; panels of a larger store are paged from the disk of the home. Stores that are kept besides the active one take as much together.',
   schema: createWholeNumber(1, 100_000_000),
 });
 
-export const list = (separator: string) =>
+export const createListSchema = (separator: string) =>
   z.string().transform((text) =>
     text
       .split(separator)
@@ -64,7 +64,7 @@ export const list = (separator: string) =>
   );
 
 /** List of hosts, each with an optional port. */
-export const hostPorts = list(',').pipe(
+export const hostPorts = createListSchema(',').pipe(
   z.array(z.string().refine((text) => hostPortOf(text, 1) !== undefined, 'must be host or host:port')),
 );
 
@@ -78,10 +78,13 @@ export const databaseUrl = z
   .transform((text) => (text === '' ? undefined : text));
 
 /** Engine names of earlier versions, with the engine that replaced each. */
-const REPLACED: Readonly<Record<string, string>> = { openblas: 'native', 'wasm-relaxed': 'native' };
+const REPLACEMENT_ENGINES: Readonly<Record<string, string>> = { openblas: 'native', 'wasm-relaxed': 'native' };
 
 /** Name of an engine, or `auto`. */
-export const engineWord = z.preprocess((text) => REPLACED[String(text)] ?? text, z.enum(['auto', ...ENGINE_NAMES]));
+export const engineWord = z.preprocess(
+  (text) => REPLACEMENT_ENGINES[String(text)] ?? text,
+  z.enum(['auto', ...ENGINE_NAMES]),
+);
 
 const keyEntry = z
   .string()
@@ -102,7 +105,7 @@ export const keyRecord = keyEntry.transform((text, context): KeyRecord => {
 });
 
 /** Returns a setting that AWS tools read too. */
-export const awsSetting = (
+export const declareAwsSetting = (
   variable: string,
   help: string,
   { isSecret = false, ...also }: Pick<Setting<z.ZodType>, 'isSecret' | 'elsewhere'> = {},
@@ -137,9 +140,9 @@ function maskSecret(value: unknown): string {
 }
 
 /** Returns the values that a setting accepts; empty if it accepts any. */
-export function wordsOf(schema: z.ZodType): readonly string[] {
+export function listAcceptedWords(schema: z.ZodType): readonly string[] {
   if (schema instanceof z.ZodPipe)
-    return wordsOf((schema.in instanceof z.ZodTransform ? schema.out : schema.in) as z.ZodType); // a zod schema
+    return listAcceptedWords((schema.in instanceof z.ZodTransform ? schema.out : schema.in) as z.ZodType); // a zod schema
   return schema instanceof z.ZodEnum ? schema.options.map(String) : [];
 }
 
@@ -150,7 +153,7 @@ export function wordsOf(schema: z.ZodType): readonly string[] {
 export function rangeOf(schema: z.ZodType): string {
   if (schema instanceof z.ZodPipe && schema.out instanceof z.ZodNumber)
     return ` From ${schema.out.minValue} to ${schema.out.maxValue}.`;
-  const words = wordsOf(schema);
+  const words = listAcceptedWords(schema);
   return words.length === 0 ? '' : ` One of ${words.join(', ')}.`;
 }
 

@@ -15,12 +15,12 @@ import {
   engineWord,
   hostPorts,
   keyRecord,
-  list,
+  createListSchema,
   PANEL_MEGABYTES,
   rangeOf,
   formatValue,
   textOf,
-  wordsOf,
+  listAcceptedWords,
   SIGNING_SECRET,
   createWholeNumber,
   type Setting,
@@ -105,7 +105,7 @@ export const SETTINGS = {
     otherwise: () => '',
     otherwiseHelp: 'home',
     help: `Folders, separated by "${delimiter}", that may contain folder stores and file databases.`,
-    schema: list(delimiter).transform((paths) => paths.map((path) => resolve(path))),
+    schema: createListSchema(delimiter).transform((paths) => paths.map((path) => resolve(path))),
   }),
   databaseHosts: declare({
     flag: 'database-hosts',
@@ -123,7 +123,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_CALLBACK_HOSTS',
     otherwise: () => '',
     help: 'Hosts, separated by commas, that may receive notifications of ended jobs: host, or host:port if the port is not that of the scheme.',
-    schema: list(','),
+    schema: createListSchema(','),
   }),
   callbackPrivate: declare({
     flag: 'callback-private',
@@ -136,7 +136,9 @@ export const SETTINGS = {
     variable: 'DIVISOR_CALLBACK_SECRET',
     otherwise: () => '',
     help: 'Secret that signs callbacks: whsec_ and 24 to 64 bytes in base64; two, separated by a comma, during a rotation.',
-    schema: list(',').pipe(z.array(z.string().regex(SIGNING_SECRET, 'must be whsec_ and 24 to 64 bytes in base64'))),
+    schema: createListSchema(',').pipe(
+      z.array(z.string().regex(SIGNING_SECRET, 'must be whsec_ and 24 to 64 bytes in base64')),
+    ),
     isSecret: true,
   }),
   ...DELIVERY_SETTINGS,
@@ -144,7 +146,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_API_KEYS',
     otherwise: () => '',
     help: 'Keys of stateless deployments: name:keyId:sha256hex:scope+scope, followed by :prefix+prefix to limit ids, separated by commas.',
-    schema: list(',').pipe(z.array(keyRecord)),
+    schema: createListSchema(',').pipe(z.array(keyRecord)),
     isSecret: true,
   }),
   warmUp: declare({
@@ -214,7 +216,7 @@ export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)
   readonly heavyPlaces: number;
 };
 
-export interface Effective {
+export interface EffectiveSettings {
   readonly settings: Settings;
   /** Sentences about settings that were given but have no effect, each with the setting that is missing. */
   readonly ineffective: readonly string[];
@@ -232,11 +234,11 @@ export interface Effective {
  * @param argv words after the command.
  * @throws StartRefusal with status 78 for a value that is not accepted; UsageError for an unknown flag
  */
-export function readSettings(argv: readonly string[], environment: NodeJS.ProcessEnv): Effective {
+export function readSettings(argv: readonly string[], environment: NodeJS.ProcessEnv): EffectiveSettings {
   const flags = readFlags(argv);
   const values: Partial<Record<SettingName, unknown>> = {};
   const sources: Partial<Record<SettingName, string>> = {};
-  for (const [name, setting] of entries()) {
+  for (const [name, setting] of listSettings()) {
     const { text, source } = textOf(setting, flags, environment);
     const parsed = setting.schema.safeParse(text);
     if (!parsed.success) {
@@ -252,17 +254,17 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.callbackHosts} needs DIVISOR_CALLBACK_SECRET.`);
   if (settings.smtpUrl !== undefined && settings.smtpFrom === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.smtpUrl} needs --smtp-from.`);
-  const rows = entries().map(([name, setting]) => ({
+  const rows = listSettings().map(([name, setting]) => ({
     name,
     value: formatValue(setting, settings[name]),
     source: sources[name]!,
     help: setting.help,
   }));
-  return { settings, ineffective: ineffectiveOf(settings, sources), rows };
+  return { settings, ineffective: listIneffective(settings, sources), rows };
 }
 
-function ineffectiveOf(settings: Settings, sources: Partial<Record<SettingName, string>>): readonly string[] {
-  return entries().flatMap(([name, { needs, schema, otherwise }]) => {
+function listIneffective(settings: Settings, sources: Partial<Record<SettingName, string>>): readonly string[] {
+  return listSettings().flatMap(([name, { needs, schema, otherwise }]) => {
     const isGiven = sources[name] !== 'default' && settings[name] !== schema.parse(otherwise());
     if (needs === undefined || !isGiven || settings[needs.setting]?.startsWith(needs.begins ?? '') === true) return [];
     const { flag } = SETTINGS[needs.setting];
@@ -289,39 +291,41 @@ function addDependentDefaults(settings: Settings, areWorkersGiven: boolean): Set
 
 const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '::1'];
 
-function entries(): [SettingName, Setting<z.ZodType>][] {
+function listSettings(): [SettingName, Setting<z.ZodType>][] {
   return Object.entries(SETTINGS) as [SettingName, Setting<z.ZodType>][];
 }
 
 /** Flags whose repeated values are combined; for other flags the last value counts. */
 const REPEATABLE: ReadonlySet<string> = new Set(['oidc-scopes']);
 
-const textIn = (flag: string, given: readonly string[] | undefined): string | undefined =>
+const readText = (flag: string, given: readonly string[] | undefined): string | undefined =>
   REPEATABLE.has(flag) ? given?.join(',') : given?.at(-1);
 
 function readFlags(argv: readonly string[]): Record<string, string | undefined> {
   const options = Object.fromEntries(
-    entries().flatMap(([, { flag }]) =>
+    listSettings().flatMap(([, { flag }]) =>
       flag === undefined ? [] : [[flag, { type: 'string' as const, multiple: true as const }]],
     ),
   );
   try {
     const { values } = parseArgs({ args: [...argv], options, strict: true, allowPositionals: false });
-    return Object.fromEntries(Object.entries(values).map(([flag, given]) => [flag, textIn(flag, given)]));
+    return Object.fromEntries(Object.entries(values).map(([flag, given]) => [flag, readText(flag, given)]));
   } catch (failure) {
     throw new UsageError(readFirstSentence(failure, Object.keys(options)), { cause: failure });
   }
 }
 
 /** Returns the flags of the service with their accepted values; empty if any value is accepted. */
-export const settingFlags = (): Readonly<Record<string, readonly string[]>> =>
+export const listSettingFlags = (): Readonly<Record<string, readonly string[]>> =>
   Object.fromEntries(
-    entries().flatMap(([, { flag, schema }]) => (flag === undefined ? [] : [[`--${flag}`, wordsOf(schema)]])),
+    listSettings().flatMap(([, { flag, schema }]) =>
+      flag === undefined ? [] : [[`--${flag}`, listAcceptedWords(schema)]],
+    ),
   );
 
 /** Returns the help text of the flags of the service. */
-export function settingsHelp(): string {
-  const rows = entries().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help, schema }]) => [
+export function formatSettingsHelp(): string {
+  const rows = listSettings().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help, schema }]) => [
     flag === undefined ? '' : `--${flag}`,
     variable,
     otherwise() || otherwiseHelp,

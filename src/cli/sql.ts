@@ -7,9 +7,9 @@ import { type DivisorClient, DivisorError } from '#clients/typescript/divisor.js
 import { SQL_FORMATS, type SqlFormat, type SqlResult } from '#contract/sql.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { SQL_VIEWS } from '#domain/sql/views.js';
-import { hasWords, readCommandLine, standardInput, type Grammar } from './command-line.js';
+import { hasWords, readCommandLine, readStandardInput, type Grammar } from './command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
-import { right, table } from './terminal.js';
+import { alignRight, formatTable } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { writeWhole } from './write-whole.js';
 
@@ -31,22 +31,22 @@ export const SQL_HELP = [
   'divisor sql: Query runs, prices and reference data by SQL.\n',
   'Usage: divisor sql [QUERY] [flags]\n',
   `Without QUERY a shell reads statements, each ended by a semicolon.\n`,
-  `Views\n${table(Object.entries(SQL_VIEWS).map(([name, { help }]) => [name, help]))}`,
-  `Flags\n${table([
+  `Views\n${formatTable(Object.entries(SQL_VIEWS).map(([name, { help }]) => [name, help]))}`,
+  `Flags\n${formatTable([
     ...Object.entries(FLAGS).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
     ['--out FILE', 'File to write; it appears only when it is complete. Default: standard output.'],
     ['--json', 'Same as --format json.'],
     ['--csv', 'Same as --format csv.'],
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
-  `Examples\n${table([
+  `Examples\n${formatTable([
     [`divisor sql "SELECT * FROM levels WHERE index_id = 'CORE-100' ORDER BY date DESC LIMIT 5"`],
     [`divisor sql - --out drifts.parquet < drifts.sql`],
   ])}`,
 ].join('\n');
 
 /** Runs `divisor sql`: answers one query, or starts a shell. Resolves with the exit status. */
-export async function sql(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function runSql(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const isShell = !hasWords('sql', SQL_GRAMMAR, argv);
   const { words, flags, common } = readCommandLine('sql', isShell ? { words: [], flags: FLAGS } : SQL_GRAMMAR, argv);
   const asked = flags.text<SqlFormat>('format') ?? (common.json ? 'json' : common.csv ? 'csv' : undefined);
@@ -54,9 +54,9 @@ export async function sql(argv: readonly string[], environment: NodeJS.ProcessEn
   if (isShell && (out !== undefined || !process.stdin.isTTY))
     throw new UsageError('divisor sql requires QUERY, or - for standard input. See divisor sql --help');
   const format = asked ?? (out === undefined ? undefined : formatOf(out));
-  const query = words[0] === '-' ? await standardInput() : words[0];
+  const query = words[0] === '-' ? await readStandardInput() : words[0];
   return runWithService(common, environment, async (client) => {
-    if (query === undefined) return shell(client);
+    if (query === undefined) return runShell(client);
     if (format === undefined && process.stdout.isTTY) {
       process.stdout.write(await formatResult(client, query));
       return EXIT.done;
@@ -92,19 +92,19 @@ async function formatResult(client: DivisorClient, query: string): Promise<strin
   const cells = data.slice(0, SHOWN_ROWS).map((row) =>
     row.map((cell, at) => {
       const text = cell === null ? '' : String(cell);
-      return columns[at]!.type === 'number' || columns[at]!.type === 'count' ? right(text) : text;
+      return columns[at]!.type === 'number' || columns[at]!.type === 'count' ? alignRight(text) : text;
     }),
   );
   const more = rows > SHOWN_ROWS ? `, of which the first ${SHOWN_ROWS} are shown; --out FILE writes all` : '';
   const cut = truncated ? ', truncated at the limit' : '';
-  return `${table([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${more}${cut}\n`;
+  return `${formatTable([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${more}${cut}\n`;
 }
 
 /** Inputs that end the SQL shells of other databases. */
 const LEAVES = /^[.\\]?(?:exit|quit|q) ?;?$/i;
 
 /** Reads statements up to a semicolon at the end of a line and prints their results, until the input ends. */
-async function shell(client: DivisorClient): Promise<number> {
+async function runShell(client: DivisorClient): Promise<number> {
   const lines = createInterface({ input: process.stdin, output: process.stdout, historySize: 500 });
   process.stdout.write(
     `Views: ${Object.keys(SQL_VIEWS).join(', ')}. A statement ends with ;. Ctrl-D or exit ends the shell.\n`,

@@ -17,7 +17,7 @@ export interface TerminalCell {
 }
 
 /** Formats rows of cells padded to common widths, with two spaces between columns and no trailing blanks. */
-export function table(rows: readonly (readonly (string | TerminalCell)[])[], indent = 2): string {
+export function formatTable(rows: readonly (readonly (string | TerminalCell)[])[], indent = 2): string {
   const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: cell } : cell)));
   const widths: number[] = [];
   for (const row of cells) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.text.length)));
@@ -28,15 +28,15 @@ export function table(rows: readonly (readonly (string | TerminalCell)[])[], ind
   return cells.map((row) => `${' '.repeat(indent)}${line(row).trimEnd()}\n`).join('');
 }
 
-export const right = (text: string): TerminalCell => ({ text, align: 'right' });
+export const alignRight = (text: string): TerminalCell => ({ text, align: 'right' });
 
 /** Formats a fraction as a percentage with two decimals. */
-export function percent(fraction: number | null): string {
+export function formatPercent(fraction: number | null): string {
   return fraction === null ? '-' : `${(fraction * 100).toFixed(2)} %`;
 }
 
 /** Formats a number with two decimals. */
-export function decimal(value: number): string {
+export function formatDecimal(value: number): string {
   return value.toFixed(2);
 }
 
@@ -60,10 +60,10 @@ const BAR_CELLS = 20;
 const NAME_COLUMNS = 34;
 
 /** Starts a named step: the name stays, and the right side changes until the outcome replaces it. */
-export function step(screen: Screen, name: string, now: () => number = () => performance.now()): TerminalStep {
+export function startStep(screen: Screen, name: string, now: () => number = () => performance.now()): TerminalStep {
   const started = now();
   const label = `  ${name.padEnd(NAME_COLUMNS)}`;
-  const pace = paceOf(now);
+  const pace = createPaceFormatter(now);
   const draw = (text: string) => screen.write(`\r\u001b[2K${`${label}${text}`.slice(0, screen.columns - 1)}`);
   if (screen.isTerminal) draw('');
   return {
@@ -74,7 +74,7 @@ export function step(screen: Screen, name: string, now: () => number = () => per
       draw(
         [
           `[${'='.repeat(filled)}${' '.repeat(BAR_CELLS - filled)}]`,
-          `${percentage(fraction).padStart(3)} %`,
+          `${formatPercentage(fraction).padStart(3)} %`,
           ...(tempo === '' ? [] : [tempo]),
           message,
         ].join('  '),
@@ -98,7 +98,7 @@ export function step(screen: Screen, name: string, now: () => number = () => per
  * Returns a function that formats the pace of a step, measured from the first progress, so that waiting in the queue
  * does not count.
  */
-function paceOf(now: () => number): (fraction: number) => string {
+function createPaceFormatter(now: () => number): (fraction: number) => string {
   let first: { readonly atMs: number; readonly fraction: number } | undefined;
   return (fraction) => {
     if (fraction <= 0 || fraction >= 1) return '';
@@ -106,14 +106,14 @@ function paceOf(now: () => number): (fraction: number) => string {
     const seconds = (now() - first.atMs) / 1000;
     const rate = (fraction - first.fraction) / seconds;
     if (!(rate > 0) || !Number.isFinite(rate)) return '';
-    return `${(100 * rate).toFixed(rate < 0.1 ? 1 : 0)} %/s, ${duration((1 - fraction) / rate)} left`;
+    return `${(100 * rate).toFixed(rate < 0.1 ? 1 : 0)} %/s, ${formatDuration((1 - fraction) / rate)} left`;
   };
 }
 
-const percentage = (fraction: number): string => String(Math.floor(100 * fraction));
+const formatPercentage = (fraction: number): string => String(Math.floor(100 * fraction));
 
 /** Formats seconds for people: 4 s, 2 min 05 s, 1 h 20 min. */
-export function duration(seconds: number): string {
+export function formatDuration(seconds: number): string {
   const whole = Math.ceil(seconds);
   if (whole < 60) return `${whole} s`;
   const minutes = Math.floor(whole / 60);

@@ -36,15 +36,15 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
   const [accounts, results, common] = positionals;
   if (accounts === undefined || results === undefined || common === undefined || positionals.length > 3)
     throw new UsageError('verify-batch requires ACCOUNTS, RESULTS and COMMON');
-  const known = await commonIn(common);
-  return addAccounts(accounts, async (values) => compare(known, values, results));
+  const known = await readCommonData(common);
+  return openAccounts(accounts, async (values) => compare(known, values, results));
 }
 
 /** Verifies results and prints their faults. @returns the exit status */
 async function compare(known: BatchCommon, values: AsyncIterator<unknown>, results: string): Promise<number> {
-  const sent = accountsIn(known, values);
+  const sent = createAccountReader(known, values);
   let [verified, infeasible, refused, wrong] = [0, 0, 0, 0];
-  for await (const value of valuesIn(results)) {
+  for await (const value of readValues(results)) {
     const outcome = value as AccountOutcome; // the service wrote the results, so only their figures are verified
     if (outcome.status === 'refused') {
       sent.skip(outcome.account_id);
@@ -70,7 +70,7 @@ async function compare(known: BatchCommon, values: AsyncIterator<unknown>, resul
 const NOT_SENT = 'no such account in ACCOUNTS, or a second result of it';
 
 /** Reads the common data. @throws UsageError for another file */
-async function commonIn(file: string): Promise<BatchCommon> {
+async function readCommonData(file: string): Promise<BatchCommon> {
   try {
     const json = JSON.parse(await readFile(file, 'utf8')) as CommonJson;
     const lists = [json.identifiers, json.prices, json.weights, json.loadings, json.specific, json.groups];
@@ -86,7 +86,7 @@ async function commonIn(file: string): Promise<BatchCommon> {
 /**
  * Creates a reader of the accounts of a file, which reads each account once and keeps only the skipped ones in memory.
  */
-function accountsIn(known: BatchCommon, values: AsyncIterator<unknown>) {
+function createAccountReader(known: BatchCommon, values: AsyncIterator<unknown>) {
   const passed = new Map<string, Account>();
   const refused = new Set<string>();
   const seen = new Set<string>();
@@ -123,24 +123,26 @@ function accountsIn(known: BatchCommon, values: AsyncIterator<unknown>) {
 }
 
 /** Opens a file of accounts. @throws UsageError if the file cannot be read as a table */
-async function addAccounts<T>(file: string, use: (values: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
+async function openAccounts<T>(file: string, use: (values: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
   const kind = extname(file);
   try {
-    if (kind === '.csv') return await use(parsed(parseAccountTable(await csvRows(splitLines(createReadStream(file))))));
-    if (kind === '.parquet') return await readParquet(createReadStream(file), (accounts) => use(parsed(accounts)));
-    if (kind === '.arrow') return await use(parsed((await readArrow(createReadStream(file))).accounts));
-    return await use(valuesIn(file));
+    if (kind === '.csv')
+      return await use(parseAccounts(parseAccountTable(await csvRows(splitLines(createReadStream(file))))));
+    if (kind === '.parquet')
+      return await readParquet(createReadStream(file), (accounts) => use(parseAccounts(accounts)));
+    if (kind === '.arrow') return await use(parseAccounts((await readArrow(createReadStream(file))).accounts));
+    return await use(readValues(file));
   } catch (failure) {
     if (failure instanceof Refusal) throw new UsageError(`${file}: ${failure.message}`);
     throw failure;
   }
 }
 
-async function* parsed(accounts: AsyncIterable<string>): AsyncGenerator<unknown> {
+async function* parseAccounts(accounts: AsyncIterable<string>): AsyncGenerator<unknown> {
   for await (const text of accounts) yield JSON.parse(text);
 }
 
-async function* valuesIn(file: string): AsyncGenerator<unknown> {
+async function* readValues(file: string): AsyncGenerator<unknown> {
   let number = 0;
   for await (const line of splitLines(createReadStream(file))) {
     number++;

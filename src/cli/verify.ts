@@ -7,12 +7,12 @@ import { openArtifactDigests } from '#store/artifact-digest.js';
 import { openPostgresReader } from '#store/postgres/documents-reader.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import { runWithClient } from '#store/postgres/open-documents.js';
-import { homeReport } from './home-report.js';
+import { createHomeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
-import { findRecordedPlace } from './moving/open-place.js';
+import { findRecordedLocation } from './moving/open-place.js';
 import { artifactsOf } from './places.js';
 import type { Settings } from './settings.js';
-import { right } from './terminal.js';
+import { alignRight } from './terminal.js';
 
 export const VERIFY_HELP = `divisor verify [--home HOME] [--database URL [--artifacts PLACE]] [--json]
 divisor verify --backup FOLDER [--json]
@@ -38,19 +38,19 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
     help: VERIFY_HELP,
     flags: ['backup'],
   });
-  const report = homeReport<VerifiedPart>(values.json);
+  const report = createHomeReport<VerifiedPart>(values.json);
   const parts =
     values.backup === undefined
       ? await verifyHome(homeFolders(home), {
           onProgress: (name) => report.progress(name),
-          ...(await remoteOptions(settings)),
+          ...(await readRemoteOptions(settings)),
         })
       : [await verifyBackup(resolve(values.backup))];
   report.print(parts, ['part', 'count', 'MiB', 'damaged'], ({ part, count, bytes, damaged }) => [
     part,
-    right(String(count)),
-    right((bytes / 2 ** 20).toFixed(1)),
-    right(String(damaged.length)),
+    alignRight(String(count)),
+    alignRight((bytes / 2 ** 20).toFixed(1)),
+    alignRight(String(damaged.length)),
   ]);
   const damaged = parts.flatMap(({ part, damaged: found }) =>
     found.map(
@@ -64,12 +64,12 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
 }
 
 /** Returns the options for parts outside the home. */
-async function remoteOptions(settings: Settings): Promise<VerifyOptions> {
+async function readRemoteOptions(settings: Settings): Promise<VerifyOptions> {
   const { database } = settings;
   if (database === undefined) return {};
   await runWithClient(database, assertMigrated);
   const place = artifactsOf(settings);
-  if (place !== undefined) await findRecordedPlace(settings);
+  if (place !== undefined) await findRecordedLocation(settings);
   return {
     openDocuments: () => openPostgresReader(database),
     ...(place && { digestArtifact: await openArtifactDigests(place) }),

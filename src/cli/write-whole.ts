@@ -22,7 +22,7 @@ export async function writeWhole(
     await rename(part, path);
   } catch (failure) {
     await rm(part, { force: true }).catch(() => {}); // the failure of the write is reported, not that of the cleanup
-    throw unwritable(path, failure) ?? failure;
+    throw explainUnwritable(path, failure) ?? failure;
   }
   return file.bytesWritten;
 }
@@ -35,7 +35,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EROFS: 'is on a read-only disk',
 };
 
-function unwritable(path: string, failure: unknown): UsageError | undefined {
+function explainUnwritable(path: string, failure: unknown): UsageError | undefined {
   const code = failure instanceof Error && 'code' in failure ? String(failure.code) : '';
   const reason = REASONS[code];
   return reason === undefined ? undefined : new UsageError(`${path} cannot be written: ${dirname(path)} ${reason}`);

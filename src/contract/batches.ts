@@ -123,6 +123,11 @@ export const BatchView = defineObject(() => ({
 })).meta({ id: 'BatchView' });
 export type BatchView = z.infer<typeof BatchView>;
 
+export const BatchCollection = defineObject(() => ({
+  batches: z.array(BatchView).meta({ description: 'Newest first; the refused accounts are in the job.' }),
+})).meta({ id: 'BatchCollection' });
+export type BatchCollection = z.infer<typeof BatchCollection>;
+
 export const BatchAccounts = defineObject(() => ({
   batch_id: z.string().meta({ description: 'The batch.' }),
   count: count('Accounts of all blocks.'),
@@ -147,11 +152,26 @@ export const BatchJobStatus = jobStatus('BatchJobStatus', 'batch', BatchView);
 
 const params = defineObject(() => ({ batch_id: Id.meta({ description: 'Id of the batch.' }) }));
 const tag = 'optimise';
+/** Each is read from its file. */
+const BATCHES_LISTED_MAX = 100;
 
 const COLUMNS =
   'A row is a lot, or a recent trade if it has `traded`; a row with the identifier CASH has cash of the account in shares. Its first five columns are required. Those from `cash` on are fields of the account, stated on one of its rows. Entries of a list are separated by `/`, groups of substitutes by `//`; a tilt is `identifier=weight`.';
 
 export const batchRoutes = routes({
+  listBatches: {
+    method: 'GET',
+    path: '/optimise/batches',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Results of finished batches, newest first.',
+    query: defineObject(() => ({
+      limit: z.int().min(1).max(BATCHES_LISTED_MAX).default(20).meta({ description: 'Maximum number of batches.' }),
+    })),
+    success: { status: 200, description: 'The batches.', schema: BatchCollection },
+    errors: ['DOCUMENT_UNREADABLE'],
+  },
   startBatch: {
     method: 'POST',
     path: '/optimise/batches',

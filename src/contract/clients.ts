@@ -17,10 +17,25 @@ export const Client = defineObject(() => ({
 })).meta({ id: 'Client' });
 export type Client = z.infer<typeof Client>;
 
+export const ListedClient = defineObject(() => ({
+  ...Client.shape,
+  latest_delivery: z
+    .strictObject({
+      schedule_id: z.string().meta({ description: 'Schedule of the day.' }),
+      date: z.string().meta({ description: 'Session.' }),
+      files: z.int().min(0).meta({ description: 'Files of the day, counted for each target.' }),
+      delivered: z.int().min(0).meta({ description: 'Those that were delivered.' }),
+    })
+    .nullable()
+    .meta({ description: 'Latest session of which the client has files; null if there is none.' }),
+})).meta({ id: 'ListedClient' });
+export type ListedClient = z.infer<typeof ListedClient>;
+
 export const ClientCollection = defineObject(() => ({
-  clients: z.array(Client).meta({ description: 'Clients by id.' }),
+  clients: z.array(ListedClient).meta({ description: 'Clients by id.' }),
   ...skippedFields,
 })).meta({ id: 'ClientCollection' });
+export type ClientCollection = z.infer<typeof ClientCollection>;
 
 export const Deliveries = defineObject(() => ({
   deliveries: z.array(DeliveryRecord).meta({ description: 'By day, newest first.' }),

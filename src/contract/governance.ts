@@ -106,6 +106,39 @@ export const BenchmarkStatement = defineObject(() => ({
 })).meta({ id: 'BenchmarkStatement' });
 export type BenchmarkStatement = z.infer<typeof BenchmarkStatement>;
 
+const entries = (description: string) => z.int().min(0).meta({ description });
+
+export const GovernanceOverview = defineObject(() => ({
+  registers: z
+    .strictObject({
+      clients: entries('Receivers of files.'),
+      procedures: entries('Procedures of the administrator.'),
+      errors: entries('Entries of the registers of errors of all indices.'),
+      judgements: entries('Decisions about days of all schedules.'),
+      audit: entries('Entries of the audit log.').nullable().meta({
+        description: 'Entries of the audit log; null for a client that is limited to its own documents.',
+      }),
+    })
+    .meta({ description: 'Number of entries of each register.' }),
+  statements: z
+    .array(
+      z.strictObject({
+        index_id: z.string(),
+        published_through: z.string().nullable().meta({ description: 'Last published date; null if there is none.' }),
+        entries: entries(
+          'Entries of its published log, with those of restatements; null if it cannot be read.',
+        ).nullable(),
+        errors: entries('Entries of its register of errors.'),
+      }),
+    )
+    .meta({ description: 'State of the benchmark statements, by id of the index.' }),
+  latest_errors: z.array(PublishedError).meta({ description: 'Newest entries of the registers of errors; up to 5.' }),
+  latest_judgements: z.array(Judgement).meta({
+    description: 'Newest decisions with a reason about days of schedules; up to 5.',
+  }),
+})).meta({ id: 'GovernanceOverview' });
+export type GovernanceOverview = z.infer<typeof GovernanceOverview>;
+
 const params = defineObject(() => ({ procedure_id: Id.meta({ description: 'Id of the procedure.' }) }));
 const indexPath = defineObject(() => ({ index_id: Id }));
 const tag = 'governance';
@@ -113,6 +146,16 @@ const kinds = Object.entries(PROCEDURE_KINDS).map(([kind, help]) => `- \`${kind}
 const MARKDOWN = 'text/markdown';
 
 export const governanceRoutes = routes({
+  getGovernance: {
+    method: 'GET',
+    path: '/governance',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Number of entries of each register, and published closes and errors of each index.',
+    success: { status: 200, description: 'The overview.', schema: GovernanceOverview },
+    errors: ['DOCUMENT_UNREADABLE'],
+  },
   getStatement: {
     method: 'GET',
     path: '/indices/{index_id}/statement',

@@ -52,7 +52,13 @@ export const Plugin = defineObject(() => ({
 })).meta({ id: 'Plugin' });
 export type Plugin = z.infer<typeof Plugin>;
 
-export const PluginCollection = defineObject(() => ({ plugins: z.array(Plugin), ...skippedFields })).meta({
+export const ListedPlugin = defineObject(() => ({
+  ...Plugin.shape,
+  used_by: z.array(z.string()).meta({ description: 'Indices whose definition uses it, by id.' }),
+})).meta({ id: 'ListedPlugin' });
+export type ListedPlugin = z.infer<typeof ListedPlugin>;
+
+export const PluginCollection = defineObject(() => ({ plugins: z.array(ListedPlugin), ...skippedFields })).meta({
   id: 'PluginCollection',
 });
 export type PluginCollection = z.infer<typeof PluginCollection>;

@@ -14,6 +14,7 @@ import { routes } from './route.js';
 /** Maximum length of the reason of a decision in characters, about a paragraph. */
 const REASON_LENGTH_MAX = 2000;
 const DAYS_LISTED_MAX = 500;
+const DAYS_WITH_SCHEDULE_MAX = 60;
 
 export const Schedule = defineObject(() => ({
   ...ScheduleDocument.shape,
@@ -21,11 +22,6 @@ export const Schedule = defineObject(() => ({
   updated_at: z.string(),
 })).meta({ id: 'Schedule' });
 export type Schedule = z.infer<typeof Schedule>;
-
-export const ScheduleCollection = defineObject(() => ({
-  schedules: z.array(Schedule).meta({ description: 'Schedules by id.' }),
-  ...skippedFields,
-})).meta({ id: 'ScheduleCollection' });
 
 export const ScheduleDays = defineObject(() => ({
   days: z.array(ScheduleDaySummary).meta({ description: 'Newest first.' }),
@@ -37,6 +33,18 @@ export const ScheduleDays = defineObject(() => ({
     .nullable()
     .meta({ description: 'Next day; null for a disabled schedule and at the end of the calendar.' }),
 })).meta({ id: 'ScheduleDays' });
+
+export const ListedSchedule = defineObject(() => ({
+  ...Schedule.shape,
+  latest: ScheduleDays.nullable().meta({ description: 'Its latest days and its next one; null without `days`.' }),
+})).meta({ id: 'ListedSchedule' });
+export type ListedSchedule = z.infer<typeof ListedSchedule>;
+
+export const ScheduleCollection = defineObject(() => ({
+  schedules: z.array(ListedSchedule).meta({ description: 'Schedules by id.' }),
+  ...skippedFields,
+})).meta({ id: 'ScheduleCollection' });
+export type ScheduleCollection = z.infer<typeof ScheduleCollection>;
 
 const Reason = z.string().min(1).max(REASON_LENGTH_MAX);
 const OptionalReason = Reason.nullable().default(null).meta({ description: 'Reason, for the register of decisions.' });
@@ -111,7 +119,15 @@ export const scheduleRoutes = routes({
     tag,
     withoutMarket: true,
     summary: 'Every schedule.',
-    query: listingQuery,
+    query: defineObject(() => ({
+      ...listingQuery.shape,
+      days: z
+        .int()
+        .min(0)
+        .max(DAYS_WITH_SCHEDULE_MAX)
+        .default(0)
+        .meta({ description: 'Number of latest days of each schedule in the response.' }),
+    })),
     success: { status: 200, description: 'Schedules by id.', schema: ScheduleCollection },
     errors: [],
   },

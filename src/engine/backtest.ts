@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { recordParts } from '#domain/backtest/run-file/record.js';
-import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
+import { openRecordParts } from '#domain/backtest/run-file/record.js';
+import { createRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
@@ -28,7 +28,7 @@ export interface PlanInput {
 }
 
 /** Returns the files of a plan's run, as the service stores them. @throws Refusal for the same reasons as a backtest */
-function filesOfPlan({ engine, ...input }: PlanInput): RunFiles {
+function computePlanFiles({ engine, ...input }: PlanInput): RunFiles {
   const run = runBacktest({
     ...input,
     createDecider: createIndexDeciders(engine),
@@ -38,7 +38,7 @@ function filesOfPlan({ engine, ...input }: PlanInput): RunFiles {
     report: () => {},
   });
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
-  return runToFiles(run, { contentHash: input.market.contentHash, inPlace: true });
+  return createRunFiles(run, { contentHash: input.market.contentHash, inPlace: true });
 }
 
 /** Returns a digest of all bytes of a run, equal to the digest of its file if the file contains the prices. */
@@ -50,10 +50,10 @@ function digestOf({ columns, prices }: RunFiles): string {
 
 /** Runs a plan. */
 export function runPlan(input: PlanInput): Api.Backtest {
-  const files = filesOfPlan(input);
+  const files = computePlanFiles(input);
   const columns = openColumns((start, end) => files.columns.subarray(start, end));
   const { header } = columns;
-  const parts = recordParts(columns);
+  const parts = openRecordParts(columns);
   return {
     index_id: header.run_id,
     dates: [...columns.i32('days')].map(formatDay),

@@ -5,7 +5,7 @@ import { BundleKnown, KNOWN_FILE, createModelFileName } from '#domain/documents/
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { fileBytesOf } from '#domain/risk/model-parts.js';
+import { computeFileBytes } from '#domain/risk/model-parts.js';
 import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import { openPackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredModels } from '#domain/risk/stored-model.js';
@@ -61,7 +61,7 @@ function modelsOf({ models: planned = {} }: BacktestPlan, files: Files): StoredM
  */
 function hashesOf(bytes: Uint8Array, assets: number): string[] {
   let at = 0;
-  const files = fileBytesOf(assets).map((length) => bytes.subarray(at, (at += length)));
+  const files = computeFileBytes(assets).map((length) => bytes.subarray(at, (at += length)));
   return [sha256(bytes), sha256(files.map(sha256).join(''))];
 }
 

@@ -52,7 +52,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
    * Returns the documents of an index. Data and risk models that they lack are errors, because the index is about to be
    * computed.
    */
-  function computable(indexId: string): BacktestPlan['documents'] {
+  function requireComputable(indexId: string): BacktestPlan['documents'] {
     const all = definitions.onMarket(indexId);
     assertNoErrors('index document', models.unknown(Object.values(all)));
     return all;
@@ -95,14 +95,14 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
     validate: (body) => wire(definitions.checked(body).findings),
     define: (body) => wire(definitions.define(body)),
     preview(indexId, asOf) {
-      const all = computable(indexId);
+      const all = requireComputable(indexId);
       const composerUntil = (until: Day): Composer => composerOf(all, until);
       const question = { market, calendars, documents: all, indexId, asOf: asOf ?? null, engine, composerUntil };
       const answer = scoped(() => previewAnswer({ ...question, observedEndOf: models.observedEndOf }));
       return wire({ ...answer, index_version: null });
     },
     explain(indexId, identifier, asOf) {
-      const all = computable(indexId);
+      const all = requireComputable(indexId);
       const column = market.identifiers.indexOf(identifier);
       if (column < 0)
         throw new Refusal('IDENTIFIER_NOT_FOUND', `The market holds no identifier ${identifier}.`, { identifier });
@@ -118,7 +118,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
     backtest: (indexId, request = {}) => run(planOf(indexId, request)),
     riskModel: (modelId, request) => models.estimate(modelId, request),
     importRiskModel: (modelId, body) => models.import(modelId, body),
-    optimise: (request) => optimiseIndex(request, { market, engine, models, reached: computable, composerOf }),
+    optimise: (request) => optimiseIndex(request, { market, engine, models, reached: requireComputable, composerOf }),
   };
 }
 

@@ -11,7 +11,10 @@ import type * as Api from './api.js';
 import { daysOf } from './dates-input.js';
 
 /** Converts dense arrays to panels with the axes of a market; undefined, with findings, if they are invalid. */
-export function densePanels({ dates, identifiers, fields }: Api.PriceArrays, problems: Problems): Panels | undefined {
+export function createDensePanels(
+  { dates, identifiers, fields }: Api.PriceArrays,
+  problems: Problems,
+): Panels | undefined {
   const days = daysOf(dates, problems);
   const written = Object.keys(fields);
   const names = nameFileColumns('market', 'prices', ['identifier', 'date', ...written], problems)?.slice(2);

@@ -9,7 +9,7 @@ import { completeMappedContent } from '#market/mapping/mapped-content.js';
 import { createContentRows } from '#market/sources/content-rows.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
 import type * as Api from './api.js';
-import { densePanels } from './dense-panels.js';
+import { createDensePanels } from './dense-panels.js';
 
 /** Name of the market in results; an engine has only one market. */
 const DATASET_ID = 'market';
@@ -55,7 +55,7 @@ async function contentOf(input: Api.MarketInput, problems: Problems): Promise<Ma
     return rows.toContent()?.content;
   }
   readTables(frames, problems, begin);
-  const panels = densePanels(prices, problems);
+  const panels = createDensePanels(prices, problems);
   const held = rows.toTables();
   return panels && completeMappedContent(panels, held, terms, problems)?.content;
 }

@@ -42,24 +42,26 @@ type Fault = Api.BundleFault;
  */
 export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): Promise<Api.BundleVerdict> {
   const opened = openBundle(bytes);
-  if ('fault' in opened) return refusal(opened.fault);
+  if ('fault' in opened) return createRefusedVerdict(opened.fault);
   const { manifest, files } = opened;
   const faults: Fault[] = [];
-  const changed = Object.keys(manifest.files).filter((name) => sha256(files.get(name)!) !== stated(manifest, name));
+  const changed = Object.keys(manifest.files).filter(
+    (name) => sha256(files.get(name)!) !== readStatedHash(manifest, name),
+  );
   const { entries, fault } = readLog(files.get('log.ndjson')!, manifest);
   if (fault !== undefined) faults.push(fault);
   const keys = keysOf(files.get('keys.json')!, terms.keys);
-  const signatures = await signatureFaults([manifest, ...entries], keys, terms);
+  const signatures = await findSignatureFaults([manifest, ...entries], keys, terms);
   faults.push(...signatures.faults);
   if (hashOf(manifest) !== manifest.hash)
     faults.push({ kind: 'file', message: 'The list of hashes is not the one that its hash states.' });
   if (terms.head !== undefined && terms.head !== manifest.head)
     faults.push({ kind: 'log', message: `The log ends with ${manifest.head}, not with ${terms.head}.` });
   const market = marketOf(files);
-  const inputs = changed.some((name) => INPUTS.has(name)) ? inputFaults(market, manifest) : [];
-  faults.push(...inputs, ...fileFaults(changed, inputs.length > 0));
+  const inputs = changed.some((name) => INPUTS.has(name)) ? findInputFaults(market, manifest) : [];
+  faults.push(...inputs, ...findFileFaults(changed, inputs.length > 0));
   if (market !== undefined && faults.every(({ kind }) => kind !== 'log'))
-    faults.push(...(await closeFaults(market, files, entries)));
+    faults.push(...(await findCloseFaults(market, files, entries)));
   const dates = [...new Set(entries.map(({ date }) => date))].toSorted();
   return {
     ok: faults.length === 0,
@@ -78,7 +80,7 @@ export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): P
 }
 
 /** Returns the hash of a file in the manifest. */
-const stated = ({ files }: BundleManifest, name: string): string | undefined =>
+const readStatedHash = ({ files }: BundleManifest, name: string): string | undefined =>
   (files as Readonly<Record<string, string>>)[name];
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -110,7 +112,7 @@ function openBundle(
 const jsonOf = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes.slice()));
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
 
-const refusal = (fault: Fault): Api.BundleVerdict => ({
+const createRefusedVerdict = (fault: Fault): Api.BundleVerdict => ({
   ok: false,
   index_id: null,
   engine: packageVersion(),
@@ -163,10 +165,10 @@ function keysOf(bytes: Uint8Array, given: VerifyTerms['keys']): ReadonlyMap<stri
   return new Map((BundleKeys.safeParse(body).data?.keys ?? []).map((key) => [key.key_id, key]));
 }
 
-type Signed = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'> & { readonly seq?: number };
+type SignedEntry = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'> & { readonly seq?: number };
 
-async function signatureFaults(
-  signed: readonly Signed[],
+async function findSignatureFaults(
+  signed: readonly SignedEntry[],
   keys: ReadonlyMap<string, PublicKey>,
   { isSigned }: VerifyTerms,
 ): Promise<{ readonly faults: readonly Fault[]; readonly state: Api.BundleVerdict['signatures'] }> {
@@ -210,7 +212,7 @@ function marketOf(files: Files): MarketData | undefined {
  * Returns one fault per changed input if only one security or only one day changed; otherwise one fault that lists the
  * affected securities and dates.
  */
-function inputFaults(market: MarketData | undefined, manifest: BundleManifest): Fault[] {
+function findInputFaults(market: MarketData | undefined, manifest: BundleManifest): Fault[] {
   if (market === undefined) return [];
   const result = computeInputDigests(market);
   const names = findDifferingKeys(manifest.securities, result.securities);
@@ -236,13 +238,17 @@ function inputFaults(market: MarketData | undefined, manifest: BundleManifest): 
 const findChangedInput = (identifier: string, date: string): string =>
   `An input of ${identifier} ${date === 'always' ? 'without a date' : `on ${date}`} is not the one that was signed.`;
 
-function fileFaults(changed: readonly string[], areInputsNamed: boolean): Fault[] {
+function findFileFaults(changed: readonly string[], areInputsNamed: boolean): Fault[] {
   return changed
     .filter((name) => !(areInputsNamed && INPUTS.has(name)))
     .map((name) => ({ kind: 'file', message: `The file ${name} is not the one whose hash is in the list.` }));
 }
 
-async function closeFaults(market: MarketData, files: Files, entries: readonly PublicationEntry[]): Promise<Fault[]> {
+async function findCloseFaults(
+  market: MarketData,
+  files: Files,
+  entries: readonly PublicationEntry[],
+): Promise<Fault[]> {
   try {
     const plan = jsonOf(files.get('plan.json')!) as BacktestPlan; // its hash was compared; a changed plan fails to run, or its closes differ
     const calendars = calendarsOf(files.get('calendars.json')!);

@@ -17,8 +17,8 @@ import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, type FoundPath } from './paths.js';
 import type { Operation, OperationOptions } from './pipeline.js';
 import { createRequestLog, type Answered } from './request-log.js';
-import { errorAnswer, responseOf, successAnswer, type Answer } from './reply.js';
-import { traceResponse } from './trace-context.js';
+import { createErrorAnswer, responseOf, createSuccessAnswer, type Answer } from './reply.js';
+import { formatTraceResponse } from './trace-context.js';
 
 export interface AppDependencies<T extends Record<string, Route>> {
   readonly api: T;
@@ -174,7 +174,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     call.principal = principal;
     const { path, request, operation } = call;
     if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
-    if (operation === undefined) throw notAllowed(request.method, found.operations.allowed);
+    if (operation === undefined) throw refuseMethod(request.method, found.operations.allowed);
     const reply = runInRequest(call, () => operation.answer(call, principal));
     return reply instanceof Promise
       ? applyDeadline(operation, reply, deadlines)
@@ -199,16 +199,16 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     if (media.length > 0) headers.set('Vary', 'Accept');
     const { method } = request;
     const ifNoneMatch = request.headers.get('if-none-match') ?? undefined;
-    return record(call, successAnswer(reply, { method, status, headers, ifNoneMatch }));
+    return record(call, createSuccessAnswer(reply, { method, status, headers, ifNoneMatch }));
   }
 
   function fail(call: Call, failure: unknown): Answer {
-    return record(call, errorAnswer(refusalOf(call, failure), call.request.method, headersOf(call)));
+    return record(call, createErrorAnswer(refusalOf(call, failure), call.request.method, headersOf(call)));
   }
 
   function headersOf({ requestId, trace }: Call): AnswerHeaders {
     const headers = headersFor(requestId);
-    if (trace !== null) headers.set('traceresponse', traceResponse(trace));
+    if (trace !== null) headers.set('traceresponse', formatTraceResponse(trace));
     return headers;
   }
 }
@@ -251,7 +251,7 @@ async function waitAtMost(work: Promise<void>, ms: number): Promise<void> {
   clearTimeout(timer);
 }
 
-function notAllowed(method: string, allowed: readonly string[]): Refusal {
+function refuseMethod(method: string, allowed: readonly string[]): Refusal {
   return new Refusal(
     'METHOD_NOT_ALLOWED',
     `The path does not accept ${method.slice(0, 20)}; it accepts ${allowed.join(', ')}.`,

@@ -2,7 +2,7 @@ import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Keys } from '#services/operations/keys.js';
 import type { Principal } from './handler.js';
-import { cookieIn, isRepeated, principalIn, type Sessions } from './oidc/sessions.js';
+import { readCookie, isRepeated, principalIn, type Sessions } from './oidc/sessions.js';
 import { isToken, type Tokens } from './oidc/tokens.js';
 
 /** Parts of a request that identify its sender. */
@@ -17,7 +17,7 @@ export type Authenticate = (sender: Sender) => Principal | Promise<Principal>;
 const ANYBODY: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
 
 /** Authentication of clients without keys. */
-export interface SignedIn {
+export interface KeylessAuthentication {
   /** Tokens of an OpenID provider; undefined if none is configured. */
   readonly tokens: Tokens | undefined;
   /** Sessions of signed-in browsers. */
@@ -30,7 +30,10 @@ export interface SignedIn {
  * Requires a key, a token or a session if any are configured. A service without keys and provider answers only
  * loopback clients that are not foreign web pages.
  */
-export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>, signedIn?: SignedIn): Authenticate {
+export function createAuthenticate(
+  keys: Pick<Keys, 'verify' | 'areConfigured'>,
+  signedIn?: KeylessAuthentication,
+): Authenticate {
   return ({ request: { method, headers, url }, address }) => {
     if (!keys.areConfigured() && signedIn?.tokens === undefined) {
       assertOwnTarget(url);
@@ -40,18 +43,18 @@ export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>,
     const credential = credentialOf(headers);
     if (signedIn?.tokens !== undefined) {
       if (isToken(credential)) return signedIn.tokens.verify(credential);
-      if (credential === '') return browserOf(signedIn, method, headers);
+      if (credential === '') return authenticateBrowser(signedIn, method, headers);
     }
     const principal = keys.verify(credential, address());
-    if (principal === undefined) throw unauthenticated('The key is missing, unknown or invalid.');
+    if (principal === undefined) throw refuseUnauthenticated('The key is missing, unknown or invalid.');
     return principal;
   };
 }
 
 /** Authenticates the client of a session; its writes must repeat a value that only pages of the service can read. */
-function browserOf({ sessions, cookie }: SignedIn, method: string, headers: Headers): Principal {
-  const session = sessions.find(cookieIn(headers.get('cookie'), cookie));
-  if (session === undefined) throw unauthenticated('No key, token or session came with the request.');
+function authenticateBrowser({ sessions, cookie }: KeylessAuthentication, method: string, headers: Headers): Principal {
+  const session = sessions.find(readCookie(headers.get('cookie'), cookie));
+  if (session === undefined) throw refuseUnauthenticated('No key, token or session came with the request.');
   if (method !== 'GET' && method !== 'HEAD') {
     const origin = headers.get('origin');
     if (origin !== null && hostOf(origin) !== headers.get('host')?.toLowerCase())
@@ -67,17 +70,17 @@ function credentialOf(headers: Headers): string {
   const bearer = authorization === null ? null : (/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '');
   const apiKey = headers.get('x-api-key');
   if (bearer !== null && apiKey !== null && bearer !== apiKey) {
-    throw unauthenticated('Authorization and X-API-Key carry different keys.');
+    throw refuseUnauthenticated('Authorization and X-API-Key carry different keys.');
   }
   return bearer ?? apiKey ?? '';
 }
 
-const unauthenticated = (message: string) => new Refusal('UNAUTHENTICATED', message);
+const refuseUnauthenticated = (message: string) => new Refusal('UNAUTHENTICATED', message);
 
 /** Refuses a request line with an absolute URL of another host, as for a proxy. */
 function assertOwnTarget(url: string): void {
   const host = URL.canParse(url) ? new URL(url).hostname : url;
-  if (!isLoopbackName(host)) throw foreign(`only answers loopback host names, not ${quoteShort(host)}`);
+  if (!isLoopbackName(host)) throw refuseForeign(`only answers loopback host names, not ${quoteShort(host)}`);
 }
 
 /**
@@ -87,21 +90,21 @@ function assertOwnTarget(url: string): void {
 function assertOwnClient(method: string, headers: Headers): void {
   const host = headers.get('host');
   if (host !== null && !isLoopbackName(host.replace(/:\d+$/, '')))
-    throw foreign(`only answers loopback host names, not ${quoteShort(host)}`);
+    throw refuseForeign(`only answers loopback host names, not ${quoteShort(host)}`);
   const forwarded = [...headers.keys()].find(isForwarding);
-  if (forwarded !== undefined) throw foreign(`does not answer forwarded requests (${quoteShort(forwarded)})`);
+  if (forwarded !== undefined) throw refuseForeign(`does not answer forwarded requests (${quoteShort(forwarded)})`);
   const site = headers.get('sec-fetch-site');
-  if (site === 'cross-site') throw foreign('does not answer requests from another web site');
+  if (site === 'cross-site') throw refuseForeign('does not answer requests from another web site');
   const origin = headers.get('origin');
   if (origin !== null && !isLoopbackOrigin(origin))
-    throw foreign(`does not answer the web origin ${quoteShort(origin)}`);
+    throw refuseForeign(`does not answer the web origin ${quoteShort(origin)}`);
   if (method === 'GET' || method === 'HEAD') return;
-  if (origin === null && site !== null) throw foreign('accepts writes of browsers only with an Origin header');
+  if (origin === null && site !== null) throw refuseForeign('accepts writes of browsers only with an Origin header');
   if (origin !== null && hostOf(origin) !== host?.toLowerCase())
-    throw foreign(`accepts writes only from its own pages, not from ${quoteShort(origin)}`);
+    throw refuseForeign(`accepts writes only from its own pages, not from ${quoteShort(origin)}`);
 }
 
-const foreign = (clause: string) => new Refusal('FORBIDDEN_ORIGIN', `Without keys the service ${clause}.`);
+const refuseForeign = (clause: string) => new Refusal('FORBIDDEN_ORIGIN', `Without keys the service ${clause}.`);
 const quoteShort = (text: string): string => JSON.stringify(text.slice(0, 100));
 
 /** Returns true for headers in which proxies name their client. */

@@ -16,7 +16,7 @@ export async function readBody(request: Request, body: Body): Promise<ParsedJson
   const bytes = await readBytes(request, body);
   if (bytes.byteLength === 0) {
     if (body.optional === true) return { value: undefined, overflows: false };
-    throw malformed('The body is empty; this route requires a JSON body.');
+    throw refuseMalformed('The body is empty; this route requires a JSON body.');
   }
   checkType(request.headers);
   if (body.raw === true) return { value: bytes, overflows: false };
@@ -29,46 +29,46 @@ const PAUSE_MS = 30_000;
 export const UPLOAD_MS = 3_600_000;
 
 /** Streams the body of a request if its media type is one of the upload types. */
-export function uploadOf(request: Request, { upload }: Body): Upload | undefined {
+export function openUpload(request: Request, { upload }: Body): Upload | undefined {
   const media = (request.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
-  return upload?.media.includes(media) === true ? { media, bytes: uploadBytes(request, upload.bytesMax) } : undefined;
+  return upload?.media.includes(media) === true ? { media, bytes: readUpload(request, upload.bytesMax) } : undefined;
 }
 
-async function* uploadBytes(request: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
+async function* readUpload(request: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
   const { headers, body } = request;
   const declared = headers.get('content-length');
-  if (declared !== null && Number(declared) > bytesMax) throw tooLarge(declared, bytesMax);
+  if (declared !== null && Number(declared) > bytesMax) throw refuseTooLarge(declared, bytesMax);
   const encoding = headers.get('content-encoding');
-  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw encodingRefusal(encoding);
-  if (body === null) throw malformed('The body is empty.');
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw refuseEncoding(encoding);
+  if (body === null) throw refuseMalformed('The body is empty.');
   const reader = body.getReader();
   const until = performance.now() + UPLOAD_MS;
   let total = 0;
   try {
     for (;;) {
-      const { done, value } = await withinTime(reader.read(), Math.min(PAUSE_MS, until - performance.now()));
+      const { done, value } = await rejectAfter(reader.read(), Math.min(PAUSE_MS, until - performance.now()));
       if (done) break;
       total += value.byteLength;
-      if (total > bytesMax) throw tooLarge(`more than ${bytesMax}`, bytesMax);
+      if (total > bytesMax) throw refuseTooLarge(`more than ${bytesMax}`, bytesMax);
       yield value;
     }
   } finally {
     await reader.cancel().catch(() => {}); // a lost connection has nothing left to cancel
   }
-  if (total === 0) throw malformed('The body is empty.');
+  if (total === 0) throw refuseMalformed('The body is empty.');
 }
 
 async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, upload }: Body): Promise<Uint8Array> {
   const declared = request.headers.get('content-length');
   const length = declared === null ? undefined : Number(declared);
-  if (length !== undefined && length > bytesMax) throw tooLarge(String(length), bytesMax, upload);
+  if (length !== undefined && length > bytesMax) throw refuseTooLarge(String(length), bytesMax, upload);
   const arrivalMs = bytesMax > LIMITS.MAX_BODY_BYTES ? ARRIVAL_LARGE_MS : ARRIVAL_MS;
   // The HTTP parser enforces a declared length, so only a chunked body has to be counted here.
   const read =
     length === undefined
       ? limitBytes(request, bytesMax, upload)
       : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
-  return withinTime(read, arrivalMs);
+  return rejectAfter(read, arrivalMs);
 }
 
 async function limitBytes(request: Request, bytesMax: number, upload: Body['upload']): Promise<Uint8Array> {
@@ -78,17 +78,17 @@ async function limitBytes(request: Request, bytesMax: number, upload: Body['uplo
   let total = 0;
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
     total += chunk.byteLength;
-    if (total > bytesMax) throw tooLarge(`more than ${bytesMax}`, bytesMax, upload);
+    if (total > bytesMax) throw refuseTooLarge(`more than ${bytesMax}`, bytesMax, upload);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, total);
 }
 
-async function withinTime<T>(read: Promise<T>, arrivalMs: number): Promise<T> {
+async function rejectAfter<T>(read: Promise<T>, arrivalMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(malformed(`The body did not arrive whole within ${arrivalMs / 1000} seconds.`)),
+      () => reject(refuseMalformed(`The body did not arrive whole within ${arrivalMs / 1000} seconds.`)),
       arrivalMs,
     );
   });
@@ -108,20 +108,20 @@ const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?$/i
 
 function checkType(headers: Headers): void {
   const encoding = headers.get('content-encoding');
-  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw encodingRefusal(encoding);
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw refuseEncoding(encoding);
   const type = headers.get('content-type');
-  if (type === null) throw malformed('The body has no content type; application/json is required.');
+  if (type === null) throw refuseMalformed('The body has no content type; application/json is required.');
   if (!JSON_TYPE.test(type.trim()))
-    throw malformed(`The body has the content type ${formatPrintable(type)}; application/json is required.`);
+    throw refuseMalformed(`The body has the content type ${formatPrintable(type)}; application/json is required.`);
 }
 
-const encodingRefusal = (encoding: string) =>
-  malformed(`The body has the content encoding ${formatPrintable(encoding)}; it must be sent plain.`);
+const refuseEncoding = (encoding: string) =>
+  refuseMalformed(`The body has the content encoding ${formatPrintable(encoding)}; it must be sent plain.`);
 const formatPrintable = (text: string) => JSON.stringify(text.slice(0, 100));
-const malformed = (message: string) => new Refusal('MALFORMED_REQUEST', message);
+const refuseMalformed = (message: string) => new Refusal('MALFORMED_REQUEST', message);
 
 /** @param upload limits of the route for larger bodies */
-function tooLarge(came: string, bytesMax: number, upload?: Body['upload']): Refusal {
+function refuseTooLarge(came: string, bytesMax: number, upload?: Body['upload']): Refusal {
   const larger =
     upload === undefined || upload.bytesMax <= bytesMax
       ? ''

@@ -1,4 +1,4 @@
-import { clientAddress } from './client-addresses.js';
+import { resolveClientAddress } from './client-addresses.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import type { Principal } from './handler.js';
 import { ignoreParams, type FoundPath } from './paths.js';
@@ -39,7 +39,7 @@ export function openCall(
     request,
     search: searchOf(request.url),
     param: found?.param ?? ignoreParams,
-    address: () => clientAddress(address(), headers.get('x-forwarded-for'), isTrustedProxy),
+    address: () => resolveClientAddress(address(), headers.get('x-forwarded-for'), isTrustedProxy),
     requestId: requestIdOf(headers.get('x-request-id')),
     trace,
     traceId: trace === null ? null : trace.traceId,

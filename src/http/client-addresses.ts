@@ -6,7 +6,7 @@ import type { IsAddressOf } from '#services/operations/address-ranges.js';
  * Returns the address of a client: the peer address, or behind trusted proxies the last untrusted address in
  * `X-Forwarded-For`.
  */
-export function clientAddress(
+export function resolveClientAddress(
   peer: string | undefined,
   forwardedFor: string | null,
   isTrustedProxy: IsAddressOf,

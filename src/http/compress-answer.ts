@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { JSON_TYPE } from './answer-headers.js';
-import { codingFor } from './content-coding.js';
+import { selectCoding } from './content-coding.js';
 import type { Answer } from './reply.js';
 
 /** Minimum size of an answer to compress; a shorter answer fits into one or two packets in any case. */
@@ -20,13 +20,13 @@ const toGzip = promisify(gzip);
  * call the API are near the service and receive the stored bytes. The ETag identifies the content in any coding, as
  * `If-Match` requires.
  */
-export function compressedFor(answer: Answer, asked: IncomingHttpHeaders): Promise<Answer> | undefined {
+export function compressAnswer(answer: Answer, asked: IncomingHttpHeaders): Promise<Answer> | undefined {
   const { status, headers, body } = answer;
   const isLong = status === 200 && (headers.length ?? 0) >= COMPRESSED_MIN_BYTES;
   if (!isLong || body === null || body instanceof ReadableStream || !isBrowser(asked)) return undefined;
   if (headers.byName()['Content-Type'] !== JSON_TYPE || headers.byName()['Content-Encoding'] !== undefined)
     return undefined;
-  const coding = codingFor(String(asked['accept-encoding'] ?? ''));
+  const coding = selectCoding(String(asked['accept-encoding'] ?? ''));
   if (coding === null) return undefined;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   return compress(bytes, coding).then((coded) => {

@@ -6,7 +6,7 @@ export type Coding = (typeof CODINGS)[number];
  * Returns the best coding that a client accepts; null for the plain bytes.
  * @source RFC 9110, section 12.5.3
  */
-export function codingFor(acceptEncoding: string | undefined): Coding | null {
+export function selectCoding(acceptEncoding: string | undefined): Coding | null {
   if (acceptEncoding === undefined) return null;
   const weights = new Map(acceptEncoding.toLowerCase().split(',').map(parseWeight));
   const weightOf = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;

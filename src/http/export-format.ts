@@ -1,7 +1,7 @@
 import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports/formats.js';
 
 /** Returns the export format of a media type. */
-export function exportFormat(media: string): ExportFormat {
+export function parseExportFormat(media: string): ExportFormat {
   return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // the routes offer only these media types
 }
 

@@ -2,13 +2,13 @@
 type Batches = AsyncGenerator<readonly object[]>;
 
 /** Streams a log as JSON lines. */
-export function logLines(batches: Batches): ReadableStream<Uint8Array> {
-  return textStream(lines(batches));
+export function streamLogLines(batches: Batches): ReadableStream<Uint8Array> {
+  return createTextStream(lines(batches));
 }
 
 /** Streams a log as one object. @param head members before the entries, as JSON with a trailing comma */
 export function streamLogObject(batches: Batches, head = ''): ReadableStream<Uint8Array> {
-  return textStream(entryLines(batches, head));
+  return createTextStream(entryLines(batches, head));
 }
 
 async function* lines(batches: Batches): AsyncGenerator<string> {
@@ -28,7 +28,7 @@ async function* entryLines(batches: Batches, head: string): AsyncGenerator<strin
 }
 
 /** Converts text to a byte stream. A failure cuts the connection, so that no reader mistakes a part for the whole. */
-function textStream(pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+function createTextStream(pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream({
     type: 'bytes',

@@ -59,8 +59,8 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  const gauge = gaugesOf(registers);
-  const requests = requestTimes(registers);
+  const gauge = createGaugeFunction(registers);
+  const requests = createRequestTimes(registers);
   const keys = createKeyMetrics(registers);
   const ended = new Histogram({
     name: 'divisor_job_seconds',
@@ -86,7 +86,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   gauge('divisor_jobs', 'Unfinished jobs by state; pending jobs are the depth of the queue.', 'state', async () => ({
     ...(await jobs()),
   }));
-  const { stale, taken } = attemptCounters(registers);
+  const { stale, taken } = createAttemptCounters(registers);
   addLaneGauges(gauge, lanes);
   gauge('divisor_pool_tasks', 'Computations that wait for a thread or run on one, by lane.', 'lane', () =>
     Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])),
@@ -137,7 +137,7 @@ const STATEMENT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 
 function addDatabaseMetrics(
   registers: Registry[],
-  gauge: ReturnType<typeof gaugesOf>,
+  gauge: ReturnType<typeof createGaugeFunction>,
   { onStatement, connections, isSilent, clockOffset, nodes }: DatabaseFigures,
 ): void {
   const seconds = new Histogram({
@@ -192,7 +192,7 @@ function addObjectTimes(registers: Registry[], objectRequests: ObjectRequests): 
   );
 }
 
-function addBackupAge(gauge: ReturnType<typeof gaugesOf>, age: () => Promise<number | undefined>): void {
+function addBackupAge(gauge: ReturnType<typeof createGaugeFunction>, age: () => Promise<number | undefined>): void {
   gauge(
     'divisor_backup_age_seconds',
     'Age of the newest backup in the folder of backups; absent if there is none.',
@@ -204,7 +204,7 @@ function addBackupAge(gauge: ReturnType<typeof gaugesOf>, age: () => Promise<num
   );
 }
 
-const requestTimes = (registers: Registry[]) =>
+const createRequestTimes = (registers: Registry[]) =>
   new Histogram({
     name: 'divisor_http_request_seconds',
     help: 'Time from the headers of a request to the head of its response.',
@@ -224,7 +224,7 @@ function addBuildInfo(registers: Registry[], build: Pick<MetricsSources, 'versio
 }
 
 /** Creates the counters of attempts that their node abandoned. */
-function attemptCounters(registers: Registry[]) {
+function createAttemptCounters(registers: Registry[]) {
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
   return {
     stale: counter('divisor_stale_finishes_total', 'Ends of abandoned attempts; they changed nothing.'),
@@ -238,7 +238,7 @@ function attemptCounters(registers: Registry[]) {
 type Values = () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>;
 
 /** Returns a function that adds a gauge whose values are computed on each read; an unavailable value is omitted. */
-function gaugesOf(registers: Registry[]) {
+function createGaugeFunction(registers: Registry[]) {
   return (name: string, help: string, label: string, values: Values): void => {
     const instrument = new Gauge({
       name,
@@ -261,7 +261,7 @@ interface SharedSizes {
   readonly resultBytes: number;
 }
 
-function addSharedGauges(gauge: ReturnType<typeof gaugesOf>, shared: () => SharedSizes | undefined): void {
+function addSharedGauges(gauge: ReturnType<typeof createGaugeFunction>, shared: () => SharedSizes | undefined): void {
   gauge(
     'divisor_shared_bytes',
     'Bytes of the database, and of the results that documents name, measured within the last ten minutes.',
@@ -278,7 +278,7 @@ function addSharedGauges(gauge: ReturnType<typeof gaugesOf>, shared: () => Share
 }
 
 /** Adds the gauges of the lanes, for an autoscaler. */
-function addLaneGauges(gauge: ReturnType<typeof gaugesOf>, lanes: MetricsSources['lanes']): void {
+function addLaneGauges(gauge: ReturnType<typeof createGaugeFunction>, lanes: MetricsSources['lanes']): void {
   const perLane = (of: (load: LaneLoad) => number) => async () => {
     const { heavy, huge, light } = await lanes();
     return { heavy: of(heavy), huge: of(huge), light: of(light) };
@@ -296,14 +296,14 @@ function addLaneGauges(gauge: ReturnType<typeof gaugesOf>, lanes: MetricsSources
     async () => {
       const { heavy, huge, light } = await lanes();
       return {
-        heavy: busyRatio(heavy, huge.running + (huge.helping ?? 0)),
-        huge: busyRatio(huge),
-        light: busyRatio(light),
+        heavy: computeBusyRatio(heavy, huge.running + (huge.helping ?? 0)),
+        huge: computeBusyRatio(huge),
+        light: computeBusyRatio(light),
       };
     },
   );
 }
 
 /** @param others number of jobs of another class in the same slots */
-const busyRatio = ({ running, helping = 0, places }: LaneLoad, others = 0): number =>
+const computeBusyRatio = ({ running, helping = 0, places }: LaneLoad, others = 0): number =>
   places === 0 ? 0 : (running + helping + others) / places;

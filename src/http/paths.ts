@@ -31,7 +31,7 @@ export function createPaths<T extends Record<string, Route>>(
   // Built eagerly: a router that is built at the first request would delay it.
   const router = new TrieRouter<PathOperations>();
   const fixed = new Map<string, FoundPath>();
-  for (const [path, operations] of byPath(api, handlers, options)) {
+  for (const [path, operations] of groupByPath(api, handlers, options)) {
     router.add(METHOD, path.replaceAll(/\{(\w+)\}/g, ':$1'), operations);
     if (!/[{*]/.test(path)) fixed.set(path, { operations, param: ignoreParams });
   }
@@ -57,7 +57,7 @@ const METHOD = 'ALL';
 export const ignoreParams = (): undefined => undefined;
 
 /** Groups operations by path, fixed words first. */
-function byPath<T extends Record<string, Route>>(
+function groupByPath<T extends Record<string, Route>>(
   api: T,
   handlers: Handlers<T>,
   options: OperationOptions,
@@ -74,10 +74,10 @@ function byPath<T extends Record<string, Route>>(
   return [...paths]
     .map(([path, byMethod]) => ({ path, byMethod, rank: rankOf(path) }))
     .toSorted((a, b) => compareText(a.rank, b.rank))
-    .map(({ path, byMethod }) => [path, pathOperations(byMethod)]);
+    .map(({ path, byMethod }) => [path, createPathOperations(byMethod)]);
 }
 
-function pathOperations(byMethod: Map<string, Operation>): PathOperations {
+function createPathOperations(byMethod: Map<string, Operation>): PathOperations {
   const allowed = [...byMethod.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).toSorted();
   return { byMethod, allowed, isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open') };
 }

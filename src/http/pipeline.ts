@@ -14,11 +14,11 @@ import { currentReach, withinReach } from '#services/operations/access.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import type { Authenticate } from './authentication.js';
 import type { AssertCallback } from './callbacks.js';
-import { readBody, uploadOf } from './body.js';
+import { readBody, openUpload } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
 import { negotiate } from './negotiate.js';
 import { assertReach } from './route-access.js';
-import { queryReader, type QueryReader } from './query.js';
+import { createQueryReader, type QueryReader } from './query.js';
 
 /** HTTP request to an operation, before any check. */
 export interface Exchange {
@@ -73,7 +73,7 @@ export function createOperation(
   { withinStore, dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
-  const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(() => queryOf(route));
+  const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => queryOf(route));
   const isCalledBack = startsJobs(route);
   const offered = listMediaTypes(route);
   const formats = callOnce(() => formatsOf(route));
@@ -150,7 +150,7 @@ export function createOperation(
   function answerAll(exchange: Exchange, principal: Principal): Reply | Promise<Reply> {
     const { body } = route;
     if (body === undefined) return runSettled(exchange, principal, undefined);
-    const upload = uploadOf(exchange.request, body);
+    const upload = openUpload(exchange.request, body);
     return upload === undefined
       ? readBody(exchange.request, body).then((json) => runSettled(exchange, principal, json))
       : runSettled(exchange, principal, { upload });
@@ -209,7 +209,7 @@ interface RequestParameters {
 }
 
 /** Declared and received body, and a check that the client still has access. */
-interface Received {
+interface ReceivedBody {
   readonly declared: Body | undefined;
   readonly sent: SentBody;
   readonly isStillAllowed: () => Promise<boolean>;
@@ -233,7 +233,7 @@ class ParsedRequest implements RouteRequest<Route> {
     exchange: Exchange,
     principal: Principal,
     { params, query, media }: RequestParameters,
-    { declared, sent, isStillAllowed }: Received,
+    { declared, sent, isStillAllowed }: ReceivedBody,
   ) {
     this.isStillAllowed = isStillAllowed;
     this.#exchange = exchange;

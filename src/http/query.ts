@@ -17,7 +17,7 @@ const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
  * validates them. Refuses unknown parameters. Reads the schema at the first query.
  * @throws Refusal VALIDATION_FAILED with one finding per invalid parameter
  */
-export function queryReader(schemaOf: () => z.ZodObject | undefined): QueryReader {
+export function createQueryReader(schemaOf: () => z.ZodObject | undefined): QueryReader {
   const schema = callOnce((): z.ZodObject => schemaOf() ?? z.strictObject({}));
   const kindsOf = callOnce(() => new Map(Object.entries(schema().shape).map(([name, field]) => [name, kindOf(field)])));
   const emptyOf = callOnce(() => schema().safeParse({}));
@@ -29,7 +29,7 @@ export function queryReader(schemaOf: () => z.ZodObject | undefined): QueryReade
     const raw: Record<string, unknown> = {};
     for (const name of new Set(given.keys())) {
       const kind = kinds.get(name);
-      if (kind === undefined) findings.push(unknownParameter(name, [...kinds.keys()]));
+      if (kind === undefined) findings.push(createUnknownParameter(name, [...kinds.keys()]));
       else raw[name] = read(name, kind, given.getAll(name), findings);
     }
     const shaped = checkShape(schema(), raw);
@@ -72,7 +72,7 @@ function read(name: string, kind: Kind, texts: string[], findings: Finding[]): u
   return kind === 'boolean' ? text === 'true' : text;
 }
 
-function unknownParameter(name: string, accepted: readonly string[]): Finding {
+function createUnknownParameter(name: string, accepted: readonly string[]): Finding {
   const known = accepted.length > 0 ? `it accepts ${accepted.join(', ')}` : 'it accepts none';
   return {
     severity: 'error',

@@ -36,7 +36,7 @@ export const responseOf = ({ status, headers, body }: Answer): Response =>
   new Response(body, { status, headers: headers.byName() });
 
 /** Builds the response of a reply: 304 if the client has its etag, no body for HEAD. */
-export function successAnswer(reply: Reply, context: ReplyContext): Answer {
+export function createSuccessAnswer(reply: Reply, context: ReplyContext): Answer {
   const { headers } = context;
   const isRead = context.method === 'GET' || context.method === 'HEAD';
   const status = reply.status ?? context.status;
@@ -78,7 +78,7 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 }
 
 /** Builds the response of a refusal: the ErrorEnvelope with the status of its code. */
-export function errorAnswer(refusal: Refusal, method: string, headers: AnswerHeaders): Answer {
+export function createErrorAnswer(refusal: Refusal, method: string, headers: AnswerHeaders): Answer {
   const status = statusOf(refusal);
   const passes = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
   const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? passes;
@@ -86,7 +86,7 @@ export function errorAnswer(refusal: Refusal, method: string, headers: AnswerHea
   if (status === 401) headers.set('WWW-Authenticate', 'Bearer');
   const allowed = refusal.detail?.['allowed'];
   if (status === 405 && Array.isArray(allowed)) headers.set('Allow', allowed.join(', '));
-  const text = errorText(refusal.toDetail());
+  const text = formatError(refusal.toDetail());
   headers.describe(JSON_TYPE, Buffer.byteLength(text));
   return { status, headers, body: method === 'HEAD' ? null : text };
 }
@@ -96,13 +96,13 @@ function statusOf(refusal: Refusal): number {
   return ERRORS[refusal.code].status ?? 500;
 }
 
-export function errorText(error: ErrorDetail): string {
+export function formatError(error: ErrorDetail): string {
   return JSON.stringify({ error });
 }
 
 /** Formats a whole HTTP/1.1 response as text, for a socket whose request the parser refused. */
 export function formatRawErrorResponse(refusal: Refusal, headers: AnswerHeaders): string {
-  const text = errorText(refusal.toDetail());
+  const text = formatError(refusal.toDetail());
   const status = statusOf(refusal);
   headers.set('Connection', 'close');
   headers.describe(JSON_TYPE, Buffer.byteLength(text));

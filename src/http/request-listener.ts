@@ -4,8 +4,8 @@ import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { App } from './app.js';
-import { compressedFor } from './compress-answer.js';
-import { errorAnswer, responseOf, type Answer } from './reply.js';
+import { compressAnswer } from './compress-answer.js';
+import { createErrorAnswer, responseOf, type Answer } from './reply.js';
 import { sendAnswer } from './send-answer.js';
 
 /** Creates a listener that answers `node:http` requests through the `Request` adapter. */
@@ -22,7 +22,7 @@ export const createRequestListener = (app: App): ReturnType<typeof getRequestLis
           'MALFORMED_REQUEST',
           `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`,
         );
-        return responseOf(errorAnswer(refusal, 'GET', app.headersFor(randomUUID())));
+        return responseOf(createErrorAnswer(refusal, 'GET', app.headersFor(randomUUID())));
       },
     },
   );
@@ -35,6 +35,6 @@ interface Exchange {
 /** Sends a response without the `Request` adapter. */
 async function sendDirectly(answered: Answer | Promise<Answer>, { incoming, outgoing }: Exchange): Promise<Response> {
   const answer = await answered;
-  await sendAnswer((await compressedFor(answer, incoming.headers)) ?? answer, outgoing);
+  await sendAnswer((await compressAnswer(answer, incoming.headers)) ?? answer, outgoing);
   return RESPONSE_ALREADY_SENT;
 }

@@ -48,7 +48,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listStrategies createStrategy validateStrategy
   listPlugins previewPlugin
   listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients
-  listProcedures`.split(/\s+/),
+  listProcedures listBatches getGovernance`.split(/\s+/),
 );
 
 /** Returns true if a client with prefixes may call an operation at all. */

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Headers } from './answer-headers.js';
 
 /** Buffer size of one response: 20 MB take 80 reads, and 1,000 slow readers fit in memory. */
-const ROOM_BYTES = 256 * 1024;
+const BUFFER_BYTES = 256 * 1024;
 
 /** Response with a streamed body. */
 export interface StreamedAnswer {
@@ -46,12 +46,12 @@ interface StreamReader {
 }
 
 function readerOf(stream: ReadableStream<Uint8Array>): StreamReader {
-  const byteReader = byobReader(stream);
+  const byteReader = openByobReader(stream);
   if (byteReader === undefined) {
     const reader = stream.getReader();
     return { isOfBytes: false, next: async () => (await reader.read()).value, cancel: () => reader.cancel() };
   }
-  let room = new ArrayBuffer(ROOM_BYTES);
+  let room = new ArrayBuffer(BUFFER_BYTES);
   return {
     isOfBytes: true,
     async next() {
@@ -70,7 +70,7 @@ function writePart(outgoing: ServerResponse, part: Uint8Array): Promise<void> {
   });
 }
 
-function byobReader(stream: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
+function openByobReader(stream: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
   try {
     return stream.getReader({ mode: 'byob' });
   } catch {

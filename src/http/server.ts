@@ -25,7 +25,7 @@ const READER_LOADED_MS = 500;
 const REQUESTS = Symbol('requests');
 
 /** Socket with the number of its requests. */
-interface Counted extends Socket {
+interface CountedSocket extends Socket {
   [REQUESTS]?: number;
 }
 
@@ -59,7 +59,7 @@ export interface Server {
 /** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
 export async function listen(options: ServerOptions): Promise<Server> {
   const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS, isTrustedProxy = () => false, tls } = options;
-  const answerAny = fullReader(app);
+  const answerAny = createFullReader(app);
   const secrets = tls === undefined ? undefined : await readTls(tls);
   const settings = {
     headersTimeout: headersTimeoutMs,
@@ -70,7 +70,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     requireHostHeader: false,
   };
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    const socket: Counted = incoming.socket;
+    const socket: CountedSocket = incoming.socket;
     const count = (socket[REQUESTS] ?? 0) + 1;
     socket[REQUESTS] = count;
     // Node's maxRequestsPerSocket leaves the socket open and answers later requests on it with an empty 503.
@@ -123,7 +123,7 @@ type Reader = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
  * Answers everything that `node:http` parses. Loads the `Request` adapter, and the Node fetch that it needs,
  * after the start or for the first request that needs them.
  */
-function fullReader(app: App): Reader {
+function createFullReader(app: App): Reader {
   let reader: Reader | undefined;
   const load = async (): Promise<Reader> =>
     (reader ??= (await import('./request-listener.js')).createRequestListener(app));

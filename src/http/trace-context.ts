@@ -21,7 +21,7 @@ const NONE = /^0+$/;
  * invalid header, because other implementations must not be refused for it.
  * @source W3C Trace Context, Recommendation of 23 November 2021, section 3.2
  */
-export function traceContextOf(header: string | null, newSpanId: () => string = randomSpanId): TraceContext | null {
+export function traceContextOf(header: string | null, newSpanId: () => string = createSpanId): TraceContext | null {
   if (header === null) return null;
   const [, version = '', traceId = '', parentId = '', flags = '', rest] = TRACEPARENT.exec(header.trim()) ?? [];
   const isValid =
@@ -37,11 +37,11 @@ export function traceContextOf(header: string | null, newSpanId: () => string = 
  * Formats the header `traceresponse`, which gives the client the span of the response.
  * @source W3C Trace Context Level 2, section 3.4 (draft)
  */
-export function traceResponse({ traceId, spanId, flags }: TraceContext): string {
+export function formatTraceResponse({ traceId, spanId, flags }: TraceContext): string {
   return `00-${traceId}-${spanId}-${flags}`;
 }
 
-function randomSpanId(): string {
+function createSpanId(): string {
   for (;;) {
     const id = randomBytes(8).toString('hex');
     if (!NONE.test(id)) return id;

@@ -18,7 +18,7 @@ export interface Delivery {
 }
 
 /** Creates a callback of an unfinished job, with a random delivery id. */
-export function newCallback(url: string): JobCallback {
+export function createCallback(url: string): JobCallback {
   return {
     delivery_id: randomUUID(),
     url,
@@ -31,7 +31,7 @@ export function newCallback(url: string): JobCallback {
 }
 
 /** @throws Refusal OVERLOADED if a job already has MAX_JOB_CALLBACKS callbacks */
-export function assertRoom(jobId: string, count: number): void {
+export function assertCallbackLimit(jobId: string, count: number): void {
   if (count < LIMITS.MAX_JOB_CALLBACKS) return;
   throw new Refusal('OVERLOADED', `${jobId} has ${count} callbacks (limit ${LIMITS.MAX_JOB_CALLBACKS}).`);
 }

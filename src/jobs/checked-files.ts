@@ -8,7 +8,7 @@ export const CHECKED_FILES_BYTES = 512 * 1024;
  * Creates an empty record of the files that a process writes or hashes. Returns undefined if other machines write to
  * the same location, because their changes to a file may become visible late.
  */
-export function newCheckedFiles(destination: ArtifactDestination): CheckedFiles | undefined {
+export function createCheckedFiles(destination: ArtifactDestination): CheckedFiles | undefined {
   if (destination.kind !== 'folder' || destination.storeId !== undefined) return undefined;
   return new BigUint64Array(new SharedArrayBuffer(CHECKED_FILES_BYTES));
 }

@@ -9,7 +9,7 @@ const MESSAGE_BYTES = 800;
 const READ_TRIES = 3;
 
 /** Creates the cells of a task in separate shared memory. */
-export function newControlCells(): ControlCells {
+export function createControlCells(): ControlCells {
   const shared = new SharedArrayBuffer(24 + MESSAGE_BYTES);
   return {
     fraction: new Float64Array(shared, 0, 1),

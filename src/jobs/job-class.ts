@@ -21,6 +21,6 @@ export function jobClassOf(job: { readonly kind: JobKindName; readonly estimated
  * Returns the job slots of a node by class: slots of the heavy lane also count for huge jobs if the node has enough
  * memory.
  */
-export function placesByClass({ heavy, light }: Readonly<Record<Lane, number>>, memoryBytes: number) {
+export function countSlotsByClass({ heavy, light }: Readonly<Record<Lane, number>>, memoryBytes: number) {
   return { heavy, huge: memoryBytes > HUGE_BYTES ? heavy : 0, light } satisfies Record<JobClass, number>;
 }

@@ -40,7 +40,7 @@ type TasksOf<K extends JobKindName> = (typeof JOB_KIND_CATALOGUE)[K]['sharedMemo
   : TaskName;
 
 /** Combines a kind of the catalogue with the functions that run its attempts. */
-export function jobKind<K extends JobKindName>(
+export function createJobKind<K extends JobKindName>(
   kind: K,
   run: (payload: JobPayload<K>, attempt: Attempt<TasksOf<K>>) => Promise<Completion>,
   runParts?: (payload: JobPayload<K>, parts: readonly number[], attempt: Attempt<TasksOf<K>>) => Promise<Completion>,

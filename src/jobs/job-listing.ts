@@ -13,7 +13,7 @@ export interface ListedJobs {
   end(): JobListing;
 }
 
-export function newListing(): ListedJobs {
+export function createListing(): ListedJobs {
   const jobs: JobStatus[] = [];
   const causes = { unreadable: 0, invalid: 0, unsupported: 0 };
   return {

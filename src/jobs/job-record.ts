@@ -33,7 +33,7 @@ export interface JobIdentity {
 }
 
 /** Returns the log fields that identify a job: its id, its request and its trace. */
-export function logFields({ job_id, request_id, trace_id }: JobIdentity): object {
+export function selectLogFields({ job_id, request_id, trace_id }: JobIdentity): object {
   return { job_id, ...(request_id !== null && { request_id }), ...(trace_id !== null && { trace_id }) };
 }
 
@@ -53,16 +53,16 @@ export function authorOf({
 }
 
 /** Stored job: identity, life and request. The payload is a separate document that is deleted at the end. */
-export interface JobRecord extends JobIdentity, Life, Submitted {}
+export interface JobRecord extends JobIdentity, Life, StoredSubmission {}
 
 /** Members that are read from disk with every status. */
-export interface Submitted {
+export interface StoredSubmission {
   /** Request body. */
   readonly request: unknown;
   readonly callbacks: readonly JobCallback[];
 }
 
-export function toStatus(identity: JobIdentity, life: Life, { request, callbacks }: Submitted): JobStatus {
+export function toStatus(identity: JobIdentity, life: Life, { request, callbacks }: StoredSubmission): JobStatus {
   return {
     job_id: identity.job_id,
     kind: identity.kind,

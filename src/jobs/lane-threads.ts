@@ -42,12 +42,12 @@ export interface LaneThreads {
 type Threads = Pick<LaneThreads, 'piscina' | 'running' | 'preferred'>;
 
 /** Lanes by their options: lanes that wait for the next pool, and lanes of pools that closed since. */
-interface Kept {
+interface KeptLanes {
   readonly handedOn: Map<string, Threads[]>;
   readonly left: Map<string, Threads[]>;
 }
 
-let kept: Kept | undefined;
+let kept: KeptLanes | undefined;
 
 /**
  * Keeps the idle threads of closing pools, with their loaded and compiled code; the next call passes them to pools with
@@ -100,7 +100,7 @@ function start(options: LaneThreadsOptions): Threads {
     } satisfies ThreadData & { readonly entry: string },
     resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
     recordTiming: false,
-    loadBalancer: idleThread(preferred, (thread) => started.has(thread)),
+    loadBalancer: createIdleBalancer(preferred, (thread) => started.has(thread)),
   });
   const started = listStartedThreads(piscina);
   return { piscina, running, preferred };
@@ -123,7 +123,7 @@ type Balancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]
  * Chooses the preferred thread if it is idle, else any idle thread. Piscina also offers threads that are still
  * starting, and offers them first: a task given to such a thread would wait while another thread is idle.
  */
-export function idleThread(preferred: Threads['preferred'], hasStarted: (thread: number) => boolean): Balancer {
+export function createIdleBalancer(preferred: Threads['preferred'], hasStarted: (thread: number) => boolean): Balancer {
   return (_, workers) => {
     const idle = workers.filter(({ id, currentUsage }) => currentUsage === 0 && hasStarted(id));
     return idle.find(({ id }) => id === preferred.thread) ?? idle[0] ?? null;

@@ -83,7 +83,7 @@ export type LifeEvent =
   | { readonly type: 'cancel'; readonly at: string };
 
 /** Reasons for an event to change nothing. */
-export type Impossible = 'already-terminal' | 'stale-attempt' | 'not-pending' | 'not-running';
+export type ImpossibleReason = 'already-terminal' | 'stale-attempt' | 'not-pending' | 'not-running';
 
 /** Retry limits of a job. */
 export interface LifeLimits {
@@ -94,7 +94,7 @@ export interface LifeLimits {
   readonly chance: number;
 }
 
-export function newLife(message = 'Waiting for a worker.'): Life {
+export function createLife(message = 'Waiting for a worker.'): Life {
   return {
     status: 'pending',
     attempt: 1,
@@ -119,7 +119,7 @@ export function isTerminal(status: JobState): boolean {
 }
 
 /** Returns the life after an event, or the reason why the event is impossible. */
-export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life | Impossible {
+export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life | ImpossibleReason {
   if (isTerminal(life.status)) return 'already-terminal';
   switch (event.type) {
     case 'start':
@@ -239,5 +239,5 @@ export const delayMsOf = ({ not_before }: Pick<Life, 'not_before'>, event: LifeE
 
 /** Returns the life of a failed job for a retry: its counters start over, its earlier attempts stay. */
 export function renewLife(life: Life, earlier: readonly JobAttempt[]): Life {
-  return { ...newLife(), attempt: life.attempt + 1, earlier };
+  return { ...createLife(), attempt: life.attempt + 1, earlier };
 }

@@ -3,7 +3,7 @@ import type { JobIdentity } from './job-record.js';
 import type { LifeLimits } from './life-cycle.js';
 
 /** Returns the retry limits of a job, from the policy of its kind. */
-export function lifeLimits(
+export function computeLifeLimits(
   { kind, job_id: jobId, created_at: submittedAt }: JobIdentity,
   { attempt, retryOf }: { readonly attempt: number; readonly retryOf: RetryPolicies },
 ): LifeLimits {

@@ -7,7 +7,7 @@ const SHARE = 0.6;
  * Returns the bytes that running jobs may use in total: a share of the control group's limit or of the machine's
  * memory.
  */
-export function memoryBudget(share: number = SHARE): number {
+export function computeMemoryBudget(share: number = SHARE): number {
   const limit = process.constrainedMemory(); // the limit is 0, or larger than the machine, if nothing limits the process
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
   return Math.floor(memory * share);

@@ -8,7 +8,7 @@ import type { NodeLimits } from './job-system.js';
 import type { Completion, JobKind } from './job-kind.js';
 import { traceAttempt } from './traced-attempt.js';
 import type { PartsKeeper } from './kept-parts.js';
-import { logFields, type JobIdentity } from './job-record.js';
+import { selectLogFields, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
 import type { Claim, Ending, JobLog, JobQueue, Lease, Node } from './queue.js';
 
@@ -66,9 +66,9 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
     let entry: Running | undefined;
     try {
       entry = await begin(claimed, leave);
-      if (entry !== undefined) await Promise.race([settle(entry), graceAfterEnd(entry.attempt, clock, limits)]);
+      if (entry !== undefined) await Promise.race([settle(entry), awaitGrace(entry.attempt, clock, limits)]);
     } catch (thrown) {
-      outage.failed(thrown, entry && logFields(entry.job));
+      outage.failed(thrown, entry && selectLogFields(entry.job));
     } finally {
       if (entry !== undefined) running.delete(entry.lease);
     }
@@ -127,7 +127,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
       isTicking = false;
       for (const entry of running.values()) {
         const watched = entry.attempt.isEnded ? undefined : watchOver(entry);
-        watched?.then(outage.end, (thrown: unknown) => outage.failed(thrown, logFields(entry.job)));
+        watched?.then(outage.end, (thrown: unknown) => outage.failed(thrown, selectLogFields(entry.job)));
       }
       if (running.size > 0) keepTicking();
     });
@@ -185,13 +185,13 @@ function startClaim(
 function endingOf(thrown: unknown, { job, lease: { attempt } }: Running, log: JobLog): Ending {
   if (thrown instanceof Refusal) return { type: 'fail', error: thrown.toDetail() };
   if (thrown instanceof WorkerLost) return { type: 'crash', cause: thrown.message };
-  log.error({ ...logFields(job), attempt, err: thrown }, 'a job failed by a defect');
+  log.error({ ...selectLogFields(job), attempt, err: thrown }, 'a job failed by a defect');
   const message = `A defect of the service ended the job; see the log for ${job.job_id}, attempt ${attempt}.`;
   return { type: 'fail', error: { code: 'INTERNAL', message, detail: null } };
 }
 
 /** Resolves some time after the end was requested, so that work that does not stop cannot block the queue. */
-function graceAfterEnd(
+function awaitGrace(
   attempt: RunningAttempt,
   clock: Clock,
   { cancelGraceMs }: Pick<NodeLimits, 'cancelGraceMs'>,

@@ -19,7 +19,13 @@ export interface NodeSize {
 }
 
 /** Derives the limits of this node and of its queue from the machine. */
-export function nodeLimits({ workers, memoryBytes, places, leaseMs, policy }: NodeSize): NodeLimits & QueueLimits {
+export function deriveNodeLimits({
+  workers,
+  memoryBytes,
+  places,
+  leaseMs,
+  policy,
+}: NodeSize): NodeLimits & QueueLimits {
   const {
     queueMax = LIMITS.MAX_QUEUED_JOBS,
     endedMax = LIMITS.MAX_ENDED_JOBS,

@@ -16,7 +16,7 @@ const AGAIN_MS = 500;
  * Wraps documents for long-running work: a read waits while the database is unavailable, so that computed results are
  * not lost. The end of the work checks whether the work is still current.
  */
-export function patientDocuments({ documents, clock, isOver }: PatientDocumentsOptions): DocumentStore {
+export function createPatientDocuments({ documents, clock, isOver }: PatientDocumentsOptions): DocumentStore {
   async function readPatiently<T>(read: () => Promise<T>): Promise<T> {
     for (;;) {
       try {

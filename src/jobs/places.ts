@@ -3,7 +3,7 @@ import type { NodeLimits } from './job-system.js';
 import type { WaitingJob } from './queue.js';
 
 /** Capacity of this node: slots in each lane, a limit per owner, and memory for all jobs. */
-export interface Places {
+export interface JobSlots {
   isFree(lane: Lane): boolean;
   /** Returns the owners that hold the maximum number of slots of a lane. */
   fullOwners(lane: Lane): ReadonlySet<string>;
@@ -27,7 +27,7 @@ export interface JobSlot {
 const NOBODY: ReadonlySet<string> = new Set();
 
 /** @param onFree called when a slot may have become free */
-export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void): Places {
+export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void): JobSlots {
   const held: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Number of jobs that left their slots and have not ended. */
   const ending: Record<Lane, number> = { heavy: 0, light: 0 };
@@ -44,7 +44,7 @@ export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeL
     else heldBy.delete(owner);
   }
 
-  function takePlace(job: WaitingJob, lane: Lane): JobSlot {
+  function takeSlot(job: WaitingJob, lane: Lane): JobSlot {
     let state: 'held' | 'left' | 'over' = 'held';
     hold(job, lane, 1);
     return {
@@ -72,7 +72,7 @@ export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeL
     },
     take(job, lane) {
       const isFitting = reservedBytes === 0 || reservedBytes + job.estimated_bytes <= memoryBytes;
-      return isFitting ? takePlace(job, lane) : undefined;
+      return isFitting ? takeSlot(job, lane) : undefined;
     },
     freeBytes: () => Math.max(0, memoryBytes - reservedBytes),
   };

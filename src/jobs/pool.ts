@@ -2,7 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost, type Lane, type TaskRun, type ThreadLoss, type ThreadPool } from './compute-pool.js';
 import { reportObjectRequests } from '#base/tracing/object-requests.js';
 import { openSpan, reportTiming, type OpenSpan } from '#base/tracing/spans.js';
-import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
+import { askToStop, createControlCells, readProgress, threadOf } from './control-cells.js';
 import { createLaneRest, type LaneRest } from './lane-rest.js';
 import { openLaneThreads, type LaneThreads } from './lane-threads.js';
 import type { ControlCells, PanelMemory, TaskMessage, TaskOutcome } from './thread-messages.js';
@@ -45,7 +45,7 @@ const PATIENCE_MS = 250;
 const REST_MS = 30_000;
 
 /** Returns the heap of one thread if all threads share the budget, within the useful limits of a heap. */
-export function heapMegabytes(budgetBytes: number, workers: number): number {
+export function computeHeapMegabytes(budgetBytes: number, workers: number): number {
   const share = budgetBytes / (workers + LIGHT_WORKERS) / 2 ** 20;
   return Math.floor(Math.min(Math.max(share, 256), 4096));
 }
@@ -110,12 +110,12 @@ export function createPool(options: PoolOptions): ThreadPool {
   return {
     run({ lane, task, input, signal, yields = false }) {
       const state = lanes[lane];
-      const cells = newControlCells();
+      const cells = createControlCells();
       let settled = false;
       let unhook = (): void => {};
       const span = openSpan(`task ${task}`, { attributes: { 'divisor.lane': lane } });
       const output = new Promise<never>((resolve, reject) => {
-        if (state.waiting.length >= state.queueMax) throw overloadRefusal(state);
+        if (state.waiting.length >= state.queueMax) throw createOverloadRefusal(state);
         const message = { task, input, cells, memory, ...(span !== undefined && { isTimed: true as const }) };
         const errand: QueuedTask = { message, yields, end: new AbortController(), span, resolve, reject };
         if (signal !== undefined) unhook = stopOn(signal, errand, state);
@@ -150,7 +150,7 @@ export function createPool(options: PoolOptions): ThreadPool {
   };
 }
 
-function overloadRefusal(state: LaneState): Refusal {
+function createOverloadRefusal(state: LaneState): Refusal {
   const message = `${state.waiting.length} computations are waiting (limit ${state.queueMax}).`;
   return new Refusal('OVERLOADED', message, { waiting: state.waiting.length, limit: state.queueMax });
 }
@@ -183,7 +183,7 @@ function isTaken({ latest, yielding }: LaneState, task: string): boolean {
 
 /** Lets each idle thread rest once: this takes less than a tenth of a second, because a task may come next. */
 async function restAll({ piscina }: LaneThreads): Promise<void> {
-  const runRest = () => piscina.run({ task: 'rest', input: null, cells: newControlCells() });
+  const runRest = () => piscina.run({ task: 'rest', input: null, cells: createControlCells() });
   await Promise.allSettled(piscina.threads.map(runRest)); // a thread may just have ended
 }
 

@@ -126,11 +126,11 @@ export interface Node {
   onWork(): void;
   /** Returns the progress of an attempt of this node; undefined without such an attempt. */
   progressOf(lease: Lease): TaskProgress | undefined;
-  room(): Room;
+  room(): FreeCapacity;
 }
 
 /** Free capacity of a node. */
-export interface Room {
+export interface FreeCapacity {
   /** Lanes with a free slot. */
   readonly lanes: readonly Lane[];
   /** Memory that the jobs of the node have not reserved. */

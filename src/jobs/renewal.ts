@@ -1,7 +1,7 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { FoundDocument } from '#store/port.js';
 import { attemptsOf } from './attempts.js';
-import { newCallback } from './callbacks.js';
+import { createCallback } from './callbacks.js';
 import { splitRecord, type JobIdentity, type JobRecord } from './job-record.js';
 import type { StoredInput } from './kept-parts.js';
 import { renewLife } from './life-cycle.js';
@@ -17,7 +17,7 @@ export function renewRecord(failed: JobRecord, submitted: Pick<JobIdentity, 'cre
     ...submitted,
     ...renewLife(life, attemptsOf(life)),
     request: failed.request,
-    callbacks: failed.callbacks.map(({ url }) => newCallback(url)),
+    callbacks: failed.callbacks.map(({ url }) => createCallback(url)),
   };
 }
 

@@ -2,7 +2,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { ArtifactHealth } from '#store/access/artifact-health.js';
 import type { ArtifactDestination } from '#store/port.js';
-import { newCheckedFiles } from './checked-files.js';
+import { createCheckedFiles } from './checked-files.js';
 import { TaskStopped, WorkerLost, type ComputePool, type TaskRun, type ThreadPool } from './compute-pool.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput, WarmUpInput } from './tasks.js';
 import type { CheckedFiles, HashedFile, KnownFiles } from './tasks/files.js';
@@ -59,7 +59,7 @@ const RESOLVERS: Resolvers & {
 } = {
   'warm-up': async (_order, { checkedFiles, destination }) => ({ checkedFiles, destination }),
   backtest: async ({ stored }, resources) => ({
-    ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
+    ...(stored === undefined ? {} : { stored: isReferred(stored) ? await fetchStoredRun(stored, resources) : stored }),
     checkedFiles: resources.checkedFiles,
   }),
   'validate-risk-model': async ({ run }, { file }) => ({ run: run && { ...run, columns: await file(run.columns) } }),
@@ -68,7 +68,7 @@ const RESOLVERS: Resolvers & {
       runs.map(async (run) => ({
         ...run,
         market: run.market && (await resources.market(run.market)),
-        overview: await overviewFile(run.overview, resources),
+        overview: await fetchOverviewFile(run.overview, resources),
         columns: await resources.file(run.columns),
       })),
     ),
@@ -79,10 +79,10 @@ const RESOLVERS: Resolvers & {
 const NAMED_FIELDS: Readonly<Record<string, (value: object, resources: TaskResources) => unknown>> = {
   market: (value, { market }) => (isNamedMarket(value) ? market(value) : value),
   columns: (value, { file }) => (isReference(value) ? file(value) : value),
-  universe: (value, resources) => riskUniverse(value as RiskUniverseOrder | RiskUniverse, resources),
-  files: (value, resources) => (areReferences(value) ? partFiles(value, resources) : value),
-  models: (value, resources) => modelFiles(value as ModelReferences | ModelFiles, resources),
-  known: (value, resources) => knownFiles(value as KnownReferences | KnownFiles, resources),
+  universe: (value, resources) => resolveRiskUniverse(value as RiskUniverseOrder | RiskUniverse, resources),
+  files: (value, resources) => (areReferences(value) ? fetchPartFiles(value, resources) : value),
+  models: (value, resources) => fetchModelFiles(value as ModelReferences | ModelFiles, resources),
+  known: (value, resources) => fetchKnownFiles(value as KnownReferences | KnownFiles, resources),
 };
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
@@ -101,7 +101,7 @@ async function resolveNamed(order: object, resources: TaskResources): Promise<ob
 }
 
 /** Fetches the files of parts in groups, because there may be thousands. */
-async function partFiles<F extends ArtifactReference>(
+async function fetchPartFiles<F extends ArtifactReference>(
   files: readonly F[],
   { file }: Pick<TaskResources, 'file'>,
 ): Promise<(Omit<F, 'artifact'> & { readonly path: string })[]> {
@@ -117,19 +117,19 @@ async function partFiles<F extends ArtifactReference>(
   return located;
 }
 
-async function modelFiles(models: ModelReferences | ModelFiles, resources: TaskResources): Promise<ModelFiles> {
+async function fetchModelFiles(models: ModelReferences | ModelFiles, resources: TaskResources): Promise<ModelFiles> {
   const files = Object.entries(models).map(
-    async ([id, model]) => [id, 'artifacts' in model ? await modelFile(model, resources) : model] as const,
+    async ([id, model]) => [id, 'artifacts' in model ? await fetchModelFile(model, resources) : model] as const,
   );
   return Object.fromEntries(await Promise.all(files));
 }
 
-async function modelFile(
+async function fetchModelFile(
   { artifacts, factors, ...model }: ModelReference,
   { file }: TaskResources,
 ): Promise<ModelFile> {
   const references = artifacts.map((artifact) => ({ artifact }));
-  const [files, factorPath] = await Promise.all([partFiles(references, { file }), factors && file(factors)]);
+  const [files, factorPath] = await Promise.all([fetchPartFiles(references, { file }), factors && file(factors)]);
   return {
     paths: files.map(({ path }) => path),
     ...model,
@@ -137,7 +137,7 @@ async function modelFile(
   };
 }
 
-async function knownFiles(known: KnownReferences | KnownFiles, { file }: TaskResources): Promise<KnownFiles> {
+async function fetchKnownFiles(known: KnownReferences | KnownFiles, { file }: TaskResources): Promise<KnownFiles> {
   const files = known.earlier.map(async (content) => {
     if (!('artifact' in content)) return content;
     const { artifact, ...rest } = content;
@@ -149,29 +149,32 @@ async function knownFiles(known: KnownReferences | KnownFiles, { file }: TaskRes
 const isReferred = (stored: TaskInput<'backtest'>['stored']): stored is StoredRunReferences =>
   typeof stored === 'object' && stored !== null;
 
-async function storedRun(
+async function fetchStoredRun(
   { columns, checkpoint, checked, fileNames }: StoredRunReferences,
   { file }: TaskResources,
 ): Promise<ResumableRun> {
   return {
     columns: await file(columns),
-    checkpoint: await hashedFile(checkpoint, { file }),
-    checked: await Promise.all(checked.map((reference) => hashedFile(reference, { file }))),
+    checkpoint: await fetchHashedFile(checkpoint, { file }),
+    checked: await Promise.all(checked.map((reference) => fetchHashedFile(reference, { file }))),
     fileNames,
   };
 }
 
-async function hashedFile(reference: HashedReference, { file }: Pick<TaskResources, 'file'>): Promise<HashedFile> {
+async function fetchHashedFile(reference: HashedReference, { file }: Pick<TaskResources, 'file'>): Promise<HashedFile> {
   return { path: await file(reference), sha256: reference.sha256 };
 }
 
-async function overviewFile(overview: RenderedRunOrder['overview'], resources: TaskResources): Promise<OverviewFile> {
+async function fetchOverviewFile(
+  overview: RenderedRunOrder['overview'],
+  resources: TaskResources,
+): Promise<OverviewFile> {
   return 'plan' in overview
-    ? { plan: await hashedFile(overview.plan, resources) }
-    : { stored: await hashedFile(overview.stored, resources) };
+    ? { plan: await fetchHashedFile(overview.plan, resources) }
+    : { stored: await fetchHashedFile(overview.stored, resources) };
 }
 
-async function riskUniverse(
+async function resolveRiskUniverse(
   universe: RiskUniverseOrder | RiskUniverse,
   { file }: TaskResources,
 ): Promise<RiskUniverse> {
@@ -192,17 +195,17 @@ export async function resolveTask<N extends TaskName>(
   ];
   const named = await resolveNamed(input as object, resources);
   const special = await resolve?.(input as never, resources);
-  return withDestination({ ...named, ...special }, resources.destination) as ThreadInput<N>;
+  return addDestination({ ...named, ...special }, resources.destination) as ThreadInput<N>;
 }
 
 /** Adds the destination to an input with outputs. */
-function withDestination(input: object, destination: ArtifactDestination): object {
+function addDestination(input: object, destination: ArtifactDestination): object {
   return 'outputs' in input ? { ...input, outputs: { destination, names: input.outputs } } : input;
 }
 
 /** Creates the threads of a node with its resources, which resolve an order before a thread takes it. */
 export function createNodePool(pool: ThreadPool, given: TaskResources): ComputePool {
-  const resources = { checkedFiles: newCheckedFiles(given.destination), ...given };
+  const resources = { checkedFiles: createCheckedFiles(given.destination), ...given };
   return {
     run({ input, ...order }) {
       let run: TaskRun<TaskOutput<typeof order.task>> | undefined;

@@ -1,6 +1,6 @@
 import type { Lane } from './compute-pool.js';
 import { createNodeAttempts, type NodeAttemptsDependencies } from './node-attempts.js';
-import { createPlaces, type JobSlot } from './places.js';
+import { createJobSlots, type JobSlot } from './places.js';
 import type { JobQueue, Node } from './queue.js';
 
 /** Scheduler of one node: claims jobs while the node has capacity, runs their attempts and monitors them. */
@@ -24,7 +24,7 @@ const LANES: readonly Lane[] = ['light', 'heavy'];
 export function createScheduler(dependencies: SchedulerDependencies): Scheduler {
   const { queue, artifacts, limits, isFit = () => true } = dependencies;
   const attempts = createNodeAttempts({ ...dependencies, isOpen: () => isOpen });
-  const places = createPlaces(limits, fillAll);
+  const places = createJobSlots(limits, fillAll);
   const asking = { heavy: false, light: false };
   const news = { heavy: false, light: false };
   let isOpen = false;

@@ -1,7 +1,7 @@
 import { roundOnDay, roundValues } from './rounded.js';
 import { createHash } from 'node:crypto';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { recordParts } from '#domain/backtest/run-file/record.js';
+import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { formatDay } from '#domain/time/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
@@ -90,7 +90,7 @@ function computeCompositions(
 function listMissingBars(columns: RunColumns, days: Int32Array): ReadonlyMap<number, readonly number[]> {
   const absent = new Map<number, number[]>();
   if (!columns.has('record')) return absent;
-  const { identifiers, gaps } = recordParts(columns);
+  const { identifiers, gaps } = openRecordParts(columns);
   const { columns: missing, days: on } = gaps();
   const nameOf = new Map(columns.header.names.map((name, i) => [name, i]));
   for (const [g, day] of on.entries()) {

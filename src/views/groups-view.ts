@@ -3,7 +3,7 @@ import { linkContributions } from '#domain/analytics/attribution.js';
 import { attributeByGroup, type GroupedPeriod } from '#domain/analytics/brinson.js';
 import { isReconciled } from '#domain/analytics/linking.js';
 import { computeReturns } from '#domain/analytics/series.js';
-import { driftOf, type Book } from '#domain/books/book.js';
+import { readDrift, type Book } from '#domain/books/book.js';
 import { listTransfers } from '#domain/books/transfers.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/time/days.js';
@@ -202,7 +202,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const H = columns.length;
   const before = new Map(events.map((event) => [event.at, event.before]));
   const parts = new Float64Array(H);
-  const drift = driftOf(book);
+  const drift = readDrift(book);
   const earnings = earningsOf(book);
   return (period) => {
     const at = first + period + 1;

@@ -9,8 +9,8 @@ import { compareText, type Finding } from '#domain/refusals/findings.js';
 import {
   isDerivedExplanation,
   type DerivedExplanation,
-  type NameExplanation,
-  type NameSolve,
+  type SecurityExplanation,
+  type SecuritySolve,
 } from '#domain/optimisation/explain.js';
 import type { Explanation } from '#domain/rules/explain.js';
 import type { ResolvedPreview, RulePreview } from '#domain/rules/preview.js';
@@ -174,7 +174,7 @@ export interface ExplanationContext {
 }
 
 /** Converts the derivation of a weight to its form in the API. */
-export function toIndexExplanation(explanation: NameExplanation, context: ExplanationContext): IndexExplanation {
+export function toIndexExplanation(explanation: SecurityExplanation, context: ExplanationContext): IndexExplanation {
   const { indexId, identifier, requestedAsOf } = context;
   const {
     asOf,
@@ -293,7 +293,7 @@ function toNameSolve({
   heldAt,
   solved,
   scale,
-}: NameSolve): Derivation['solve'] {
+}: SecuritySolve): Derivation['solve'] {
   return {
     rows: rows.map(
       ({

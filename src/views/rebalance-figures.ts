@@ -1,4 +1,4 @@
-import { drift } from '#domain/analytics/concentration.js';
+import { measureDrift } from '#domain/analytics/concentration.js';
 import type { RebalanceCause } from '#domain/schedule/rebalance-causes.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -90,6 +90,6 @@ export function rebalanceFigures(
     cap,
     capped: atCap,
     redistributed,
-    turnover: before === null || at <= 0 ? null : drift(after, before).turnover,
+    turnover: before === null || at <= 0 ? null : measureDrift(after, before).turnover,
   };
 }

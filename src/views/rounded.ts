@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { runSettingsOn } from '#domain/backtest/run-file/settings.js';
+import { findRunSettings } from '#domain/backtest/run-file/settings.js';
 import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import type { Day } from '#domain/time/days.js';
 
@@ -11,7 +11,7 @@ type Rounded = 'level' | 'weights';
  * rounded.
  */
 export function decimalsOn({ header }: Pick<RunColumns, 'header'>, of: Rounded, day: Day): number | undefined {
-  return runSettingsOn(header, day).rounding[of];
+  return findRunSettings(header, day).rounding[of];
 }
 
 /** Returns a function that rounds a figure for a day. */

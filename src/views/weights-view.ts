@@ -1,5 +1,5 @@
 import type { WeightsView } from '#contract/analytics/weights.js';
-import { measureConcentration, drift } from '#domain/analytics/concentration.js';
+import { measureConcentration, measureDrift } from '#domain/analytics/concentration.js';
 import { computeShortExposure } from '#domain/analytics/exposure.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -126,7 +126,7 @@ export function weightsView({
     weights: rows.toSorted((a, b) => b.weight - a.weight || compareText(a.identifier, b.identifier)),
     concentration: measureConcentration(held),
     ...(exposure ? { exposure } : {}),
-    drift: isRebalance ? null : { ...drift(held, target), since: formatDay(rebalanceDay) },
+    drift: isRebalance ? null : { ...measureDrift(held, target), since: formatDay(rebalanceDay) },
     risk: risk?.payload ?? null,
     active_risk: activeRisk?.payload ?? null,
   };

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { newestChange } from '#cli/documentation-files.js';
+import { findNewestChange } from '#cli/documentation-files.js';
 
 test('a folder has the change time of its newest file at any depth; an absent one has none', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-newest-'));
@@ -13,9 +13,9 @@ test('a folder has the change time of its newest file at any depth; an absent on
       await writeFile(join(folder, name), '');
       await utimes(join(folder, name), seconds, seconds);
     }
-    expect(newestChange(folder)).toBe(3_000_000);
-    expect(newestChange(join(folder, 'api.js'))).toBe(1_000_000);
-    expect(newestChange(join(folder, 'missing'))).toBe(0);
+    expect(findNewestChange(folder)).toBe(3_000_000);
+    expect(findNewestChange(join(folder, 'api.js'))).toBe(1_000_000);
+    expect(findNewestChange(join(folder, 'missing'))).toBe(0);
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { jobScreen } from '#cli/job-screen.js';
+import { createJobScreen } from '#cli/job-screen.js';
 import { shortenStore } from '#cli/job-commands/import.js';
 
 afterEach(() => {
@@ -11,7 +11,7 @@ test('a pipe that waits long for a response reports it on standard error until t
   vi.useFakeTimers();
   const message = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   let answer = (_store: string) => {};
-  const waited = jobScreen('import', { json: true, csv: false }).waiting(
+  const waited = createJobScreen('import', { json: true, csv: false }).waiting(
     new Promise<string>((resolve) => (answer = resolve)),
   );
   await vi.advanceTimersByTimeAsync(9_999);

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { afterEach, expect, test } from 'vitest';
-import { panelsNote } from '#cli/compose/market-checks.js';
+import { describePanels } from '#cli/compose/market-checks.js';
 import { canPage, limitMemory } from '#kernels/memory/paged-memory.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 
@@ -23,8 +23,10 @@ function limitedTo(megabytes: number): void {
 
 test('health reports the size of the panels of the served store, and that they are in memory', () => {
   limitedTo(12);
-  expect(panelsNote(served)).toBe('The data of eod (12 MiB) is in memory; the limit is 12 MiB (--panel-memory-mb).');
-  expect(panelsNote(undefined)).toBeUndefined();
+  expect(describePanels(served)).toBe(
+    'The data of eod (12 MiB) is in memory; the limit is 12 MiB (--panel-memory-mb).',
+  );
+  expect(describePanels(undefined)).toBeUndefined();
 });
 
 test('a store beyond the memory of panels is reported as paged, where memory can be paged', (context) => {
@@ -33,7 +35,7 @@ test('a store beyond the memory of panels is reported as paged, where memory can
     console.log('not tested: memory cannot be paged here');
     context.skip();
   }
-  expect(panelsNote(served)).toBe(
+  expect(describePanels(served)).toBe(
     'The data of eod (12 MiB) is paged on the disk of the home, because it exceeds the limit of 11 MiB (--panel-memory-mb).',
   );
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { calendars } from '#cli/calendars.js';
+import { runCalendars } from '#cli/calendars.js';
 import { copy } from '#cli/copy.js';
 import { migrate } from '#cli/migrate.js';
-import { nodes } from '#cli/nodes.js';
-import { readSettings, settingsHelp, SETTINGS } from '#cli/settings.js';
+import { runNodes } from '#cli/nodes.js';
+import { readSettings, formatSettingsHelp, SETTINGS } from '#cli/settings.js';
 import { UsageError } from '#cli/usage-error.js';
 import { removePasswords } from '#cli/log.js';
 import { StartRefusal } from '#store/start-refusal.js';
@@ -164,9 +164,9 @@ test('a flag that is misspelt is answered with the one that is meant', async () 
   expect(() => readSettings(['--threads=4'], {})).toThrow(/Did you mean --workers\?/);
   expect(() => readSettings(['--shoe', '4'], {})).toThrow(/^Unknown option '--shoe'$/);
   await expect(copy(['--too', 'b'], {})).rejects.toThrow(/Did you mean --to\?/);
-  await expect(nodes(['--databse', 'x'], {})).rejects.toThrow(/Did you mean --database\?/);
+  await expect(runNodes(['--databse', 'x'], {})).rejects.toThrow(/Did you mean --database\?/);
   await expect(migrate(['--databse=x'], {})).rejects.toThrow(/Did you mean --database\?/);
-  expect(() => calendars(['list', '--foldr', 'x'])).toThrow(/Did you mean --folder\?/);
+  expect(() => runCalendars(['list', '--foldr', 'x'])).toThrow(/Did you mean --folder\?/);
 });
 
 test('a setting without effect is reported with its requirement; its default and effective settings are not', () => {
@@ -188,7 +188,7 @@ test('a setting without effect is reported with its requirement; its default and
 
 test('the help states the range of a number and the values of a choice', () => {
   const findLine = (flag: string) =>
-    settingsHelp()
+    formatSettingsHelp()
       .split('\n')
       .find((text) => text.trimStart().startsWith(`${flag} `));
   expect(findLine('--workers')).toMatch(/From 1 to 256\.$/);
@@ -199,7 +199,7 @@ test('the help states the range of a number and the values of a choice', () => {
 });
 
 test('the help lists every flag and variable', () => {
-  for (const { variable } of Object.values(SETTINGS)) expect(settingsHelp()).toContain(variable);
+  for (const { variable } of Object.values(SETTINGS)) expect(formatSettingsHelp()).toContain(variable);
 });
 
 test('passwords in addresses and keys are taken out of what is logged', () => {

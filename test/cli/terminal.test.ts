@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { duration, step, table, right, type Screen } from '#cli/terminal.js';
+import { formatDuration, startStep, formatTable, alignRight, type Screen } from '#cli/terminal.js';
 
 /** A terminal that keeps the visible part of its last line, and a clock. */
 function createTerminal(columns = 200) {
@@ -18,7 +18,7 @@ function createTerminal(columns = 200) {
 describe('a step on a terminal', () => {
   test('shows how far it is, its rate since it began to move, and the time left at that rate', () => {
     const { screen, shown, at, now } = createTerminal();
-    const { progress, done } = step(screen, 'sweep', now);
+    const { progress, done } = startStep(screen, 'sweep', now);
     at(30);
     progress(0, 'waiting for a worker');
     expect(shown()).toMatch(/^sweep +\[ {20}\] {4}0 % {2}waiting for a worker$/);
@@ -36,7 +36,7 @@ describe('a step on a terminal', () => {
 
   test('shows the elapsed time of an answer without progress', () => {
     const { screen, shown, at, now } = createTerminal();
-    const { waited } = step(screen, 'import', now);
+    const { waited } = startStep(screen, 'import', now);
     at(12);
     waited();
     expect(shown()).toMatch(/^import +12 s$/);
@@ -44,21 +44,21 @@ describe('a step on a terminal', () => {
 
   test('never says 100 % before the end, nor a rate before there is one', () => {
     const { screen, shown, now } = createTerminal();
-    const { progress } = step(screen, 'sweep', now);
+    const { progress } = startStep(screen, 'sweep', now);
     progress(0.999, 'nearly');
     expect(shown()).toMatch(/99 % {2}nearly$/);
   });
 
   test('stays on one line of a narrow terminal', () => {
     const { screen, shown, now } = createTerminal(60);
-    step(screen, 'sweep', now).progress(0.5, 'a message that is much longer than the rest of the line');
+    startStep(screen, 'sweep', now).progress(0.5, 'a message that is much longer than the rest of the line');
     expect(shown().length).toBeLessThan(60);
   });
 });
 
 test('a step on a pipe is reported once, when it is done', () => {
   const written: string[] = [];
-  const { progress, done } = step(
+  const { progress, done } = startStep(
     { isTerminal: false, columns: 80, write: (text) => void written.push(text) },
     'Backtest it',
     () => 0,
@@ -75,15 +75,15 @@ test.each([
   [125, '2 min 05 s'],
   [3600, '1 h 00 min'],
   [4860, '1 h 21 min'],
-])('%d seconds are %s', (seconds, text) => expect(duration(seconds)).toBe(text));
+])('%d seconds are %s', (seconds, text) => expect(formatDuration(seconds)).toBe(text));
 
 test('a table has columns as wide as their widest cell, numbers to the right, and no blanks at the end', () => {
   expect(
-    table(
+    formatTable(
       [
-        ['name', right('value')],
-        ['a', right('1,234')],
-        ['longer', right('5')],
+        ['name', alignRight('value')],
+        ['a', alignRight('1,234')],
+        ['longer', alignRight('5')],
       ],
       0,
     ),

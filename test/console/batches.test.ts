@@ -34,7 +34,8 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
 
   test('shows figures, percentiles, conflicts by row, refusals, and the trades of an account by lot', async () => {
     await page.goto(`${world.service.url()}/console/batches`);
-    await page.getByRole('row', { name: /^clients CORE 3 succeeded/ }).waitFor();
+    await page.getByRole('row', { name: /^clients CORE 2 of 3 unsolved/ }).waitFor();
+    await page.getByRole('table', { name: 'Accounts by outcome' }).getByText('Refused').waitFor();
     await page.getByText('clients').first().click();
     await page.getByRole('heading', { name: 'Tracking error' }).waitFor();
     expect(await page.getByRole('table', { name: 'Tracking error by percentile' }).locator('tr').count()).toBe(7);

@@ -62,9 +62,13 @@ describe.skipIf('why' in tried)('pages of governance', () => {
 
   test('the overview of schedules lists each index with its state on the latest day', async () => {
     await follow(page, '/console/schedules');
-    const table = page.getByRole('grid', { name: 'indices on their latest day' });
-    await table.getByRole('row', { name: /^CORE blocked/ }).waitFor();
-    await table.getByRole('row', { name: /^EVEN done/ }).waitFor();
+    const history = page.getByRole('region', { name: 'Indices of Close' }).last(); // In a section of the same name.
+    await history.getByRole('row', { name: 'CORE done blocked' }).waitFor();
+    await history.getByRole('row', { name: 'EVEN done done' }).waitFor();
+    const open = page.getByRole('list', { name: 'Open days' });
+    await open.getByText('CORE-FEE', { exact: true }).waitFor();
+    await open.getByRole('link', { name: 'Decide' }).click();
+    await page.getByRole('complementary', { name: `close, ${second}` }).waitFor();
   });
 
   test('a change of a published index is offered from a date first, and becomes an amendment', async () => {

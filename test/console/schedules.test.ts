@@ -43,6 +43,7 @@ describe('states of indices', () => {
       ['B', 'blocked', `Since ${first}: no price`],
       ['A', 'waiting', late.reason],
     ]);
+    expect(shownDay(day({ ...late, held: [held('B', 'CHECK_FAILED')] })).text).toBe('held back');
   });
 
   test('that wait for a second person are not blocked', () => {

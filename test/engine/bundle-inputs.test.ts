@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
-import { fileBytesOf } from '#domain/risk/model-parts.js';
+import { computeFileBytes } from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import { verifyBundle } from '#engine/main.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
@@ -166,7 +166,7 @@ describe('on a synthetic market', () => {
       const bytes = await artifacts.read(body.covariance as ArtifactRef);
       const files: ArtifactRef[] = [];
       let at = 0;
-      for (const length of fileBytesOf(assets)) {
+      for (const length of computeFileBytes(assets)) {
         const part = bytes.slice(at, (at += length));
         files.push(await artifacts.write(part, sha256(part)));
       }

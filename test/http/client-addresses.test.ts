@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { clientAddress, networkOf } from '#http/client-addresses.js';
+import { resolveClientAddress, networkOf } from '#http/client-addresses.js';
 import { addressesOf, isAddressRange } from '#services/operations/address-ranges.js';
 import { listen, type Server } from '#http/server.js';
 import { createSample } from './sample-app.js';
@@ -20,7 +20,7 @@ describe('the address of a client', () => {
     ['10.1.2.3', '192.0.2.7, ::1', '192.0.2.7'],
     ['10.1.2.3', '', '10.1.2.3'],
   ])('connected from %s with X-Forwarded-For %s is %s', (peer, header, expected) => {
-    expect(clientAddress(peer, header, isTrusted)).toBe(expected);
+    expect(resolveClientAddress(peer, header, isTrusted)).toBe(expected);
   });
 });
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { createApp } from '#http/app.js';
-import { CONSOLE_POLICY, consoleHandlers, consoleRoutes, type ConsoleFile } from '#http/routes/console.js';
+import { CONSOLE_POLICY, createConsoleHandlers, consoleRoutes, type ConsoleFile } from '#http/routes/console.js';
 
 const file = (text: string, type: string): ConsoleFile => {
   const bytes = new TextEncoder().encode(text);
@@ -12,7 +12,7 @@ const SCRIPT = file('script', 'text/javascript; charset=utf-8');
 
 /** @param isBuilt whether the console was built. */
 function appOf(isBuilt = true) {
-  const handlers = consoleHandlers({
+  const handlers = createConsoleHandlers({
     page: () => (isBuilt ? PAGE : undefined),
     asset: (name) => (name === 'main-abc.js' ? SCRIPT : undefined),
   });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { codingFor } from '#http/content-coding.js';
+import { selectCoding } from '#http/content-coding.js';
 
 test.each([
   [undefined, null],
@@ -18,5 +18,5 @@ test.each([
   ['br;q=nonsense', null],
   ['br ; q=1.0', 'br'],
 ])('a client that takes %j gets %j', (header, coding) => {
-  expect(codingFor(header)).toBe(coding);
+  expect(selectCoding(header)).toBe(coding);
 });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { logLines } from '#http/log-stream.js';
+import { streamLogLines } from '#http/log-stream.js';
 import { sendStream } from '#http/send-stream.js';
 
 let server: Server | undefined;
@@ -130,11 +130,11 @@ async function* listBatches(failure?: Error): AsyncGenerator<readonly object[]> 
 }
 
 test('a log is cut where it cannot be read further, and never ends like a whole one', async () => {
-  expect(Buffer.concat(await (await serve(logLines(listBatches()))).toArray()).toString()).toBe(
+  expect(Buffer.concat(await (await serve(streamLogLines(listBatches()))).toArray()).toString()).toBe(
     '{"seq":1}\n{"seq":2}\n',
   );
   server!.close();
-  const answer = await serve(logLines(listBatches(new Error('lost'))));
+  const answer = await serve(streamLogLines(listBatches(new Error('lost'))));
   const parts: Buffer[] = [];
   answer.on('data', (part: Buffer) => parts.push(part));
   await expect(once(answer, 'end')).rejects.toThrow('aborted');

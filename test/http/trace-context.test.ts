@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { traceContextOf, traceResponse } from '#http/trace-context.js';
+import { traceContextOf, formatTraceResponse } from '#http/trace-context.js';
 import { createSample } from './sample-app.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -50,7 +50,7 @@ describe('the header traceparent', () => {
         ),
         (header) => {
           const context = traceContextOf(header);
-          return context === null || /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceResponse(context));
+          return context === null || /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(formatTraceResponse(context));
         },
       ),
     );

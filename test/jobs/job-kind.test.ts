@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { jobKind, type Attempt } from '#jobs/job-kind.js';
+import { createJobKind, type Attempt } from '#jobs/job-kind.js';
 
 const done = { result: { value: null } };
 const ran: string[] = [];
 const attempt = { compute: async (task: string) => void ran.push(task) } as unknown as Attempt;
 
 test('a task with shared memory compiles only in kinds with sharedMemory', async () => {
-  const tied = jobKind('diff', async (_, { compute }) => {
+  const tied = createJobKind('diff', async (_, { compute }) => {
     await compute('total-return', {} as never);
     return done;
   });
-  const portable = jobKind('optimise', async (_, { compute }) => {
+  const portable = createJobKind('optimise', async (_, { compute }) => {
     await compute('optimise', {} as never);
     // @ts-expect-error -- the catalogue does not tie optimisations to the memory of a process
     await compute('total-return', {} as never);
@@ -21,7 +21,7 @@ test('a task with shared memory compiles only in kinds with sharedMemory', async
 });
 
 test('a kind takes its key and the reading of its payloads from the catalogue', () => {
-  const { key, decode } = jobKind('replay', async () => done);
+  const { key, decode } = createJobKind('replay', async () => done);
   const payload = { run_id: 'I', run_hash: 'h', engine_version: '1' };
   expect(decode(payload)).toEqual(payload);
   expect(decode({ run_id: 'I' })).toBeUndefined();

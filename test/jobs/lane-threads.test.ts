@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
-import { keepThreads, idleThread, openLaneThreads } from '#jobs/lane-threads.js';
+import { keepThreads, createIdleBalancer, openLaneThreads } from '#jobs/lane-threads.js';
 
 const run = promisify(execFile);
 
@@ -41,7 +41,7 @@ describe('the thread a task is given to', () => {
     threads: readonly { readonly id: number; readonly currentUsage: number }[],
   ) => {
     const hasStarted = (thread: number): boolean => thread < 8;
-    const choose = idleThread({ thread: preferred }, hasStarted) as unknown as (
+    const choose = createIdleBalancer({ thread: preferred }, hasStarted) as unknown as (
       task: unknown,
       threads: unknown,
     ) => { readonly id: number } | null;

@@ -2,7 +2,7 @@ import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { attemptsOf } from '#jobs/attempts.js';
-import { advance, isTerminal, newLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
+import { advance, isTerminal, createLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
 import { IS_SOAK } from '../soak.js';
 import { parsePolicies } from './retries-at-once.js';
 
@@ -18,7 +18,7 @@ function live(...events: LifeEvent[]): Life {
     const next = advance(life, event, LIMITS);
     if (typeof next === 'string') throw new Error(`${event.type}: ${next}`);
     return next;
-  }, newLife());
+  }, createLife());
 }
 
 const start: LifeEvent = { type: 'start', at: AT };
@@ -37,7 +37,7 @@ const createProgress = (attempt: number, fraction: number): LifeEvent => ({ type
 
 describe('a job', () => {
   test('waits, runs and succeeds', () => {
-    expect(newLife()).toMatchObject({
+    expect(createLife()).toMatchObject({
       status: 'pending',
       attempt: 1,
       progress: 0,
@@ -116,7 +116,7 @@ describe('a job', () => {
       ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(AT)) / 1000;
     const slow = { ...LIMITS, retry: parsePolicies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest') };
     const listWaits = (end: typeof lose, chance: number) => {
-      let life = newLife();
+      let life = createLife();
       return Array.from({ length: 6 }, (_, i) => {
         life = advance(life, start, slow) as Life;
         life = advance(life, end(i + 1), { ...slow, chance }) as Life;
@@ -138,7 +138,7 @@ describe('a job', () => {
     const limits = { ...LIMITS, retry: parsePolicies('deadline=60')('backtest') };
     const advanceLife = (seconds: number) => {
       const at = new Date(Date.parse(AT) + seconds * 1000).toISOString();
-      return advance(advance(newLife(), start, limits) as Life, { ...lose(1), at } as LifeEvent, limits);
+      return advance(advance(createLife(), start, limits) as Life, { ...lose(1), at } as LifeEvent, limits);
     };
     expect(advanceLife(59)).toMatchObject({ status: 'pending', attempt: 2 });
     expect(advanceLife(60)).toMatchObject({
@@ -191,7 +191,7 @@ describe('a job', () => {
 
   test('that waits cannot succeed, crash, be given back or make progress', () => {
     for (const event of [succeed(1), crash(1), createProgress(1, 0.5), release(1)]) {
-      expect(advance(newLife(), event, LIMITS)).toBe('not-running');
+      expect(advance(createLife(), event, LIMITS)).toBe('not-running');
     }
     expect(advance(live(start), start, LIMITS)).toBe('not-pending');
   });
@@ -225,7 +225,7 @@ describe('whatever happens to a job in whatever order', () => {
   test('only the listed transitions happen, and every state is whole', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), (events) => {
-        let life = newLife();
+        let life = createLife();
         for (const happening of events) {
           const next = advance(life, happening, LIMITS);
           if (typeof next === 'string') continue;
@@ -255,7 +255,7 @@ describe('whatever happens to a job in whatever order', () => {
         const life = events.reduce<Life>((before, happening) => {
           const next = advance(before, happening, LIMITS);
           return typeof next === 'string' ? before : next;
-        }, newLife());
+        }, createLife());
         const copy = structuredClone(life);
         advance(life, last, LIMITS);
         expect(life).toEqual(copy);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { patientDocuments } from '#jobs/patient-documents.js';
+import { createPatientDocuments } from '#jobs/patient-documents.js';
 import type { DocumentStore } from '#store/port.js';
 import { createTestClock } from './test-clock.js';
 
@@ -17,7 +17,7 @@ function openPatient() {
     transaction: () => answer('written'),
   } as unknown as DocumentStore;
   const { clock, pass } = createTestClock();
-  return { state, pass, documents: patientDocuments({ documents: store, clock, isOver: () => state.isOver }) };
+  return { state, pass, documents: createPatientDocuments({ documents: store, clock, isOver: () => state.isOver }) };
 }
 
 test('a read while the database is unavailable waits for it, however long that takes', async () => {

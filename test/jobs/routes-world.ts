@@ -4,10 +4,10 @@ import { jobRoutes } from '#contract/jobs.js';
 import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp, type App } from '#http/app.js';
-import { jobHandlers } from '#http/routes/jobs.js';
+import { createJobHandlers } from '#http/routes/jobs.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool } from '#jobs/compute-pool.js';
-import { nodeLimits } from '#jobs/node-limits.js';
+import { deriveNodeLimits } from '#jobs/node-limits.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { createPausedKinds } from '#jobs/paused-kinds.js';
@@ -87,7 +87,7 @@ export async function openWorld(): Promise<World> {
     load: () => 0,
     close: async () => {},
   };
-  const limits = { ...nodeLimits({ workers: 1, memoryBytes: 1e9 }), cancelGraceMs: 100, queryMsMax: 1000 };
+  const limits = { ...deriveNodeLimits({ workers: 1, memoryBytes: 1e9 }), cancelGraceMs: 100, queryMsMax: 1000 };
   const clock = systemClock;
   const paused = await createPausedKinds({ documents: store.documents, clock, isShared: false });
   const queue = createLocalQueue({ store: store.documents, clock, limits, log: silent, paused });
@@ -100,7 +100,7 @@ export async function openWorld(): Promise<World> {
   const ended = new Set<string>();
   const app = createApp({
     api: jobRoutes,
-    handlers: jobHandlers(
+    handlers: createJobHandlers(
       createJobsService({ system: engine, artifacts: store.artifacts, stopping: stopping.signal }),
       createJobKinds({ paused, now: Date.now }),
     ),

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { claimGrantIn, principalOf } from '#http/oidc/claims.js';
+import { parseClaimGrant, principalOf } from '#http/oidc/claims.js';
 import { createSessions } from '#http/oidc/sessions.js';
 import { createTokens, isLocalIssuer } from '#http/oidc/tokens.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
@@ -268,11 +268,11 @@ test('a provider elsewhere is asked over HTTPS alone', async () => {
 });
 
 test('grants are read as they are written, and apply by value, list and words', () => {
-  const grant = claimGrantIn('groups=desk:read+run:a-+b-')!;
+  const grant = parseClaimGrant('groups=desk:read+run:a-+b-')!;
   expect(grant).toEqual({ claim: 'groups', value: 'desk', scopes: ['read', 'run'], prefixes: ['a-', 'b-'] });
   for (const text of ['', 'groups', 'groups=desk', 'groups=desk:fly', 'groups=desk:read:a b', '=x:read'])
-    expect(claimGrantIn(text)).toBeUndefined();
-  const of = (claims: object) => principalOf({ sub: 's', ...claims }, [grant, claimGrantIn('role=all:write')!]);
+    expect(parseClaimGrant(text)).toBeUndefined();
+  const of = (claims: object) => principalOf({ sub: 's', ...claims }, [grant, parseClaimGrant('role=all:write')!]);
   expect([...of({ groups: 'desk' }).scopes]).toEqual(['read', 'run']);
   expect([...of({ groups: 'x desk' }).scopes]).toEqual(['read', 'run']);
   expect([...of({ groups: ['desk'] }).scopes]).toEqual(['read', 'run']);

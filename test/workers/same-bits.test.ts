@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { afterAll, describe, expect, test } from 'vitest';
-import { filesOf } from '#domain/risk/matrix-files.js';
-import { EIGENVALUES_PART, fileBytesOf, PART_COUNT } from '#domain/risk/model-parts.js';
+import { listMatrixFiles } from '#domain/risk/matrix-files.js';
+import { EIGENVALUES_PART, computeFileBytes, PART_COUNT } from '#domain/risk/model-parts.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { shareMarket } from '#domain/market/handle.js';
 import { createIdentity } from '#domain/market/market-identity.js';
@@ -105,7 +105,7 @@ describe('one, two and four workers give the same bits of', () => {
         }),
       );
       const rows = ALL_PARTS.slice(0, -1).map((part) => rowsOf.get(part)!);
-      expect(rows.map(({ bytes }) => bytes)).toEqual(fileBytesOf(60));
+      expect(rows.map(({ bytes }) => bytes)).toEqual(computeFileBytes(60));
       const input = {
         ...source,
         files,
@@ -122,7 +122,7 @@ describe('one, two and four workers give the same bits of', () => {
     ] as const) {
       const joined = await inParts(workers, groups);
       expect(joined).toMatchObject(rest);
-      const bytes = Buffer.concat(filesOf(joined.covariance).map(written.read));
+      const bytes = Buffer.concat(listMatrixFiles(joined.covariance).map(written.read));
       expect(formatSha(bytes)).toBe(covariance.sha256);
       expect(joined.factors?.sha256).toBe(factors?.sha256);
       const { smallest_eigenvalue: smallest, condition_number: condition } = diagnostics;

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { newHashCells } from '#jobs/hash-cells.js';
+import { createHashCells } from '#jobs/hash-cells.js';
 import { viewRun } from '#workers/views/view-run.js';
 import { CancelledError } from '#workers/control.js';
 import { runOn } from '../domain/backtest/random-run.js';
@@ -29,7 +29,7 @@ const findDocument = (id: string, weighting: string): IndexDocument =>
     pipeline: { weighting: { type: weighting } },
   });
 const own = findDocument('OWN', 'EqualWeight');
-const stored = runToColumns(runOn(openCalendars(), data, own), { contentHash: 'bits' });
+const stored = createRunColumns(runOn(openCalendars(), data, own), { contentHash: 'bits' });
 const benchmark = { indexId: 'OTHER', documents: { OTHER: findDocument('OTHER', 'PriceWeight') } };
 
 interface Asked {
@@ -57,7 +57,7 @@ const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
     by: 'IDENTIFIER',
     findings: [],
   }),
-  reconciliation: (of) => ({ ...of, view: 'reconcile', files: [], cells: newHashCells(0), benchmark: null }),
+  reconciliation: (of) => ({ ...of, view: 'reconcile', files: [], cells: createHashCells(0), benchmark: null }),
 };
 
 /** A run and a market for which no thread has computed anything. */

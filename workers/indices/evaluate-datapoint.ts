@@ -3,7 +3,7 @@ import { isRuleDocument } from '#domain/documents/index-document.js';
 import { evaluateDatapoint } from '#domain/rules/evaluate-datapoint.js';
 import { findSessionWithData } from '#domain/books/due-rebalances.js';
 import type { Task } from '#jobs/tasks.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
@@ -15,7 +15,7 @@ export const evaluate: Task<'evaluate-datapoint'> = (
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
     const day = asked === null ? (market.dates.at(-1) ?? 0) : parseValidDay(asked);
-    const composer = composerFor({ market, documents, until: day, engine }, control);
+    const composer = createQuestionComposer({ market, documents, until: day, engine }, control);
     const document = composer.document(indexId);
     if (!isRuleDocument(document)) throw new Error('an expression is evaluated on the terms of rules');
     const sm = composer.market(indexId);

@@ -3,7 +3,7 @@ import { explainWeight } from '#domain/optimisation/explain.js';
 import type { Task } from '#jobs/tasks.js';
 import { toIndexExplanation } from '#views/preview.js';
 import { answerBytes } from '../output/hand-over.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
@@ -12,7 +12,7 @@ export const explain: Task<'explain'> = ({ market: handle, documents, models, in
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
     const day = asOf === null ? market.dates.at(-1)! : parseValidDay(asOf);
-    const composer = composerFor({ market, documents, models, until: day, engine }, control);
+    const composer = createQuestionComposer({ market, documents, models, until: day, engine }, control);
     const column = market.identifiers.indexOf(identifier);
     const explanation = explainWeight(composer, indexId, { column, asOf: day, engine });
     const weightingType = (id: string): string => documents[id]!.pipeline!.weighting.type; // called only for rule-based documents

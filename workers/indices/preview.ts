@@ -3,7 +3,7 @@ import type { Day } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
 import { previewAnswer } from '#views/preview-answer.js';
 import { answerBytes } from '../output/hand-over.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -22,7 +22,7 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
       indexId,
       asOf,
       engine,
-      composerUntil: (until: Day) => composerFor({ market, documents, models, until, engine }, control),
+      composerUntil: (until: Day) => createQuestionComposer({ market, documents, models, until, engine }, control),
       observedEndOf: (modelId) => models?.[modelId]?.dates?.[0]?.date ?? models?.[modelId]?.observedEnd,
     });
     return answerBytes(JSON.stringify(answer));

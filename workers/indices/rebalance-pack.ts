@@ -7,7 +7,7 @@ import { hasMemberChanges } from '#domain/books/member-changes.js';
 import { listPendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
 import { findPendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
 import { areAllAnnounced, findNextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
-import type { Decided } from '#domain/books/decider.js';
+import type { DecidedComposition } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
@@ -30,7 +30,7 @@ import { packOrders } from '#views/exports/pack-orders.js';
 import { toReplacements } from '#views/replacements.js';
 import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
 import { answerBytes } from '../output/hand-over.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { reportUnannounced } from './unannounced.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -38,15 +38,15 @@ import { openCachedMarket } from '../input/open-markets.js';
 /** Computes the orders that align accounts with an index, as a RebalancePack. */
 export const rebalancePack: Task<'rebalancePack'> = async (question, control) => {
   const { indexId, format } = question;
-  const pack = await runOnEngine((engine) => packFor(question, engine, control));
+  const pack = await runOnEngine((engine) => createOrderPack(question, engine, control));
   return answerBytes(format === 'json' ? JSON.stringify(pack) : await packOrders(indexId, pack.accounts, format));
 };
 
-function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskControl) {
+function createOrderPack(question: RebalancePackQuestion, engine: Engine, control: TaskControl) {
   const market = openCachedMarket(question.market);
   const { documents, models, indexId, request } = question;
   const requestedDay = request.as_of === null ? (market.dates.at(-1) ?? 0) : parseValidDay(request.as_of);
-  const composer = composerFor({ market, documents, models, until: requestedDay, engine }, control);
+  const composer = createQuestionComposer({ market, documents, models, until: requestedDay, engine }, control);
   const sm = composer.market(indexId);
   const session = findSessionWithData(sm, requestedDay);
   if (session < 0) {
@@ -75,7 +75,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     reconciliation: reconciliationOf(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
     findings: sortFindings([
       ...(request.as_of === null ? [] : listPricedBeforeFindings(sm, requestedDay, session)),
-      ...shortVolumes(sm, session, request.adv_sessions),
+      ...checkVolumes(sm, session, request.adv_sessions),
       ...composition.findings,
       ...findings,
       ...pack.findings,
@@ -84,14 +84,14 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
   };
 }
 
-interface Reconcilable extends PackedSecurities {
+interface ReconciliationInput extends PackedSecurities {
   readonly question: RebalancePackQuestion;
   readonly composition: PackComposition;
   readonly session: number;
 }
 
 /** Lists the changes since the announcement; null until the day after the announcement. */
-function reconciliationOf(sm: SessionMarket, { question, composition, session, names, accounts }: Reconcilable) {
+function reconciliationOf(sm: SessionMarket, { question, composition, session, names, accounts }: ReconciliationInput) {
   const { documents, indexId, request } = question;
   const decision = sm.sessionAt(parseValidDay(composition.decision));
   if (composition.basis !== 'announced' || decision >= session) return null;
@@ -101,7 +101,7 @@ function reconciliationOf(sm: SessionMarket, { question, composition, session, n
     const weight = composition.announced.get(sm.columnOf(name.identifier)) ?? 0;
     return readKnownBefore(known, { ...name, weight }, session);
   });
-  const held = { ...request, accounts: request.accounts.map((account) => inShares(account, names)) };
+  const held = { ...request, accounts: request.accounts.map((account) => convertToShares(account, names)) };
   const announced = { accounts: createPack(then, held).accounts, names: then };
   return { announced: composition.decision, accounts: reconcile(announced, { accounts, names }) };
 }
@@ -109,7 +109,7 @@ function reconciliationOf(sm: SessionMarket, { question, composition, session, n
 type Account = RebalancePackQuestion['request']['accounts'][number];
 
 /** Converts holdings by value to shares at the prices of the pack. */
-function inShares(account: Account, names: readonly KnownSecurity[]): Account {
+function convertToShares(account: Account, names: readonly KnownSecurity[]): Account {
   const priceOf = new Map(names.map(({ identifier, price }) => [identifier, price]));
   const holdings = account.holdings.map(({ identifier, shares, value }) => ({
     identifier,
@@ -135,7 +135,7 @@ interface PackComposition {
   readonly findings: readonly Finding[];
 }
 
-interface Composed {
+interface CompositionInput {
   readonly indexId: string;
   readonly session: number;
   readonly engine: Engine;
@@ -147,7 +147,7 @@ interface Composed {
  * rebalance on the session itself, this is the announced composition. Before the announcement, it is the decision of
  * the rules today, or the latest solution of a derived index.
  */
-function compositionFor(composer: Composer, { indexId, session, engine, called }: Composed): PackComposition {
+function compositionFor(composer: Composer, { indexId, session, engine, called }: CompositionInput): PackComposition {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
@@ -156,7 +156,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const calledFor = isDerived ? undefined : findAnnouncedOn(called, day);
   const [first] = scheduled;
   const isScheduled = calledFor === undefined || (first !== undefined && first.date <= calledFor.effective);
-  const change = isDerived ? undefined : changeFor(composer, indexId, session);
+  const change = isDerived ? undefined : findChange(composer, indexId, session);
   if (change !== undefined && (first === undefined || change.effective < first.session))
     return listChangedConstituents(sm, change, session);
   const next = isScheduled
@@ -166,7 +166,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
   const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);
   const { decided, decision, traded, announced, swaps, findings } =
-    isWhole && isAnnounced ? createReviewOrders(composer, orders) : plainOrders(composer, orders);
+    isWhole && isAnnounced ? createReviewOrders(composer, orders) : createPlainOrders(composer, orders);
   const weights = weightsOf(traded);
   return {
     effective: next[0] === undefined ? null : formatDay(next[0].date),
@@ -184,7 +184,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
 }
 
 /** Returns the next announced change of constituents between reviews. */
-function changeFor(composer: Composer, indexId: string, session: number): PendingComposition | undefined {
+function findChange(composer: Composer, indexId: string, session: number): PendingComposition | undefined {
   const compositions = hasMemberChanges(composer, indexId) ? composeKnown(composer, indexId) : undefined;
   return compositions && findPendingChange(composer, { indexId, session, list: compositions.list });
 }
@@ -215,7 +215,7 @@ function isReviewed([first, ...others]: readonly NextRebalance[]): boolean {
   );
 }
 
-interface OrdersInput extends Pick<Composed, 'indexId' | 'session' | 'engine'> {
+interface OrdersInput extends Pick<CompositionInput, 'indexId' | 'session' | 'engine'> {
   /** Announced rebalances of one session; empty before the announcement. */
   readonly next: readonly NextRebalance[];
 }
@@ -224,14 +224,14 @@ interface PackOrders {
   /** Session of the reference date, and its day. */
   readonly decided: number;
   readonly decision: Day;
-  readonly traded: Pick<Decided, 'columns' | 'weights'>;
+  readonly traded: Pick<DecidedComposition, 'columns' | 'weights'>;
   readonly announced: ReadonlyMap<number, number>;
   readonly swaps: readonly NamedSwap[];
   readonly findings: readonly Finding[];
 }
 
 /** Decides the pipeline on its reference date, or today if nothing is announced. */
-function plainOrders(composer: Composer, { indexId, session, engine, next: [next] }: OrdersInput): PackOrders {
+function createPlainOrders(composer: Composer, { indexId, session, engine, next: [next] }: OrdersInput): PackOrders {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
@@ -290,7 +290,7 @@ function refuseAllEnded(indexId: string, decided: Day): Refusal {
   return new Refusal('EMPTY_INDEX', message);
 }
 
-function weightsOf({ columns, weights }: Pick<Decided, 'columns' | 'weights'>): ReadonlyMap<number, number> {
+function weightsOf({ columns, weights }: Pick<DecidedComposition, 'columns' | 'weights'>): ReadonlyMap<number, number> {
   return new Map(Array.from(columns, (column, i) => [column, weights[i]!]));
 }
 
@@ -335,7 +335,7 @@ function listPricedBeforeFindings(
 }
 
 /** Warns if the mean volume covers fewer sessions than requested. */
-function shortVolumes({ sessions, market }: SessionMarket, session: number, asked: number): Finding[] {
+function checkVolumes({ sessions, market }: SessionMarket, session: number, asked: number): Finding[] {
   const held = session + 1;
   if (held >= asked || !market.fields.has('VOLUME')) return [];
   const message = `adv_sessions is ${asked}, and the store has ${held} sessions up to ${formatDay(sessions[session]!)}: the mean volume covers those.`;

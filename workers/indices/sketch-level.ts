@@ -2,7 +2,7 @@ import { listBookDays, simulateIndexBook } from '#domain/books/index-run.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
@@ -13,7 +13,10 @@ export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, m
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
     const end = market.dates.at(-1) ?? 0;
-    const compositions = composerFor({ market, documents, models, until: end, engine }, control).compositions(indexId);
+    const compositions = createQuestionComposer(
+      { market, documents, models, until: end, engine },
+      control,
+    ).compositions(indexId);
     const book = simulateIndexBook({ compositions, to: findLastAtMost(compositions.sm.sessions, end) });
     const days = listBookDays(book);
     const last = days.length - 1;

@@ -10,7 +10,7 @@ import { compareCompositions } from '#domain/rules/whatif.js';
 import type { Task } from '#jobs/tasks.js';
 import { toWhatIfResponse, type ComparedPreview } from '#views/what-if.js';
 import { answerBytes } from '../output/hand-over.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
@@ -21,7 +21,7 @@ export const compareWhatIf: Task<'whatIf'> = ({ market: handle, before, after, a
     const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
     const until = parseValidDay(asOf);
     const comparedOf = ({ documents, models, indexId }: typeof before): ComparedPreview => {
-      const composer = composerFor({ market, documents, models, until, engine }, control);
+      const composer = createQuestionComposer({ market, documents, models, until, engine }, control);
       const preview = isDerivedDocument(composer.document(indexId))
         ? toRulePreview(previewDerived(composer, indexId, { asOf: until, engine }))
         : previewRules(composer, indexId, until);

@@ -24,7 +24,7 @@ export interface ComposeQuestion {
 }
 
 /** Creates a composer for an interactive question; the thread caches its calendars. */
-export function composerFor(
+export function createQuestionComposer(
   { market, documents, models, until, engine, known }: ComposeQuestion,
   control: TaskControl,
 ): Composer {

@@ -15,13 +15,13 @@ export function openKnown(market: MarketData, files: KnownFiles | undefined): { 
   const open = ({ knownOn, earlier }: KnownFiles): KnownMarkets =>
     createKnownMarkets(market, {
       knownOn,
-      earlier: earlier.map((file) => ({ knownOn: file.knownOn, change: changeIn(file) })),
+      earlier: earlier.map((file) => ({ knownOn: file.knownOn, change: readChange(file) })),
     });
   return { known: { at: (day) => (opened ??= open(files)).at(day) } };
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged */
-export function changeIn(file: HashedFile): ContentChange {
+export function readChange(file: HashedFile): ContentChange {
   return decodeChange(bytesOf(file));
 }
 

@@ -12,29 +12,29 @@ let opened: Promise<EngineChoice> | undefined;
  * Returns the engine of this thread according to the setting of the pool, opened at the first use. It may be float32,
  * for results that state their precision. Its memory serves one task at a time: allocate inside `scope`.
  */
-export async function numerics(): Promise<Engine> {
-  return (await choice()).engine;
+export async function openNumerics(): Promise<Engine> {
+  return (await openChoice()).engine;
 }
 
 /**
  * Returns the float64 engine of this thread, for work in several steps: allocate inside `scope`, and only little memory
  * at once.
  */
-export async function exactNumerics(): Promise<Engine> {
-  return (await choice()).exact;
+export async function openExactNumerics(): Promise<Engine> {
+  return (await openChoice()).exact;
 }
 
 /** Runs synchronous work in float64, regardless of the setting; frees its allocations, and a large arena completely. */
 export async function runOnEngine<T>(work: (engine: Engine) => T): Promise<T> {
-  return runScoped((await choice()).exact, work);
+  return runScoped((await openChoice()).exact, work);
 }
 
 /** Runs work on the configured engine, for a result that states its precision. */
 export async function runOnProductEngine<T>(work: (engine: Engine) => T): Promise<T> {
-  return runScoped(await numerics(), work);
+  return runScoped(await openNumerics(), work);
 }
 
-function choice(): Promise<EngineChoice> {
+function openChoice(): Promise<EngineChoice> {
   const data = dataOf(Piscina.workerData);
   // the settings allow no other engine names
   return (opened ??= openEngine(data.numerics as EngineSetting, () => countSharedThreads(data)));

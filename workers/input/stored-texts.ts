@@ -13,7 +13,7 @@ export function readJson(file: HashedFile): unknown {
 }
 
 /** Reads the stored plan of a run. @throws Refusal DOCUMENT_UNREADABLE */
-export function planIn(file: HashedFile): BacktestPlan {
+export function readPlan(file: HashedFile): BacktestPlan {
   return readJson(file) as BacktestPlan; // its hash matches the hash that the job wrote
 }
 

@@ -14,7 +14,7 @@ import { contentChange } from '#market/versions/content-change.js';
 import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { restoreContent } from '#market/versions/earlier-content.js';
 import { dataDifferenceView } from '#views/data-difference-view.js';
-import { bytesOf, changeIn, refuseDamagedContent } from '../input/known-contents.js';
+import { bytesOf, readChange, refuseDamagedContent } from '../input/known-contents.js';
 import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the change from a content to the content before it. */
@@ -48,13 +48,13 @@ export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }
 /** Restores a content from a copy and later changes, and verifies its hash. */
 export const copyMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...of }) => {
   const copied = decodeContent(bytesOf(content));
-  return soundMarket(changes.length === 0 ? copied : restoreContent(copied, changes.map(changeIn)), of, contentHash);
+  return soundMarket(changes.length === 0 ? copied : restoreContent(copied, changes.map(readChange)), of, contentHash);
 };
 
 /** Restores an earlier content of a data store, and verifies its hash. */
 export const earlierMarket: Task<'earlier-market'> = async ({ last, changes, contentHash }) => {
   const base = openCachedMarket(last);
-  return soundMarket(restoreContent(base, changes.map(changeIn)), base, contentHash);
+  return soundMarket(restoreContent(base, changes.map(readChange)), base, contentHash);
 };
 
 /** Opens a content after verifying its hash. @throws Refusal DOCUMENT_UNREADABLE if the hash differs */

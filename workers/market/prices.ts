@@ -15,13 +15,13 @@ export const prices: Task<'prices'> = ({ identifier, bars, request, format }: Pr
   const table = priceSeries(bars, request);
   const body = { identifier, interval: request.interval };
   if (format === 'csv') return answerBytes(new TextEncoder().encode(writeDatedCsv(table)));
-  return answerBytes(format === 'arrow' ? encodeArrowTable(table, body) : pricesJson(table, body));
+  return answerBytes(format === 'arrow' ? encodeArrowTable(table, body) : formatPricesJson(table, body));
 };
 
 /** Approximate number of bytes of a number and its comma. */
 const NUMBER_BYTES = 10;
 
-function pricesJson(
+function formatPricesJson(
   table: DatedTable,
   { identifier, interval }: { readonly identifier: string; readonly interval: string },
 ): Uint8Array {

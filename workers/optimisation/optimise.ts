@@ -1,10 +1,10 @@
 import { runOptimisation, readRequestTerms } from '#domain/optimisation/run.js';
 import type { Task } from '#jobs/tasks.js';
 import { toOptimisationResult, toStudyFigures } from '#views/optimisation.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Optimises an index under constraints, as an OptimisationRunResult. */
 export const optimise: Task<'optimise'> = async (input, control) => {
@@ -13,7 +13,7 @@ export const optimise: Task<'optimise'> = async (input, control) => {
   const terms = readRequestTerms(request);
   const until = terms.asOf ?? market.dates.at(-1) ?? 0;
   const { message, result } = await runOnEngine((engine) => {
-    const composer = composerFor(
+    const composer = createQuestionComposer(
       { market, documents, models, until, engine },
       { report: (fraction) => control.report(0.3 * fraction) },
     );
@@ -29,6 +29,6 @@ export const optimise: Task<'optimise'> = async (input, control) => {
     const message = ['Done.', ...run.findings.map((finding) => finding.message)].join(' ');
     return { result: toOptimisationResult(run, { ...identity, ...risk }), message };
   });
-  const written = await writeOutputs(input.outputs, { result: outputContent(JSON.stringify(result)) });
+  const written = await writeOutputs(input.outputs, { result: copyOutput(JSON.stringify(result)) });
   return { ...written, message, figures: toStudyFigures(result) };
 };

@@ -9,7 +9,7 @@ import { runOptimisation, readRequestTerms } from '#domain/optimisation/run.js';
 import { formatDay } from '#domain/time/days.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { toOptimisationResult } from '#views/optimisation.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
@@ -68,7 +68,7 @@ export async function practiseOptimisation(
     const until = dates.at(-1) ?? 0;
     const documents = { [index.id]: index };
     const run = runOptimisation({
-      composer: composerFor({ market, documents, until, engine }, control),
+      composer: createQuestionComposer({ market, documents, until, engine }, control),
       engine,
       ...readRequestTerms(request),
       constraints: [

@@ -3,7 +3,7 @@ import { previewOptimisation } from '#domain/optimisation/preview-run.js';
 import type { Task } from '#jobs/tasks.js';
 import { toDerivedPreview } from '#views/optimisation.js';
 import { answerBytes } from '../output/hand-over.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
@@ -15,7 +15,7 @@ export const previewOfOptimisation: Task<'preview-optimisation'> = ({ market: ha
     const day = (text: string | null) => (text === null ? null : parseValidDay(text));
     const until = day(request.as_of) ?? market.dates.at(-1) ?? 0;
     const preview = previewOptimisation({
-      composer: composerFor({ market, documents, models, until, engine }, control),
+      composer: createQuestionComposer({ market, documents, models, until, engine }, control),
       engine,
       indexId,
       constraints: request.constraints,

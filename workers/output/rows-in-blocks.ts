@@ -4,7 +4,7 @@ import type { RowBlock, RowsInBlocks } from '#jobs/rows-in-blocks.js';
 import { createJsonWriter } from '#views/json-writer.js';
 
 /** Writes rows as JSON text in consecutive blocks. @param row returns the row at a position */
-export function rowsInBlocks(
+export function writeRowsInBlocks(
   count: number,
   row: (position: number) => unknown,
 ): { readonly bytes: Uint8Array; readonly index: Omit<RowsInBlocks, 'artifact'> } {

@@ -29,7 +29,7 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
   return {
     take(bytes, anything) {
       if (bytes > keptBytesMax) trimMemory(); // left over from earlier responses
-      taken = kept === undefined || kept.byteLength < bytes ? newMemory(bytes, keptBytesMax) : kept;
+      taken = kept === undefined || kept.byteLength < bytes ? allocateRunMemory(bytes, keptBytesMax) : kept;
       if (taken === kept && !isZero) clear(taken, anything);
       kept = undefined;
       return taken;
@@ -47,7 +47,7 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
  * Allocates page-aligned memory, because files are written directly from it. Larger memory can be returned to the
  * system.
  */
-function newMemory(bytes: number, keptBytesMax: number): SharedArrayBuffer {
+function allocateRunMemory(bytes: number, keptBytesMax: number): SharedArrayBuffer {
   return bytes <= keptBytesMax ? pageMemory(bytes) : allocateKeptMemory(bytes);
 }
 

@@ -2,7 +2,7 @@ import type { TaskControl } from '#jobs/thread-messages.js';
 import type { JsonBytesWriter } from '#views/json-writer.js';
 
 /** Wraps a writer that checks for a cancellation before each list of numbers. @throws CancelledError */
-export function stoppable(json: JsonBytesWriter, { report }: TaskControl): JsonBytesWriter {
+export function wrapStoppable(json: JsonBytesWriter, { report }: TaskControl): JsonBytesWriter {
   return {
     ...json,
     numbers(values, from, to) {

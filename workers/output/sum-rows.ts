@@ -6,12 +6,12 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import type { RowEntry, RowsFile } from '#jobs/tasks/runs.js';
 import { createJsonWriter } from '#views/json-writer.js';
-import { rowsInBlocks } from './rows-in-blocks.js';
-import { outputContent, writeOutputs } from './task-outputs.js';
+import { writeRowsInBlocks } from './rows-in-blocks.js';
+import { copyOutput, writeOutputs } from './task-outputs.js';
 
 /** Counts and lists the rows of a job in parts: its result as JSON, and its rows in blocks. */
 export const sumRows: Task<'sum-rows'> = async ({ kind, id, total, outcomes, engineVersion, files, outputs }) => {
-  const read = files.map(entriesIn);
+  const read = files.map(readEntries);
   const rows = locateParts(files).first.flatMap(({ output, at }) => read[output]![at]!.map(({ row }) => row));
   const counts = outcomes.map((outcome) => [outcome, rows.filter((row) => row.outcome === outcome).length]);
   const json = createJsonWriter();
@@ -22,15 +22,15 @@ export const sumRows: Task<'sum-rows'> = async ({ kind, id, total, outcomes, eng
     rows: rows.slice(0, LIMITS.MAX_SWEEP_RESULT_ROWS),
     engine_version: engineVersion,
   });
-  const blocks = rowsInBlocks(rows.length, (i) => rows[i]);
+  const blocks = writeRowsInBlocks(rows.length, (i) => rows[i]);
   const written = await writeOutputs(outputs, {
-    view: outputContent(json.bytes()),
-    rows: outputContent(blocks.bytes),
+    view: copyOutput(json.bytes()),
+    rows: copyOutput(blocks.bytes),
   });
   return { view: written.view, rows: { artifact: written.rows, ...blocks.index } };
 };
 
-function entriesIn({ path, sha256 }: RowsFile): readonly (readonly RowEntry[])[] {
+function readEntries({ path, sha256 }: RowsFile): readonly (readonly RowEntry[])[] {
   const bytes = readFileSync(path);
   if (createHash('sha256').update(bytes).digest('hex') !== sha256)
     throw new Refusal('DOCUMENT_UNREADABLE', 'Results of some parts are damaged: run the job again.');

@@ -9,10 +9,10 @@ import { isContentOf } from '../run-files/run-file.js';
 
 /** Bytes of a task's artifact; null if there is no artifact. */
 type Content = Uint8Array<ArrayBuffer> | MadeBytes | null;
-type Written<C extends Content> = C extends null ? null : ArtifactRef;
+type WrittenReference<C extends Content> = C extends null ? null : ArtifactRef;
 
 /** Copies the content of an artifact to memory that survives the task's arena. */
-export const outputContent = (content: string | Uint8Array): Uint8Array<ArrayBuffer> => answerBytes(content).bytes;
+export const copyOutput = (content: string | Uint8Array): Uint8Array<ArrayBuffer> => answerBytes(content).bytes;
 
 interface OutputOptions extends Pick<WriteOptions, 'onWritten'> {
   /** Contents that are already stored; they are returned without a write. */
@@ -27,7 +27,7 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
   { destination, names }: TaskOutputs<Extract<keyof C, string>>,
   contents: C,
   { again = new Map(), onWritten }: OutputOptions = {},
-): Promise<{ readonly [F in keyof C]: Written<C[F]> }> {
+): Promise<{ readonly [F in keyof C]: WrittenReference<C[F]> }> {
   const files = Object.keys(contents).flatMap((file) => {
     const bytes = contents[file]!;
     return bytes === null ? [] : [{ file, name: names[file as keyof typeof names], bytes }];
@@ -41,7 +41,7 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
     if (again.has(file)) byFile.set(file, { name, bytes: bytes.length, sha256: again.get(file)! });
   // only absent content is null
   return Object.fromEntries(Object.keys(contents).map((file) => [file, byFile.get(file) ?? null])) as {
-    readonly [F in keyof C]: Written<C[F]>;
+    readonly [F in keyof C]: WrittenReference<C[F]>;
   };
 }
 
@@ -111,7 +111,7 @@ export type StoredAlready = ReadonlyMap<string, string>;
  * @cost one read of the files of equal size, up to the first different byte
  */
 export function findStoredAlready(
-  outputs: Destined,
+  outputs: OutputDestination,
   contents: Readonly<Record<string, Uint8Array | null>>,
   stored: Readonly<Record<string, ArtifactRef | undefined>> = {},
 ): StoredAlready {
@@ -125,10 +125,13 @@ export function findStoredAlready(
   return again;
 }
 
-type Destined = Pick<TaskOutputs<string>, 'destination'>;
+type OutputDestination = Pick<TaskOutputs<string>, 'destination'>;
 
 /** Returns the path of a stored artifact in the folder of a task's outputs; undefined if that is not a local folder. */
-export function findOwnPath({ destination }: Destined, { name }: Pick<ArtifactRef, 'name'>): string | undefined {
+export function findOwnPath(
+  { destination }: OutputDestination,
+  { name }: Pick<ArtifactRef, 'name'>,
+): string | undefined {
   if (destination.kind !== 'folder' || destination.storeId !== undefined) return undefined;
   return join(destination.folder, name);
 }

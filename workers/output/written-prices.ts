@@ -9,7 +9,7 @@ const REMEMBERED_MAX = 64;
 const hashes = new Map<string, string>();
 
 /** Returns the key of a run's prices on a market: equal keys mean equal files. */
-export function pricesKey(market: MarketIdentity, { identifiers, days }: SeparatePrices): string {
+export function formatPricesKey(market: MarketIdentity, { identifiers, days }: SeparatePrices): string {
   const key = JSON.stringify([createMarketKey(market), identifiers]);
   return createHash('sha256').update(key).update(days).digest('hex');
 }

@@ -3,10 +3,10 @@ import { runAccount, type AccountBacktest } from '#domain/personal/run-account.j
 import { parseValidDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
 import type { AccountBacktestInput } from '#jobs/tasks/personal.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Number of days per year in annual returns. */
 const YEAR_DAYS = 365.25;
@@ -18,13 +18,16 @@ export const accountBacktest: Task<'account-backtest'> = async (input, control) 
   const until = request.end === null ? (market.dates.at(-1) ?? 0) : parseValidDay(request.end);
   const made = await runOnEngine((engine) =>
     runAccount({
-      composer: composerFor({ market, documents, models, until, engine }, { report: () => control.report(0) }),
+      composer: createQuestionComposer(
+        { market, documents, models, until, engine },
+        { report: () => control.report(0) },
+      ),
       parent: indexId,
       request,
       report: (fraction) => control.report(fraction),
     }),
   );
-  const view = outputContent(JSON.stringify(viewOf(input, made, market.contentHash)));
+  const view = copyOutput(JSON.stringify(viewOf(input, made, market.contentHash)));
   return writeOutputs(input.outputs, { view });
 };
 

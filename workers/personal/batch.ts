@@ -12,10 +12,10 @@ import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
 import type { Task } from '#jobs/tasks.js';
 import type { BatchPartInput, SumBatchInput } from '#jobs/tasks/personal.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Common data of the last batch of this thread, which all parts of the batch use. */
 let last: { readonly key: string; readonly common: BatchCommon } | undefined;
@@ -36,7 +36,7 @@ export const batchPart: Task<'batch-part'> = async (input, control) => {
         ),
       );
     }
-  return writeOutputs(input.outputs, { outcomes: outputContent(outcomes.join('\n')) });
+  return writeOutputs(input.outputs, { outcomes: copyOutput(outcomes.join('\n')) });
 };
 
 type CommonInput = Pick<BatchPartInput, 'market' | 'documents' | 'models' | 'terms'>;
@@ -49,7 +49,7 @@ async function commonOf(input: CommonInput, control: TaskControl): Promise<Batch
   const until = terms.as_of === null ? (market.dates.at(-1) ?? 0) : parseValidDay(terms.as_of);
   const common = await runOnEngine((engine) =>
     composeCommon(
-      composerFor({ market, documents, models, until, engine }, { report: () => control.report(0) }),
+      createQuestionComposer({ market, documents, models, until, engine }, { report: () => control.report(0) }),
       terms,
     ),
   );
@@ -70,12 +70,12 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
     const { [name]: artifact } = await writeSome(input.outputs, { [name]: Buffer.concat(texts) });
     volumes.push({ artifact: artifact!, count, blocks });
   };
-  await close('common', [Buffer.from(JSON.stringify(commonJson(common)))], 1);
+  await close('common', [Buffer.from(JSON.stringify(formatCommonJson(common)))], 1);
   const accounts = input.sizes.reduce((sum, size) => sum + size, 0);
   let blocks: Uint8Array[] = [];
   let open: string[] = [];
   let done = 0;
-  for (const line of outcomeLines(input)) {
+  for (const line of readOutcomeLines(input)) {
     summary.add(JSON.parse(line) as AccountOutcome); // a part wrote these lines
     open.push(line);
     done++;
@@ -110,12 +110,12 @@ async function writeSome(
   { destination, names }: SumBatchInput['outputs'],
   contents: Readonly<Record<string, Uint8Array>>,
 ) {
-  const bytes = Object.entries(contents).map(([file, content]) => [file, outputContent(content)] as const);
+  const bytes = Object.entries(contents).map(([file, content]) => [file, copyOutput(content)] as const);
   return writeOutputs({ destination, names }, Object.fromEntries(bytes));
 }
 
 /** Yields the outcomes by account. If several nodes computed a part, their outcomes are identical. */
-function* outcomeLines({ files, sizes }: SumBatchInput): Generator<string> {
+function* readOutcomeLines({ files, sizes }: SumBatchInput): Generator<string> {
   const placeOf = new Map(files.flatMap((file) => file.parts.map((part, at) => [part, { file, at }] as const)));
   let read: { readonly path: string; readonly lines: readonly string[] } | undefined;
   for (let part = 0; part < sizes.length; part++) {
@@ -134,7 +134,7 @@ function linesOf({ path, sha256 }: SumBatchInput['files'][number]): readonly str
 }
 
 /** Formats the common data as JSON, from which results are verified. */
-function commonJson({ asOf, prices, weights, loadings, specific, ...rest }: BatchCommon) {
+function formatCommonJson({ asOf, prices, weights, loadings, specific, ...rest }: BatchCommon) {
   return {
     ...rest,
     as_of: formatDay(asOf),

@@ -14,7 +14,7 @@ import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 type StoredRun = RenderInput['runs'][number];
 
@@ -40,7 +40,7 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, creat
       report: (fraction, message) => control.report(fraction, message),
     }),
   );
-  return { ...(await writeOutputs(outputs, { pdf: outputContent(bytes) })), pages };
+  return { ...(await writeOutputs(outputs, { pdf: copyOutput(bytes) })), pages };
 };
 
 const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
@@ -68,7 +68,7 @@ async function riskOf({ columns, market: handle }: StoredRun): Promise<RiskFound
   }
 }
 
-interface Opening {
+interface OpenedRuns {
   readonly risks: ReadonlyMap<string, RiskFound>;
   readonly markets: ReadonlyMap<string, SessionMarket | Missing>;
   readonly opened: ReadonlyMap<string, RunFigures>;
@@ -77,7 +77,7 @@ interface Opening {
 /** Opens several runs for the duration of a function. */
 function addRuns<T>(
   runs: readonly StoredRun[],
-  { risks, markets, opened }: Opening,
+  { risks, markets, opened }: OpenedRuns,
   use: (figures: ReadonlyMap<string, RunFigures>) => T,
 ): T {
   const [first, ...rest] = runs;

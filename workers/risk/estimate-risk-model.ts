@@ -10,7 +10,7 @@ import type { TaskControl } from '#jobs/thread-messages.js';
 import { runOnProductEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { contentHashOf, openEstimate } from './opened-estimate.js';
-import { outputContent, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
+import { copyOutput, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Completed share of the work at the start of each stage, regardless of the number of securities. */
 const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
@@ -73,14 +73,14 @@ async function makeModel(
     return {
       ...model,
       matrix: matrix ?? packBytes(covariance),
-      parts: factors && outputContent(new Uint8Array(packFactors(factors).buffer)),
+      parts: factors && copyOutput(new Uint8Array(packFactors(factors).buffer)),
     };
   });
 }
 
 /** Packs a matrix into bytes. @param matrix [n x n] row-major, symmetric */
 function packBytes(matrix: Float64Array): Uint8Array<ArrayBuffer> {
-  return outputContent(new Uint8Array(packUpper(matrix, Math.sqrt(matrix.length)).buffer));
+  return copyOutput(new Uint8Array(packUpper(matrix, Math.sqrt(matrix.length)).buffer));
 }
 
 function reportStage(control: TaskControl, stage: EstimateStage | 'returns'): void {

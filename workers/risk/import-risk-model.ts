@@ -1,6 +1,6 @@
 import { parseJson } from '#domain/json/parse-json.js';
 import { packModel, type PackedImport } from '#domain/risk/imported/pack-model.js';
-import { readModelBody, type ReadModel } from '#domain/risk/imported/read-model-body.js';
+import { readModelBody, type ParsedModel } from '#domain/risk/imported/read-model-body.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ImportRiskModelInput, ImportedModelOutput } from '#jobs/tasks/risk-models.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
@@ -20,7 +20,7 @@ export const importModel: Task<'import-risk-model'> = async ({ source }, control
   return { findings: problems.findings(), model: problems.errors > 0 ? null : (packed ?? null) };
 };
 
-async function readModel(source: ImportRiskModelInput['source'], problems: Problems): Promise<ReadModel | undefined> {
+async function readModel(source: ImportRiskModelInput['source'], problems: Problems): Promise<ParsedModel | undefined> {
   if (source.kind === 'json') return readModelBody(parseJson(source.bytes).value, problems);
   const { terms, bytes, ...file } = source;
   const dates = await readModelFile(bytes, file, problems);

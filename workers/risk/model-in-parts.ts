@@ -4,7 +4,7 @@ import { createMarketKey } from '#domain/market/market-identity.js';
 import { locateParts } from '#domain/numbers/even-parts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { assertFiniteNumbers } from '#domain/risk/estimate-risk-model.js';
-import { EIGENVALUES_PART, figuresOfPart, divideModel } from '#domain/risk/model-parts.js';
+import { EIGENVALUES_PART, countPartFigures, divideModel } from '#domain/risk/model-parts.js';
 import { packFactors } from '#domain/risk/packed-factors.js';
 import type { EigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
 import { describeRange } from '#kernels/moments/estimate-covariance.js';
@@ -18,8 +18,8 @@ import {
 import type { Task } from '#jobs/tasks.js';
 import type { ModelFiguresFile, RiskModelSource } from '#jobs/tasks/indices.js';
 import type { ArtifactRef } from '#store/port.js';
-import { exactNumerics, runOnEngine } from '../input/numerics.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { openExactNumerics, runOnEngine } from '../input/numerics.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 import { forgetModel, rememberModel, type OpenedModel } from './last-model.js';
 import { contentHashOf, openEstimate } from './opened-estimate.js';
 
@@ -63,7 +63,7 @@ export const modelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...
   const rows: ArtifactRef[] = [];
   const figures: Float64Array[] = [];
   for (const [k, part] of parts.entries()) {
-    const own = new Float64Array(figuresOfPart(model.cuts, part));
+    const own = new Float64Array(countPartFigures(model.cuts, part));
     own[0] = model.fingerprint;
     figures.push(own);
     control.report(k / parts.length, part === EIGENVALUES_PART ? 'eigenvalues' : 'product');
@@ -85,7 +85,7 @@ async function rowsOf(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const [from, to] = [cuts[part]!, cuts[part + 1]!];
   const entries = new Float64Array(countTriangleEntries(covariance.assets, from, to));
-  fillCovarianceRows(await exactNumerics(), covariance, from, to, entries);
+  fillCovarianceRows(await openExactNumerics(), covariance, from, to, entries);
   assertFiniteNumbers(entries);
   fillCorrelationSums(entries, from, deviations, sums);
   return new Uint8Array(entries.buffer);
@@ -120,7 +120,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
     if (part === EIGENVALUES_PART) range = { smallest: figures[1]!, largest: figures[2]! };
     else sums.set(figures.subarray(1), cuts[part]);
   }
-  const packed = factors && outputContent(new Uint8Array(packFactors(factors.model).buffer));
+  const packed = factors && copyOutput(new Uint8Array(packFactors(factors.model).buffer));
   const written = await writeOutputs(outputs, { factors: packed });
   forgetModel();
   const diagnostics = {
@@ -141,7 +141,7 @@ function figuresIn(files: readonly ModelFiguresFile[], cuts: Int32Array) {
     if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw refuseDamaged();
     const numbers = new Float64Array(bytes.buffer);
     let next = 0;
-    return parts.map((part) => numbers.subarray(next, (next += figuresOfPart(cuts, part))));
+    return parts.map((part) => numbers.subarray(next, (next += countPartFigures(cuts, part))));
   });
   return locateParts(files).first.map(({ part, output, at }) => ({ part, figures: outputs[output]![at]! }));
 }

@@ -43,7 +43,7 @@ export async function readModelFile(
 ): Promise<readonly DatedTables[]> {
   const tables = createModelTables(problems);
   const sinkOf = (columns: readonly string[], own: string | null) =>
-    rowSink(columns, { tables, date: date ?? own, problems });
+    createRowSink(columns, { tables, date: date ?? own, problems });
   try {
     if (format === 'arrow') readArrow(bytes, sinkOf);
     else await readRecords(bytes, (columns) => sinkOf(columns, null));
@@ -115,7 +115,7 @@ interface SinkTerms {
 
 const LONG = ['table', 'row', 'column', 'value'] as const;
 
-function rowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
+function createRowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, date } = terms;
   const twice = columns.find((name, k) => columns.indexOf(name) !== k);
   if (twice !== undefined) {
@@ -132,11 +132,11 @@ function rowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefi
     problems.error({ code: 'REQUIRED', path: 'date', message });
     return undefined;
   }
-  return columns.includes('table') ? longSink(columns, terms) : wideSink(columns, terms);
+  return columns.includes('table') ? createLongSink(columns, terms) : createWideSink(columns, terms);
 }
 
 /** Returns the date of a row; undefined if the value is not a day. */
-function dateIn(value: ModelCellValue | undefined, path: string, { date, problems }: SinkTerms): string | undefined {
+function readDate(value: ModelCellValue | undefined, path: string, { date, problems }: SinkTerms): string | undefined {
   if (value === undefined) return date!; // the caller has checked that rows or file have a date
   if (typeof value === 'string' && parseDay(value) !== undefined) return value;
   const message = `The date is ${value ?? 'empty'}; a day such as 2024-01-31 is required.`;
@@ -147,7 +147,7 @@ function dateIn(value: ModelCellValue | undefined, path: string, { date, problem
 const pathOf = (row: number): string => cellPath(LABEL, row, '');
 
 /** Creates a sink for rows with one number each. */
-function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
+function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
   const lacking = LONG.filter((name) => !columns.includes(name));
   const other = columns.find((name) => name !== 'date' && !(LONG as readonly string[]).includes(name));
@@ -160,7 +160,7 @@ function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undef
   const dateAt = columns.indexOf('date');
   return (cells, at) => {
     const path = (name: string): string => cellPath(LABEL, at, name);
-    const date = dateIn(dateAt < 0 ? undefined : (cells[dateAt] ?? null), path('date'), terms);
+    const date = readDate(dateAt < 0 ? undefined : (cells[dateAt] ?? null), path('date'), terms);
     const name = cells[table] as ModelTableName;
     if (!MODEL_TABLES.includes(name)) {
       const message = `The table is ${cells[table] ?? 'empty'}; the accepted set is ${MODEL_TABLES.join(', ')}.`;
@@ -172,7 +172,7 @@ function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undef
     for (const each of needed)
       if (names[each as 'row' | 'column'] === '')
         problems.error({ code: 'REQUIRED', path: path(each), message: `The ${each} is empty; a name is required.` });
-    const number = numberIn(cells[value] ?? null);
+    const number = parseNumber(cells[value] ?? null);
     if (Number.isNaN(number)) problems.error(reportNotANumber(path('value'), cells[value]));
     if (date === undefined || Number.isNaN(number) || needed.some((each) => names[each as 'row' | 'column'] === ''))
       return;
@@ -182,7 +182,7 @@ function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undef
 }
 
 /** Creates a sink for covariances with one row and one column per security. */
-function wideSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
+function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
   const nameAt = columns.findIndex((name) => name === 'identifier' || name === 'asset_id');
   if (nameAt < 0) {
@@ -198,7 +198,7 @@ function wideSink(columns: readonly string[], terms: SinkTerms): RowSink | undef
       problems.error({ code: 'UNREADABLE_FILE', path: path(''), message });
       return;
     }
-    const date = dateIn(dateAt < 0 ? undefined : cells[dateAt]!, path('date'), terms);
+    const date = readDate(dateAt < 0 ? undefined : cells[dateAt]!, path('date'), terms);
     const row = text(cells[nameAt]);
     if (row === '')
       problems.error({
@@ -224,7 +224,7 @@ interface WideCell {
 /** Adds a cell; an empty cell means a security without values on the date, or the other triangle. */
 function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideCell, problems: ModelProblems): void {
   if (cell === null) return;
-  const value = numberIn(cell);
+  const value = parseNumber(cell);
   if (Number.isNaN(value)) problems.error(reportNotANumber(cellPath(LABEL, at, column), cell));
   else table?.add({ row, column, value, place: at });
 }
@@ -232,7 +232,7 @@ function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideC
 const text = (cell: ModelCellValue | undefined): string => String(cell ?? '').trim();
 
 /** Parses a number; NaN if it is not a finite number. */
-function numberIn(cell: ModelCellValue): number {
+function parseNumber(cell: ModelCellValue): number {
   const value = typeof cell === 'number' ? cell : cell === null || cell.trim() === '' ? Number.NaN : Number(cell);
   return Number.isFinite(value) ? value : Number.NaN;
 }

@@ -17,7 +17,7 @@ import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Validates the forecasts of a stored model's settings over history, as a RiskValidationView. */
 export const validateModel: Task<'validate-risk-model'> = async (input, control) => {
@@ -37,7 +37,7 @@ export const validateModel: Task<'validate-risk-model'> = async (input, control)
       });
     const validation = run === null ? validate(null) : useRunFile(run.columns, validate);
     const shown = riskValidationView({ modelId, settings, request, indexId: run?.indexId ?? null }, validation);
-    return { view: outputContent(JSON.stringify(shown)), message: validationSentence(shown) };
+    return { view: copyOutput(JSON.stringify(shown)), message: validationSentence(shown) };
   });
   return { ...(await writeOutputs(input.outputs, { view })), message };
 };

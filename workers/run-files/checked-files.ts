@@ -41,7 +41,7 @@ export function hasContent(
   const settledBefore = BigInt(Date.now() - TIME_STEP_MS) * 1_000_000n;
   const state = stateOf(path); // taken before the read, so that no later change is missed
   if (state === undefined) return false;
-  if (checked !== undefined && remembers(checked, placeOf(checked, sha256, state))) return true;
+  if (checked !== undefined && remembers(checked, computeDigestSlot(checked, sha256, state))) return true;
   if (hashOnce(path, Number(state.size), look) !== sha256) return false;
   if (checked !== undefined && state.mtimeNs < settledBefore && isKept()) remember(checked, sha256, state);
   return true;
@@ -80,7 +80,7 @@ async function setBack(file: FileHandle): Promise<FileState | undefined> {
   }
 }
 
-function remembers(checked: CheckedFiles, { row, words }: Place): boolean {
+function remembers(checked: CheckedFiles, { row, words }: DigestSlot): boolean {
   for (let at = row; at < row + ROW; at += WORDS)
     if (checked[at] === words[0] && checked[at + 1] === words[1]) return true;
   return false;
@@ -89,7 +89,7 @@ function remembers(checked: CheckedFiles, { row, words }: Place): boolean {
 /** Records a digest. Threads write concurrently without locks: a mix of two digests in one row matches no file. */
 function remember(checked: CheckedFiles, sha256: string, state: FileState): void {
   if (state.size < REMEMBERED_BYTES_MIN) return;
-  const place = placeOf(checked, sha256, state);
+  const place = computeDigestSlot(checked, sha256, state);
   if (remembers(checked, place)) return;
   const { row, words } = place;
   let at = row;
@@ -99,12 +99,12 @@ function remember(checked: CheckedFiles, sha256: string, state: FileState): void
 }
 
 /** Row and words of the digest of a content and a file state. */
-interface Place {
+interface DigestSlot {
   readonly row: number;
   readonly words: readonly [bigint, bigint];
 }
 
-function placeOf(checked: CheckedFiles, sha256: string, { dev, ino, size, mtimeNs }: FileState): Place {
+function computeDigestSlot(checked: CheckedFiles, sha256: string, { dev, ino, size, mtimeNs }: FileState): DigestSlot {
   const digest = createHash('sha256').update([sha256, dev, ino, size, mtimeNs].join(' ')).digest();
   const words = [digest.readBigUInt64LE(0), digest.readBigUInt64LE(WORD_BYTES)] as const;
   const row = ROW * Number(digest.readBigUInt64LE(WORDS * WORD_BYTES) % BigInt(checked.length / ROW));

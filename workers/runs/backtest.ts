@@ -12,7 +12,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/block-placement.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
-import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
+import { createRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay } from '#domain/time/days.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
@@ -20,7 +20,7 @@ import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { resumeStored, checkpointBytes } from './resume-run.js';
+import { resumeStored, encodeCheckpoint } from './resume-run.js';
 import { practiseRunFiles, writeRunFiles, type MadeFiles, type PracticeOrder } from './write-run-files.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openKnown } from '../input/known-contents.js';
@@ -48,7 +48,9 @@ export const backtest: Task<'backtest'> = async (input, control) => {
  * Computes the files of a run and discards the files, which compiles the code and prepares market and prices for runs.
  */
 export async function warmUpRun(order: PracticeOrder, control: TaskControl): Promise<void> {
-  const { files } = await runOnEngine((engine) => wholeRun(engine, { ...order, engineVersion: '' }, control, null));
+  const { files } = await runOnEngine((engine) =>
+    computeWholeRun(engine, { ...order, engineVersion: '' }, control, null),
+  );
   practiseRunFiles(order, files);
   memory.giveBack();
 }
@@ -60,16 +62,16 @@ type MadeRun = Omit<TaskOutput<'backtest'>, 'plan' | 'columns' | 'checkpoint' | 
 
 function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): MadeRun {
   const { stored = null } = input;
-  if (stored === null || typeof stored === 'string') return wholeRun(engine, input, control, stored);
+  if (stored === null || typeof stored === 'string') return computeWholeRun(engine, input, control, stored);
   try {
-    return extendedRun(engine, { ...input, stored }, control);
+    return computeExtendedRun(engine, { ...input, stored }, control);
   } catch (thrown) {
-    if (thrown instanceof CannotResume) return wholeRun(engine, input, control, thrown.reason);
+    if (thrown instanceof CannotResume) return computeWholeRun(engine, input, control, thrown.reason);
     throw thrown;
   }
 }
 
-function wholeRun(
+function computeWholeRun(
   engine: Engine,
   input: Omit<RunOrder, 'memory'> & Pick<ThreadInput<'backtest'>, 'engineVersion'>,
   control: TaskControl,
@@ -85,7 +87,7 @@ function wholeRun(
       columns,
       prices,
       checkpoint: canBeExtended
-        ? checkpointBytes({ plan, engineVersion, handle, market, checkpoint: createCheckpoint(run) })
+        ? encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint: createCheckpoint(run) })
         : null,
       areColumnsKept: isFull(run.days.length),
       look: () => control.report(0.8),
@@ -101,7 +103,7 @@ function wholeRun(
   };
 }
 
-function extendedRun(
+function computeExtendedRun(
   engine: Engine,
   input: ThreadInput<'backtest'> & { readonly stored: ResumableRun },
   control: TaskControl,
@@ -148,7 +150,7 @@ export function runForDataset(
   });
   control.report(0.8, 'writing the result');
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
-  return { run, ...runToFiles(run, { contentHash: market.contentHash, inPlace: true }) };
+  return { run, ...createRunFiles(run, { contentHash: market.contentHash, inPlace: true }) };
 }
 
 interface RunInputs {

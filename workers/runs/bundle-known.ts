@@ -6,7 +6,7 @@ import type { KnownFiles } from '#jobs/tasks/files.js';
 import { contentChange, packChange, type ContentChange } from '#market/versions/content-change.js';
 import { restoreContent } from '#market/versions/earlier-content.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
-import { changeIn } from '../input/known-contents.js';
+import { readChange } from '../input/known-contents.js';
 
 /** Contents of a market that decisions used, in the form of a bundle. */
 export interface SlicedKnown {
@@ -43,7 +43,7 @@ export function sliceKnown(
   let oldest = knownOn;
   for (const file of earlier) {
     if (oldest <= first) break; // every decision uses this content or a later one
-    changes.push(changeIn(file));
+    changes.push(readChange(file));
     const before = slice({ ...last, ...restoreContent(last, changes) });
     contents.push({ knownOn: file.knownOn, change: contentChange(before, after) });
     [after, oldest] = [before, file.knownOn];

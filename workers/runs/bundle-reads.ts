@@ -4,7 +4,7 @@ import type { BundleCalendar } from '#domain/documents/bundle-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 
 /** Creates records of the fields, series and calendars of a market that a run reads. */
-export function readsOf(market: MarketData, calendars: Calendars, known?: KnownMarkets) {
+export function createReadRecords(market: MarketData, calendars: Calendars, known?: KnownMarkets) {
   const [fields, series] = [new Set<string>(['CLOSE']), new Set<string>()]; // a market requires CLOSE
   const used = new Map<string, Calendar>();
   const results = new Map<MarketData, MarketData>();
@@ -12,8 +12,8 @@ export function readsOf(market: MarketData, calendars: Calendars, known?: KnownM
   const record = (of: MarketData): MarketData => {
     const result = results.get(of) ?? {
       ...of,
-      fields: recording(of.fields, fields),
-      ...(of.series && { series: recording(of.series, series) }),
+      fields: createRecordingMap(of.fields, fields),
+      ...(of.series && { series: createRecordingMap(of.series, series) }),
     };
     results.set(of, result);
     return result;
@@ -51,7 +51,7 @@ const selectEntries = <V>(of: ReadonlyMap<string, V>, names: ReadonlySet<string>
   new Map([...of].filter(([name]) => names.has(name)));
 
 /** Returns a map that records the keys that are read; all keys if the map is iterated. */
-function recording<V>(of: ReadonlyMap<string, V>, asked: Set<string>): ReadonlyMap<string, V> {
+function createRecordingMap<V>(of: ReadonlyMap<string, V>, asked: Set<string>): ReadonlyMap<string, V> {
   const readAll = (): void => of.forEach((_, key) => asked.add(key));
   return {
     size: of.size,

@@ -18,7 +18,7 @@ export function listWantedNames(market: MarketData, run: Run, composer: Composer
 }
 
 /** Returns the prices, reference data and events of some securities up to a day. */
-export function marketSlice(market: MarketData, { names, end }: SliceTerms): MarketData {
+export function sliceMarket(market: MarketData, { names, end }: SliceTerms): MarketData {
   const wanted = market.identifiers.flatMap((identifier, column) => (names.has(identifier) ? [column] : []));
   const width = market.identifiers.length;
   const rows = findLastAtMost(market.dates, end) + 1;

@@ -25,8 +25,8 @@ import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
 import { readStoredDoubles } from '../input/stored-matrix.js';
 import { sliceKnown } from './bundle-known.js';
-import { readsOf } from './bundle-reads.js';
-import { marketSlice, listWantedNames } from './bundle-slice.js';
+import { createReadRecords } from './bundle-reads.js';
+import { sliceMarket, listWantedNames } from './bundle-slice.js';
 
 type Input = ThreadInput<'publication-bundle'>;
 
@@ -37,7 +37,11 @@ type Input = ThreadInput<'publication-bundle'>;
 export const publicationBundle: Task<'publication-bundle'> = async (input, control) => {
   const { plan, entries } = input;
   const whole = openCachedMarket(input.market);
-  const reads = readsOf(whole, openCachedCalendars(listClosures(plan.documents)), openKnown(whole, input.known).known);
+  const reads = createReadRecords(
+    whole,
+    openCachedCalendars(listClosures(plan.documents)),
+    openKnown(whole, input.known).known,
+  );
   const terms = { calendars: reads.calendars, plan, engine: openWasmEngine(), models: openModels(input.models) };
   const composers: Composer[] = [];
   const onComposer = (composer: Composer): unknown => composers.push(composer);
@@ -47,7 +51,7 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
   const names = input.known === undefined ? listWantedNames(whole, run, composers[0]!) : null;
   const slices = [
     (of: MarketData) =>
-      marketSlice(reads.narrowed(of), { names: names ?? new Set(of.identifiers), end: run.days.at(-1)! }),
+      sliceMarket(reads.narrowed(of), { names: names ?? new Set(of.identifiers), end: run.days.at(-1)! }),
     reads.narrowed,
   ];
   for (const slice of slices) {
@@ -56,7 +60,7 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
       input.known && sliceKnown(whole, input.known, { first: findFirstDecision(run), slice, own: market });
     const recomputation = { ...terms, market, known: earlier?.known };
     const different =
-      slice === reads.narrowed ? differenceFrom(entries, recomputation) : triedFrom(entries, recomputation);
+      slice === reads.narrowed ? findDifference(entries, recomputation) : tryRecompute(entries, recomputation);
     if (different === undefined)
       return outputOf(market, {
         'plan.json': jsonBytes(plan),
@@ -64,7 +68,7 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
         ...modelsOf(plan, input),
         ...earlier?.files,
       });
-    if (different !== 'refused' && slice === reads.narrowed) throw notReproduced(plan.indexId, different);
+    if (different !== 'refused' && slice === reads.narrowed) throw refuseNotReproduced(plan.indexId, different);
     control.report(0.6);
   }
   throw new Error('no slice was tried');
@@ -73,7 +77,7 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
 const findFirstDecision = ({ reached }: Run): number =>
   Math.min(...reached.flatMap(({ list, sm }) => list.map(({ decision }) => sm.sessions[decision]!)));
 
-function differenceFrom(
+function findDifference(
   entries: readonly PublicationEntry[],
   recomputation: Recomputation,
 ): DifferingClose | undefined {
@@ -81,12 +85,12 @@ function differenceFrom(
 }
 
 /** Recomputes closes from a slice, in which an input of the run may be missing. */
-function triedFrom(
+function tryRecompute(
   entries: readonly PublicationEntry[],
   recomputation: Recomputation,
 ): DifferingClose | 'refused' | undefined {
   try {
-    return differenceFrom(entries, recomputation);
+    return findDifference(entries, recomputation);
   } catch (thrown) {
     if (thrown instanceof Refusal) return 'refused';
     throw thrown;
@@ -117,7 +121,7 @@ function outputOf(market: MarketData, own: Readonly<Record<string, Uint8Array>>)
   return { files, hashes: Object.fromEntries(hashes) as Readonly<Record<string, string>>, securities, dates };
 }
 
-function notReproduced(indexId: string, { date, member, published, recomputed }: DifferingClose): Refusal {
+function refuseNotReproduced(indexId: string, { date, member, published, recomputed }: DifferingClose): Refusal {
   const message = `The closes of ${indexId} cannot be recomputed: on ${date} ${member} is ${String(published)} in the log and ${String(recomputed)} by this engine. Restate them from a run of now.`;
   return new Refusal('NOT_REPRODUCED', message, { date, member, published, recomputed });
 }

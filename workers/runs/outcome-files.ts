@@ -12,7 +12,7 @@ import type { OutcomesFile } from '#jobs/tasks/runs.js';
  * Reads outcomes from the files of the parts, with one file at a time in memory. Each file is verified against its hash
  * once.
  */
-export function outcomesInFiles(files: readonly OutcomesFile[], variation: Variation): OutcomeSource {
+export function openOutcomes(files: readonly OutcomesFile[], variation: Variation): OutcomeSource {
   const parts = orderSweepParts(variation);
   const count = countVariants(variation);
   const variantsOf = files.map((file) => file.parts.flatMap((part) => parts.variants(part)));

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { findFirstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
-import { PRICES } from '#domain/backtest/run-file/separate-prices.js';
+import { PRICES_NAME } from '#domain/backtest/run-file/separate-prices.js';
 import type { RunFiles } from '#domain/backtest/run-file/write.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
@@ -13,7 +13,7 @@ import { replayView } from '#views/replay-view.js';
 import { runForDataset, stampOf } from './backtest.js';
 import { runOnEngine } from '../input/numerics.js';
 import { resolveNextTo, useRunFile } from '../run-files/run-file.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /**
  * Replays the stored run with the same engine operations, so that equal inputs give equal columns: a ReplayView as
@@ -34,7 +34,7 @@ export const replay: Task<'replay'> = async (input, control) => {
         difference: differenceOf(input.columns, files),
       }),
     );
-    return outputContent(json.bytes());
+    return copyOutput(json.bytes());
   });
   return writeOutputs(input.outputs, { view });
 };
@@ -43,7 +43,7 @@ function differenceOf(path: string, { columns, prices: made }: RunFiles): RunDif
   const prices = made === null ? undefined : joinBytes(made, allocateKeptMemory(made.length)); // the prices of many securities are on disk
   const areSame =
     isEqual(readStored(path), columns) &&
-    (prices === undefined || isEqual(readStored(resolveNextTo(path, PRICES)), prices));
+    (prices === undefined || isEqual(readStored(resolveNextTo(path, PRICES_NAME)), prices));
   if (areSame) return null;
   // the columns of an extended run have another layout
   const rangeOf =

@@ -61,7 +61,7 @@ export interface StateInput {
  * Serialises the state of a run; null if the market has no hashes of its parts. Equal states may have different bytes,
  * because the engine stores whole numbers in several forms.
  */
-export function checkpointBytes({ plan, engineVersion, handle, market, checkpoint }: StateInput): Uint8Array | null {
+export function encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint }: StateInput): Uint8Array | null {
   if (handle.digests === undefined) return null;
   const state: CheckpointFile = {
     format: CHECKPOINT_FORMAT,
@@ -115,7 +115,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
         marketSince: (day) => (day >= after ? market : addCashSince(handle, market, day)),
         wholeMarket: () => openCachedMarket(handle),
         models: openModels(models),
-        createDecider: createIndexDeciders(engine, sharingOn(market)),
+        createDecider: createIndexDeciders(engine, findSharing(market)),
         engine,
         report: (fraction, message) => control.report(0.8 * fraction, message),
         fileNames: run.fileNames,
@@ -123,7 +123,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
         contentHash: handle.contentHash,
       });
       const { checkpoint: next } = extended;
-      return { ...extended, state: checkpointBytes({ plan, engineVersion, handle, market, checkpoint: next }) };
+      return { ...extended, state: encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint: next }) };
     }),
   );
 }
@@ -136,7 +136,7 @@ const SECTION_NAMES_MAX = 1 << 17;
 
 const sharingByMarket = new WeakMap<MarketData, DecisionSharing>();
 
-function sharingOn(market: MarketData): DecisionSharing {
+function findSharing(market: MarketData): DecisionSharing {
   const known = sharingByMarket.get(market) ?? createSharedDecisions(SECTION_NAMES_MAX, 0);
   sharingByMarket.set(market, known);
   return known;
@@ -181,7 +181,7 @@ function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, 
 function readState({ checkpoint }: ResumableRun): CheckpointFile {
   const bytes = readChecked(checkpoint);
   try {
-    const state = deserialize(bytes) as CheckpointFile; // the matching hash proves that checkpointBytes wrote it
+    const state = deserialize(bytes) as CheckpointFile; // the matching hash proves that encodeCheckpoint wrote it
     if (state.format === CHECKPOINT_FORMAT) return state;
   } catch {
     // a newer runtime wrote the checkpoint

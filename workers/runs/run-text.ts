@@ -7,7 +7,7 @@ import type { OverviewFile, RunTextInput, StoredText } from '#jobs/tasks/runs.js
 import { createJsonSinkWriter, createJsonWriter, type JsonWriter } from '#views/json-writer.js';
 import { upgradeRecord, writeRecord } from '#views/record-json.js';
 import { overviewJson, upgradeResult, writeResult } from '#views/run-json.js';
-import { planIn, readJson, readStored } from '../input/stored-texts.js';
+import { readPlan, readJson, readStored } from '../input/stored-texts.js';
 import { answerBytes } from '../output/hand-over.js';
 import { writeTextFile } from '../output/text-file.js';
 import { hashFile, useRunFile } from '../run-files/run-file.js';
@@ -43,7 +43,7 @@ function writeText(json: JsonWriter, input: RunTextInput): void {
     );
   useRunFile(columns, (run) => {
     if (input.text === 'record') writeRecord(json, readRecord(run), stamp);
-    else writeResult(json, { stamp, run: summariseRun(run, planIn(input.plan)), rebalances: readRebalances(run) });
+    else writeResult(json, { stamp, run: summariseRun(run, readPlan(input.plan)), rebalances: readRebalances(run) });
   });
 }
 
@@ -62,5 +62,5 @@ function writeStored(json: JsonWriter, { text, stored }: { readonly stored: Stor
 
 /** Writes the overview of a stored run as JSON. @throws Refusal DOCUMENT_UNREADABLE */
 export function overviewOf(run: RunColumns, overview: OverviewFile): Uint8Array<ArrayBuffer> {
-  return 'plan' in overview ? overviewJson(summariseRun(run, planIn(overview.plan))) : readStored(overview.stored);
+  return 'plan' in overview ? overviewJson(summariseRun(run, readPlan(overview.plan))) : readStored(overview.stored);
 }

@@ -28,11 +28,11 @@ import { simulationView } from '#views/simulation-view.js';
 import type { Task } from '#jobs/tasks.js';
 import type { SimulationInput, TalliesFile } from '#jobs/tasks/runs.js';
 import { listHeldByName, findHeldPositions } from '../views/held-risk.js';
-import { numerics, runOnEngine } from '../input/numerics.js';
+import { openNumerics, runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Number of paths between two checks of the cancel flag: a few milliseconds. */
 const PATHS_PER_STEP = 4_096;
@@ -131,7 +131,7 @@ async function computeModelledRisk({ request, calendar, market: handle }: Simula
 /** Draws the paths of some parts, and writes the results of one part after another. */
 export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...input }, control) => {
   const { plan } = await startOf(input);
-  const engine = await numerics();
+  const engine = await openNumerics();
   const cuts = divideSimulation(plan);
   const sizes = parts.map((part) => computeTallyBytes(cuts[part + 1]! - cuts[part]!, plan.horizon));
   const memory = new ArrayBuffer(sum(sizes));
@@ -168,9 +168,9 @@ export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, date
   const { request } = input;
   const start = await startOf(input);
   const summary = summariseSimulation(request, start.plan, talliesOf(files, start.plan));
-  const { precision } = await numerics();
+  const { precision } = await openNumerics();
   const view = toCanonicalJson(simulationView({ ...start, runId, dates, precision, request, summary }));
-  return writeOutputs(outputs, { view: outputContent(view) });
+  return writeOutputs(outputs, { view: copyOutput(view) });
 };
 
 /** Returns the results of all paths from the files of the parts, with one file at a time in memory. */

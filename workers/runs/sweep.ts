@@ -19,9 +19,9 @@ import { openKnown } from '../input/known-contents.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
-import { rowsInBlocks } from '../output/rows-in-blocks.js';
-import { outputContent, writeOutputs } from '../output/task-outputs.js';
-import { outcomesInFiles } from './outcome-files.js';
+import { writeRowsInBlocks } from '../output/rows-in-blocks.js';
+import { copyOutput, writeOutputs } from '../output/task-outputs.js';
+import { openOutcomes } from './outcome-files.js';
 
 /**
  * Maximum memory in bytes that a thread keeps for the weights of further variants: 500 securities over ten years take
@@ -60,7 +60,7 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
       if (room.bytes() > ROOM_BYTES_MAX) room = createSparseRoom();
     }
   });
-  return writeOutputs(outputs, { outcomes: outputContent(serialize(outcomes)) });
+  return writeOutputs(outputs, { outcomes: copyOutput(serialize(outcomes)) });
 };
 
 /** Returns the documents that variants reach, including the document that they change. */
@@ -101,7 +101,7 @@ export const sumSweep: Task<'sum-sweep'> = async (
   control,
 ) => {
   const tick = (fraction: number) => control.report(fraction, 'assessing the selection');
-  const outcomes = outcomesInFiles(files, variation);
+  const outcomes = openOutcomes(files, variation);
   const table = await runOnEngine((engine) => createSweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
   const json = createJsonWriter();
   json.value(
@@ -115,10 +115,10 @@ export const sumSweep: Task<'sum-sweep'> = async (
       engineVersion,
     }),
   );
-  const rows = rowsInBlocks(countVariants(variation), (i) => sweepRow(table.rows[i]!, variation));
+  const rows = writeRowsInBlocks(countVariants(variation), (i) => sweepRow(table.rows[i]!, variation));
   const { view, rows: artifact } = await writeOutputs(outputs, {
-    view: outputContent(json.bytes()),
-    rows: outputContent(rows.bytes),
+    view: copyOutput(json.bytes()),
+    rows: copyOutput(rows.bytes),
   });
   return { view, rows: { artifact, ...rows.index } };
 };

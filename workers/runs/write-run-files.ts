@@ -7,8 +7,8 @@ import type { ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { NewFile } from '#store/access/new-file.js';
 import { hasContent, rememberWritten } from '../run-files/checked-files.js';
-import { outputContent, findOwnPath, findStoredAlready, writeOutputs } from '../output/task-outputs.js';
-import { hashOfPrices, pricesKey, rememberPrices } from '../output/written-prices.js';
+import { copyOutput, findOwnPath, findStoredAlready, writeOutputs } from '../output/task-outputs.js';
+import { hashOfPrices, formatPricesKey, rememberPrices } from '../output/written-prices.js';
 
 /** Practice run, and the stored price files that it may share. */
 export type PracticeOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan'> & Partial<PricesOrder>;
@@ -41,11 +41,11 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
   const { outputs, checkedFiles, plan, storedFiles } = input;
   const { columns, checkpoint, areColumnsKept } = made;
   const contents = {
-    plan: outputContent(toCanonicalJson(plan)),
+    plan: copyOutput(toCanonicalJson(plan)),
     columns, // not copied, because the memory is reused only after the write
-    checkpoint: checkpoint && outputContent(checkpoint),
+    checkpoint: checkpoint && copyOutput(checkpoint),
   };
-  const prices = made.prices && { key: pricesKey(input.market, made.prices), stored: storedPrices(input, made) };
+  const prices = made.prices && { key: formatPricesKey(input.market, made.prices), stored: storedPrices(input, made) };
   const again = findStoredAlready(outputs, contents, storedFiles);
   const onWritten = async (file: NewFile): Promise<void> => {
     if (checkedFiles && (areColumnsKept || file.name !== outputs.names.columns))
@@ -67,9 +67,9 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
  * securities over 20 years.
  */
 export function practiseRunFiles({ market, plan, outputs, ...order }: PracticeOrder, made: MadeFiles): void {
-  outputContent(toCanonicalJson(plan));
+  copyOutput(toCanonicalJson(plan));
   if (made.prices === null) return;
-  const key = pricesKey(market, made.prices);
+  const key = formatPricesKey(market, made.prices);
   if (hashOfPrices(key) === undefined) rememberPrices(key, hashParts(made.prices, made.look));
   if (outputs) storedPrices({ market, outputs, ...order }, made);
 }
@@ -92,7 +92,7 @@ function storedPrices(
   { market, storedPrices: candidates = [], stored, outputs, checkedFiles }: PricesOrder & { market: MarketIdentity },
   { prices, look }: MadeFiles,
 ): string | undefined {
-  const sha256 = prices === null ? undefined : hashOfPrices(pricesKey(market, prices));
+  const sha256 = prices === null ? undefined : hashOfPrices(formatPricesKey(market, prices));
   const result = sha256 === undefined ? undefined : candidates.find((ref) => ref.sha256 === sha256);
   if (result === undefined) return undefined;
   const isRerun = stored === 'no_new_session' || stored === 'no_checkpoint';

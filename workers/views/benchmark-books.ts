@@ -36,12 +36,12 @@ const booksFor = new WeakMap<MarketData, Map<string, Book>>();
  * @throws Refusal NO_DATA_SOURCE, NO_DATA_AT_DATE, and the refusals of the index run
  * @cost of running the index, once per definition and market
  */
-export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
+export function runBenchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const market = requireMarket(input);
   const books = booksOf(market);
   const key = JSON.stringify([input.indexId, input.documents, input.models]);
   const cached = books.get(key);
-  const book = cached ?? wholeBook(engine, { ...input, market }) ?? bookUntil(engine, { ...input, market });
+  const book = cached ?? findWholeBook(engine, { ...input, market }) ?? runBookUntil(engine, { ...input, market });
   books.delete(key);
   const isWhole = book.from + book.length === book.sm.sessions.length;
   if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
@@ -51,9 +51,9 @@ export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   return book;
 }
 
-/** Returns the weights of an index on a day. @throws Refusal like `benchmarkBook` */
-export function benchmarkWeights(engine: Engine, input: BenchmarkInput): ReadonlyMap<string, number> {
-  const { sm, columns, weights, from } = benchmarkBook(engine, input);
+/** Returns the weights of an index on a day. @throws Refusal like `runBenchmarkBook` */
+export function computeBenchmarkWeights(engine: Engine, input: BenchmarkInput): ReadonlyMap<string, number> {
+  const { sm, columns, weights, from } = runBenchmarkBook(engine, input);
   const row = (findLastAtMost(sm.sessions, input.day) - from) * columns.length;
   return new Map(
     [...columns].flatMap((column, slot): [string, number][] =>
@@ -70,16 +70,16 @@ interface ServedInput extends BenchmarkInput {
  * Returns the book up to the end of the market; undefined if an event after the requested day is refused, because the
  * day itself may be valid.
  */
-function wholeBook(engine: Engine, input: ServedInput): Book | undefined {
+function findWholeBook(engine: Engine, input: ServedInput): Book | undefined {
   try {
-    return bookUntil(engine, { ...input, day: input.market.dates.at(-1)! });
+    return runBookUntil(engine, { ...input, day: input.market.dates.at(-1)! });
   } catch (thrown) {
     if (thrown instanceof Refusal) return undefined;
     throw thrown;
   }
 }
 
-function bookUntil(engine: Engine, input: ServedInput): Book {
+function runBookUntil(engine: Engine, input: ServedInput): Book {
   const { indexId, documents, models, market, day, onPart = () => {} } = input;
   const composer = createComposer({
     market,

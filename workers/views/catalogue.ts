@@ -16,7 +16,7 @@ import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { scenariosFile } from '#views/scenarios/scenarios-file.js';
 import { summaryView } from '#views/summary-view.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { planIn } from '../input/stored-texts.js';
+import { readPlan } from '../input/stored-texts.js';
 import { showActions, showProForma } from './actions.js';
 import { showComparison } from './comparison.js';
 import { showDividendPoints } from './dividend-points.js';
@@ -42,7 +42,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   summary: { show: (asked) => ofRun(asked, summaryView) },
   overview: {
     show(asked) {
-      const run = useRunFile(asked.columns, (columns) => summariseRun(columns, planIn(asked.plan)));
+      const run = useRunFile(asked.columns, (columns) => summariseRun(columns, readPlan(asked.plan)));
       return { bytes: overviewBytes(run), write: (json) => writeOverview(json, run) };
     },
   },

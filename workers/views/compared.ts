@@ -5,7 +5,7 @@ import { listBookDays } from '#domain/books/index-run.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { assertAboveZero } from '#domain/books/series-benchmark.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { runTreatment } from '#domain/backtest/run-file/settings.js';
+import { restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
@@ -19,7 +19,7 @@ import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { benchmarkBook, benchmarkWeights, type BenchmarkInput } from './benchmark-books.js';
+import { runBenchmarkBook, computeBenchmarkWeights, type BenchmarkInput } from './benchmark-books.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 
 /** Benchmark of a run on a market. */
@@ -54,7 +54,7 @@ export function openCompared(
 ): ComparedBenchmark {
   if (Object.hasOwn(documents, indexId)) {
     const input = { indexId, documents, ...used, market };
-    const bookTo = (engine: Engine, day: Day): Book => benchmarkBook(engine, { ...input, day });
+    const bookTo = (engine: Engine, day: Day): Book => runBenchmarkBook(engine, { ...input, day });
     const document = documents[indexId]!;
     const treatment = resolveTreatment(document, (id) => documents[id])!; // the documents include every document that it refers to
     return {
@@ -62,7 +62,7 @@ export function openCompared(
       variant: resolveVariant(market, treatment.dividends),
       currency: document.currency,
       market,
-      weightsOn: (engine, day) => benchmarkWeights(engine, { ...input, day }),
+      weightsOn: (engine, day) => computeBenchmarkWeights(engine, { ...input, day }),
       bookTo,
       levelsOver(engine, days) {
         const book = bookTo(engine, days.at(-1)!);
@@ -87,13 +87,13 @@ export function openCompared(
       return new Map([[indexId, 1]]);
     },
     bookTo(engine, day) {
-      const alone = singleHoldingIndex(wider, indexId, header);
+      const alone = createSingleHoldingIndex(wider, indexId, header);
       const calendar = openCachedCalendars(header.closures).get(header.calendar)!; // the run was computed with this calendar
       if (series !== undefined) assertAboveZero(series, calendar, { start: series.days[0] ?? day, end: day });
-      return benchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
+      return runBenchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
     },
     levelsOver(_engine, days) {
-      const document = singleHoldingIndex(wider, indexId, header);
+      const document = createSingleHoldingIndex(wider, indexId, header);
       const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: document.calendar });
       const from = findFirstAtLeast(sm.sessions, days[0]!);
       const to = findLastAtMost(sm.sessions, days.at(-1)!);
@@ -119,7 +119,7 @@ function findFirstBar({ identifiers, dates, fields }: MarketData, identifier: st
 /**
  * Creates an index of one security with the settings of a run, from its first price. @throws Refusal NO_DATA_AT_DATE
  */
-function singleHoldingIndex(
+function createSingleHoldingIndex(
   market: MarketData,
   identifier: string,
   { calendar: code, closures, currency, treatment, variant }: RunHeader,
@@ -140,7 +140,7 @@ function singleHoldingIndex(
     rebalance: { frequency: 'none' },
     pipeline: {
       weighting: { type: equalWeight.type },
-      treatment: { ...runTreatment(treatment), dividends: variant },
+      treatment: { ...restoreTreatment(treatment), dividends: variant },
     },
   };
   return parseAcceptedIndex(body)!; // the document satisfies its schema

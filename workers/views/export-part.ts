@@ -7,23 +7,23 @@ import { exportPart } from '#views/exports/export-part.js';
 import { fileDay } from '#views/exports/index-file.js';
 import { figuresOf } from '../run-files/kept-figures.js';
 import { openKnown } from '../input/known-contents.js';
-import { composerFor } from '../input/index-composer.js';
+import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { openFiles } from '../run-files/run-file.js';
-import { workbookPart } from './workbook-part.js';
+import { writeWorkbookPart } from './workbook-part.js';
 
 /** Writes a part of an export of a stored run to memory that the service shares. */
 export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
   const { exportId, run, table, format, start, end, by, from, market, room } = input;
-  const { sink, written } = sinkInto(new Uint8Array(room));
+  const { sink, written } = createBufferSink(new Uint8Array(room));
   const { columns, announced } = await openExport(input, control);
   const keep = (by: MarketData | null) => figuresOf(run, by && market);
   const open = () => ({ columns, market: market && openCachedMarket(market), keep, announced });
   const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
   const next =
     format === 'xlsx'
-      ? await workbookPart({ ...common, exportId, open })
+      ? await writeWorkbookPart({ ...common, exportId, open })
       : exportPart({ ...common, ...open(), format });
   if (next === null) latest = undefined;
   return { ...written(), next };
@@ -43,11 +43,11 @@ async function openExport(input: ThreadInput<'export-part'>, control: TaskContro
   const { exportId, files } = input;
   if (latest?.exportId === exportId) return latest;
   const columns = openFiles(files);
-  return (latest = { exportId, columns, announced: await announcedIn(columns, input, control) });
+  return (latest = { exportId, columns, announced: await readAnnounced(columns, input, control) });
 }
 
 /** Returns the announced composition of the index on the requested session; undefined for tables of the stored run. */
-async function announcedIn(
+async function readAnnounced(
   columns: RunColumns,
   { definition, market: handle, end }: ThreadInput<'export-part'>,
   control: TaskControl,
@@ -57,7 +57,7 @@ async function announcedIn(
   const market = openCachedMarket(handle);
   const { indexId, documents, models, known } = definition;
   return runOnEngine((engine) => {
-    const composer = composerFor(
+    const composer = createQuestionComposer(
       { market, documents, models, until: day, engine, ...openKnown(market, known) },
       control,
     );
@@ -66,7 +66,7 @@ async function announcedIn(
 }
 
 /** Creates a sink that fills a buffer, and collects the bytes that exceed it. */
-function sinkInto(room: Uint8Array) {
+function createBufferSink(room: Uint8Array) {
   let length = 0;
   const rest: Uint8Array[] = [];
   return {

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
@@ -16,7 +16,7 @@ import { bookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
 import { openCompared } from './compared.js';
 import { windowOf } from './run-view.js';
 import { listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
-import { indexUniverse, type UniverseOn } from './index-universe.js';
+import { createUniverseFunction, type UniverseOn } from './index-universe.js';
 import { figuresOf } from '../run-files/kept-figures.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
@@ -57,7 +57,7 @@ function exposuresBeside(
   const served = handle && openCachedMarket(handle);
   const other = input.benchmark && openCompared(input.benchmark, served!, run.header);
   const market = other?.market ?? served;
-  const order = stored && columnOrder(stored.header.names, market!);
+  const order = stored && computeColumnOrder(stored.header.names, market!);
   const holdings =
     stored === null
       ? other && bookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
@@ -75,13 +75,13 @@ function exposuresBeside(
       holdings: holdings!,
       keep: isAlike ? figuresOf(input.benchmarkColumns!, handle) : null,
     },
-    fields: fieldReader(engine, input.fields, {
+    fields: createFieldReader(engine, input.fields, {
       market,
       header: run.header,
       benchmarkNames: holdings?.names ?? [],
       universeIn: (sm) =>
         input.universe &&
-        indexUniverse(engine, { ...input.universe, market: served!, sm, until: run.i32('days').at(-1)! }),
+        createUniverseFunction(engine, { ...input.universe, market: served!, sm, until: run.i32('days').at(-1)! }),
     }),
     keep: figuresOf(columns, handle),
     engine,
@@ -98,7 +98,7 @@ function haveSameAxes(one: RunColumns, other: RunColumns): boolean {
 }
 
 /** Returns the positions of securities in the order of their columns, which is the order in an index run. */
-function columnOrder(names: readonly string[], { identifiers }: MarketData): Int32Array {
+function computeColumnOrder(names: readonly string[], { identifiers }: MarketData): Int32Array {
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const columnAt = Int32Array.from(names, (name) => columns.get(name)!); // a current run holds only securities of its market
   return Int32Array.from(names.keys()).sort((a, b) => columnAt[a]! - columnAt[b]!);
@@ -116,14 +116,14 @@ interface Read {
 }
 
 /** Reads datapoints with the settings of a run: its currency and its staleness. */
-function fieldReader(
+function createFieldReader(
   engine: Engine,
   fields: readonly string[],
   { market, header, benchmarkNames, universeIn }: Read,
 ): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
-  const treatment = runTreatment(header.treatment);
+  const treatment = restoreTreatment(header.treatment);
   const sides: Readonly<Record<SideName, PlacedNames>> = {
     own: placeSecurities(engine, sm, header.names),
     benchmark: placeSecurities(engine, sm, benchmarkNames),
@@ -197,7 +197,7 @@ function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly stri
   /** Positions of securities by column, followed by those of securities without a column. */
   const places = Int32Array.from([...ordered, ...all.filter(absent)]);
   const sizes = engine.room(names.length);
-  const same = sameColumns();
+  const same = createColumnComparison();
   let heldAt: Int32Array = new Int32Array(0);
   let others: Int32Array = places;
   let columns: Int32Array = new Int32Array(0);
@@ -216,7 +216,7 @@ function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly stri
 }
 
 /** Positions of securities with a weight, and of the other securities. */
-interface Places {
+interface HeldPositions {
   readonly heldAt: Int32Array;
   readonly others: Int32Array;
 }
@@ -226,7 +226,7 @@ interface Places {
  * every date.
  * @returns true if the holdings are unchanged
  */
-function copyHeld(weights: Float64Array, { heldAt, others }: Places, sizes: Float64Array): boolean {
+function copyHeld(weights: Float64Array, { heldAt, others }: HeldPositions, sizes: Float64Array): boolean {
   for (let i = 0; i < heldAt.length; i++) {
     const weight = weights[heldAt[i]!]!;
     if (weight === 0) return false;
@@ -237,7 +237,7 @@ function copyHeld(weights: Float64Array, { heldAt, others }: Places, sizes: Floa
 }
 
 /** Creates a comparison of two lists of columns that compares an equal pair only once. */
-function sameColumns(): (a: Int32Array, b: Int32Array) => boolean {
+function createColumnComparison(): (a: Int32Array, b: Int32Array) => boolean {
   let known: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
   return (a, b) => {
     if (known?.a !== a || known.b !== b)

@@ -2,13 +2,13 @@ import type { InputOfView } from '#jobs/tasks/views.js';
 import { factorAttributionView } from '#views/factor-attribution-view.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { createHeldDatapoints, readHeld, riskWindow } from './held-risk.js';
+import { createHeldDatapoints, readHeld, readRiskWindow } from './held-risk.js';
 import { windowOf } from './run-view.js';
 
 /** Attributes the return of a run to factors. */
 export function showFactorAttribution({ columns, market, model, ...asked }: InputOfView<'factor-attribution'>): object {
   return useRunFile(columns, (run) => {
-    const window = riskWindow(readHeld(run, null), openCachedMarket(market));
+    const window = readRiskWindow(readHeld(run, null), openCachedMarket(market));
     return factorAttributionView(
       run,
       { ...window, datapoints: createHeldDatapoints(window, run.header) },

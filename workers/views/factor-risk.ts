@@ -16,9 +16,9 @@ import {
   findHeldPositions,
   positionsOf,
   readHeld,
-  riskWindow,
+  readRiskWindow,
   uncoveredOf,
-  windowDates,
+  formatWindowDates,
   type HeldRun,
 } from './held-risk.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -49,7 +49,7 @@ export function showFactorRisk(
       onPart,
     };
     const measured =
-      'stored' in measure ? byStored(measure.stored, weights) : estimateFactors(engine, measure, weights);
+      'stored' in measure ? selectStoredFactors(measure.stored, weights) : estimateFactors(engine, measure, weights);
     return riskDecomposition(measureWithHindsight(measured, held), {
       benchmark: other.id,
       requested_as_of: asOf,
@@ -71,7 +71,7 @@ function estimateFactors(
   { model, factors, estimator, findings }: Exclude<FactorMeasure, { readonly stored: FactorModelFile }>,
   { held, market, own, compared, onPart }: ComparedRun,
 ): MeasuredFactors {
-  const window = riskWindow(held, market, onPart);
+  const window = readRiskWindow(held, market, onPart);
   const { sm } = window;
   const risk = computeFactorRisk(
     engine,
@@ -83,12 +83,12 @@ function estimateFactors(
     uncovered: uncoveredOf(sm, risk, new Set([...own.keys(), ...compared.keys()])),
     riskModel: null,
     estimator,
-    window: windowDates(held),
+    window: formatWindowDates(held),
     findings,
   };
 }
 
-function byStored(stored: FactorModelFile, { held, own, compared }: ComparedRun): MeasuredFactors {
+function selectStoredFactors(stored: FactorModelFile, { held, own, compared }: ComparedRun): MeasuredFactors {
   const { modelId, factors, estimator } = stored;
   const { names, numbers, window } = factorsOn(stored, formatDay(held.weights.day));
   assertKnown({ modelId, names }, own);
@@ -100,7 +100,7 @@ function byStored(stored: FactorModelFile, { held, own, compared }: ComparedRun)
     riskModel: modelId,
     estimator: null,
     window,
-    findings: lackFindings(modelId, risk.uncovered),
+    findings: createLackFindings(modelId, risk.uncovered),
   };
 }
 
@@ -127,7 +127,7 @@ function factorsOn({ path, names, factors, dates, ...span }: FactorModelFile, da
 /** Maximum number of securities in a finding. */
 const NAMED_MAX = 5;
 
-function lackFindings(modelId: string, names: readonly string[]): Finding[] {
+function createLackFindings(modelId: string, names: readonly string[]): Finding[] {
   if (names.length === 0) return [];
   const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
   const message = `The risk model ${modelId} has no estimate of ${names.slice(0, NAMED_MAX).join(', ')}${more}: they are excluded.`;

@@ -1,6 +1,6 @@
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -39,7 +39,7 @@ export function readHeld(run: RunColumns, asOf: string | null): HeldRun {
  * Reads returns over the run's level window, in the total variant and the index's currency.
  * @param onPart called between parts; completed parts are cached if it throws
  */
-export function riskWindow(
+export function readRiskWindow(
   { header, first, last }: HeldRun,
   market: MarketData,
   onPart: () => void = () => {},
@@ -61,11 +61,14 @@ export function riskWindow(
 
 /** Returns datapoints with the settings of a run. */
 export function createHeldDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
-  return datapointsOf(sm, { treatment: runTreatment(header.treatment), currency: readSecurityCurrency(header) });
+  return datapointsOf(sm, { treatment: restoreTreatment(header.treatment), currency: readSecurityCurrency(header) });
 }
 
 /** Returns the requested span of returns, independent of the data of the store. */
-export function windowDates({ first, last }: HeldRun): { readonly window_start: string; readonly window_end: string } {
+export function formatWindowDates({ first, last }: HeldRun): {
+  readonly window_start: string;
+  readonly window_end: string;
+} {
   return { window_start: formatDay(first), window_end: formatDay(last) };
 }
 
@@ -135,7 +138,7 @@ export interface MeasureInput {
   readonly held: HeldRun;
   readonly market: MarketData;
   readonly benchmark: ComparedWeights | null;
-  /** Called between parts: see `riskWindow`. */
+  /** Called between parts: see `readRiskWindow`. */
   readonly onPart?: () => void;
 }
 
@@ -152,12 +155,12 @@ export function measureRisk(
   engine: Engine,
   { held, market, benchmark, onPart = () => {} }: MeasureInput,
 ): MeasuredHoldings {
-  const window = riskWindow(held, market, onPart);
+  const window = readRiskWindow(held, market, onPart);
   onPart();
   const { sm } = window;
   const own = listHeldByName(held.weights.names, held.weights.held);
   const positions = findHeldPositions(sm, own);
-  const span = { risk_model: null, risk_estimator: null, ...windowDates(held) };
+  const span = { risk_model: null, risk_estimator: null, ...formatWindowDates(held) };
   const { risk: total, active } = benchmark
     ? computeRisks(engine, window, positions, positionsOf(sm, benchmark.weights))
     : { risk: computeRisk(engine, window, positions), active: null };

@@ -28,7 +28,7 @@ export type UniverseOn = (day: Day) => Int32Array;
  * Creates a function that returns the universe of an index. @cost of running the indices of the universe, once; O(N)
  * per day
  */
-export function indexUniverse(
+export function createUniverseFunction(
   engine: Engine,
   { indexId, documents, models, market, sm, until }: UniverseInput,
 ): UniverseOn {

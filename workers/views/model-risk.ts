@@ -14,8 +14,8 @@ import {
   createHeldDatapoints,
   findHeldPositions,
   positionsOf,
-  riskWindow,
-  windowDates,
+  readRiskWindow,
+  formatWindowDates,
   type ComparedWeights,
   type MeasuredHoldings,
   type MeasureInput,
@@ -58,7 +58,7 @@ export function measureByEstimate(
   estimator: Estimator,
   { held, market, benchmark }: MeasureInput,
 ): MeasuredHoldings {
-  const returns = riskWindow(held, market);
+  const returns = readRiskWindow(held, market);
   const window = { ...returns, datapoints: createHeldDatapoints(returns, held.header) };
   const { sm, to } = window;
   const own = listHeldByName(held.weights.names, held.weights.held);
@@ -78,7 +78,7 @@ export function measureByEstimate(
     return measuredBy(model, {
       own,
       benchmark,
-      span: { risk_model: null, risk_estimator: estimator, ...windowDates(held) },
+      span: { risk_model: null, risk_estimator: estimator, ...formatWindowDates(held) },
     });
   });
 }
@@ -93,7 +93,7 @@ function measuredBy(
     payload: { volatility, covered_weight, uncovered: [...uncovered], ...span },
     contributionOf: (name) => contributions.get(name) ?? null,
   };
-  return { risk, active: benchmark === null ? null : activeRisk(model, { own, benchmark, span }) };
+  return { risk, active: benchmark === null ? null : computeActiveRisk(model, { own, benchmark, span }) };
 }
 
 interface ActiveInput {
@@ -102,7 +102,7 @@ interface ActiveInput {
   readonly span: Pick<ActiveRisk['payload'], 'risk_model' | 'risk_estimator' | 'window_start' | 'window_end'>;
 }
 
-function activeRisk(model: StoredModel, { own, benchmark: { id, weights }, span }: ActiveInput): ActiveRisk {
+function computeActiveRisk(model: StoredModel, { own, benchmark: { id, weights }, span }: ActiveInput): ActiveRisk {
   const active = computeActiveByName(own, weights);
   const union = [...active.keys()];
   const { volatility, contributions, uncovered } = computeModelShares(model, active);

@@ -7,7 +7,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { runOnEngine } from '../input/numerics.js';
 import { completeHashes } from '../run-files/hash-files.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { benchmarkWeights } from './benchmark-books.js';
+import { computeBenchmarkWeights } from './benchmark-books.js';
 import { listHeldByName, measureRisk, readHeld } from './held-risk.js';
 
 type ReconcileInput = InputOfView<'reconcile'>;
@@ -31,7 +31,7 @@ async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput
     const held = useRunFile(columns, (run) => readHeld(run, null));
     const market = openCachedMarket(handle);
     return await runOnEngine((engine) => {
-      const weights = benchmark && benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
+      const weights = benchmark && computeBenchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
       return {
         names: [...listHeldByName(held.weights.names, held.weights.held).keys()],
         ...measureRisk(engine, { held, market, benchmark: benchmark && { id: benchmark.indexId, weights: weights! } }),

@@ -12,7 +12,7 @@ import { assertPriced } from './held-risk.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import type { Shown } from './run-view.js';
+import type { ComputedView } from './run-view.js';
 
 /** Number of bytes per row: a date and five numbers. */
 const ROW_BYTES = 120;
@@ -21,7 +21,7 @@ const ROW_BYTES = 120;
  * Computes the rolling risk of a stored run.
  * @throws Refusal RISK_INSUFFICIENT_DATA if the market has no price of the run's holdings
  */
-export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promise<Shown> {
+export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promise<ComputedView> {
   const { columns, runId, memory, against, benchmark, market } = asked;
   const read = useRunFile(columns, (run) => ({
     header: run.header,

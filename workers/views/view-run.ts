@@ -3,7 +3,7 @@ import type { RunViewInput, RunViewName } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { copyWithHash } from '../output/hand-over.js';
-import { stoppable } from '../output/stoppable-writer.js';
+import { wrapStoppable } from '../output/stoppable-writer.js';
 import { RUN_VIEWS } from './catalogue.js';
 import type { RunView } from './run-view.js';
 
@@ -16,7 +16,7 @@ export const viewRun: Task<'view-run'> = async (input, control) => {
 async function bytesOf(view: RunView<RunViewName>, input: RunViewInput, control: TaskControl): Promise<Uint8Array> {
   if (view.file !== undefined && (input.format ?? 'json') !== 'json') return view.file(input, control);
   const { bytes, write } = await view.show(input, control);
-  const json = stoppable(createJsonWriter(bytes), control);
+  const json = wrapStoppable(createJsonWriter(bytes), control);
   write(json);
   return json.bytes();
 }

@@ -1,6 +1,6 @@
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { createLimitRows, type WatchedContext } from '#domain/compliance/constraint-rows.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
@@ -36,7 +36,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
     const issuers = market !== null && 'rule' in limits ? listIssuerSpells(market, by) : null;
     return limitsView(run, {
       window: windowOf(input),
-      limits: 'rule' in limits ? limits : { rowsOn: rowsByDay(limits.rows, run.header, market) },
+      limits: 'rule' in limits ? limits : { rowsOn: createRowsByDay(limits.rows, run.header, market) },
       by,
       issuersOn: issuers && createGroupsByDay(run.header.names, issuers),
       keep: figuresOf(columns, handle),
@@ -46,14 +46,14 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
         ...(issuers ? countOwnIssuers(run, listGroupSpells(market!, by), by) : []), // a grouping by issuers requires a market
         ...('rule' in limits
           ? []
-          : [...listRowFindings(limits.rows, heldOn(run, market)), ...missingFindings(limits.rows, run, market)]),
+          : [...listRowFindings(limits.rows, heldOn(run, market)), ...findMissingInputs(limits.rows, run, market)]),
       ],
     });
   });
 }
 
 /** Warns of missing constraint inputs for holdings on the last date of a run. */
-function missingFindings(rows: readonly ConstraintRow[], run: RunColumns, market: MarketData | null): Finding[] {
+function findMissingInputs(rows: readonly ConstraintRow[], run: RunColumns, market: MarketData | null): Finding[] {
   if (market === null) return [];
   const { names } = run.header;
   const days = run.i32('days');
@@ -78,7 +78,7 @@ function missingFindings(rows: readonly ConstraintRow[], run: RunColumns, market
       places: identifiers.slice(0, 5),
     });
   };
-  rowsByDay(rows, run.header, market, report)(days.at(-1)!, held);
+  createRowsByDay(rows, run.header, market, report)(days.at(-1)!, held);
   return found;
 }
 
@@ -112,7 +112,7 @@ function countOwnIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Find
  * only when a new security is held. A constraint without a scope covers the securities held so far, and their groups,
  * because later data must not change earlier days.
  */
-function rowsByDay(
+function createRowsByDay(
   rows: readonly ConstraintRow[],
   header: RunHeader,
   market: MarketData | null,
@@ -130,7 +130,7 @@ function rowsByDay(
     };
   }
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
-  const treatment = runTreatment(header.treatment);
+  const treatment = restoreTreatment(header.treatment);
   const sections = createIndexCrossSections({ market: sm, treatment, currency: readSecurityCurrency(header) });
   const placed = header.names
     .map((name, position) => ({ position, column: sm.columnOf(name) }))

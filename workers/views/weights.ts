@@ -35,7 +35,7 @@ export async function showWeights(input: InputOfView<'weights'>, { report }: Tas
     requestedAsOf: asOf,
     weights: held.weights,
     benchmark: compared,
-    sharesOf: (name) => (market && input.isMarketOfRun ? sharesOutstanding(market, name, held.weights.day) : null),
+    sharesOf: (name) => (market && input.isMarketOfRun ? findSharesOutstanding(market, name, held.weights.day) : null),
     risk: measured?.risk ?? null,
     activeRisk: measured?.active ?? null,
   });
@@ -47,7 +47,7 @@ function requireMarket(market: MarketData | null): MarketData {
 }
 
 /** Returns the latest shares outstanding of a security on or before a day; null if the market has none. */
-function sharesOutstanding(market: MarketData, name: string, day: Day): number | null {
+function findSharesOutstanding(market: MarketData, name: string, day: Day): number | null {
   const shares = market.fields.get('SHARES_OUTSTANDING');
   const column = market.identifiers.indexOf(name);
   if (!shares || column < 0) return null;

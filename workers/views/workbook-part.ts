@@ -28,7 +28,7 @@ const openWorkbooks = new Map<string, OpenWorkbook>();
 const PART_BYTES = 1 << 18;
 
 /** Returns the bytes of a workbook from a position: the thread resumes its stream at the position where it stopped. */
-export async function workbookPart(input: WorkbookPartInput): Promise<ExportPosition | null> {
+export async function writeWorkbookPart(input: WorkbookPartInput): Promise<ExportPosition | null> {
   const { exportId, from, sink } = input;
   const workbook = openWorkbooks.get(exportId) ?? startWorkbook(input);
   openWorkbooks.delete(exportId);

@@ -10,7 +10,7 @@ import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -113,7 +113,7 @@ function timeBacktest(market: MarketData): Timed {
   });
   const trades = tradeColumns(run, market);
   const simulation = threadMs() - begin;
-  const columns = runToColumns(run, { contentHash: '', inPlace: true });
+  const columns = createRunColumns(run, { contentHash: '', inPlace: true });
   createHash('sha256').update(columns).digest('hex');
   const total = threadMs() - begin;
   return {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
@@ -144,7 +144,7 @@ function measureTime(market: MarketData, { frequency }: Case, { events = {}, tre
       request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 10 },
     },
   });
-  const columns = runToColumns(run, { contentHash: '', inPlace: true });
+  const columns = createRunColumns(run, { contentHash: '', inPlace: true });
   createHash('sha256').update(columns).digest('hex');
   return threadMs() - begin;
 }

@@ -1,5 +1,5 @@
 import { systemClock } from '#jobs/clock.js';
-import { nodeLimits } from '#jobs/node-limits.js';
+import { deriveNodeLimits } from '#jobs/node-limits.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { ClaimOrder, JobQueue } from '#jobs/queue.js';
 import { openDatabase } from '#store/postgres/database.js';
@@ -40,7 +40,7 @@ const OPENED_AT_ONCE = 20;
 const TOLD_MS = 200;
 
 const log = { info: () => {}, warn: () => {}, error: console.error };
-const limits = { ...nodeLimits({ workers: 1, memoryBytes: 1e12 }), queueMax: 1e6, endedMax: 1e9 };
+const limits = { ...deriveNodeLimits({ workers: 1, memoryBytes: 1e12 }), queueMax: 1e6, endedMax: 1e9 };
 const order = JSON.parse(process.argv[2]!) as LoadOrder; // the bench passes it
 const send = (news: LoadNews): void => void process.send!(news);
 const nowMs = (): number => performance.timeOrigin + performance.now();

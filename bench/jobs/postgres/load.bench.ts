@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { systemClock } from '#jobs/clock.js';
 import { createPartsKeeper } from '#jobs/kept-parts.js';
-import { nodeLimits } from '#jobs/node-limits.js';
+import { deriveNodeLimits } from '#jobs/node-limits.js';
 import { runParts } from '#jobs/parts.js';
 import { createPartRows } from '#jobs/postgres/part-rows.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
@@ -167,7 +167,7 @@ async function measureParts(): Promise<void> {
   const documents = await openPostgresDocuments({ database });
   const folder = await mkdtemp(join(tmpdir(), 'divisor-parts-'));
   const artifacts = await openArtifacts(folder);
-  const [clock, limits] = [systemClock, { ...nodeLimits({ workers: 2, memoryBytes: 1e12 }), endedMax: 1e9 }];
+  const [clock, limits] = [systemClock, { ...deriveNodeLimits({ workers: 2, memoryBytes: 1e12 }), endedMax: 1e9 }];
   const [schema, log] = ['"divisor"', { info: () => {}, warn: () => {}, error: console.error }];
   const queue = createPostgresQueue({ database, documents, schema, node: 'own', clock, limits, log });
   const order: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 1e12, take: () => true };

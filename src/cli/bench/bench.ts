@@ -4,10 +4,10 @@ import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { readCommandLine, type Grammar } from '../command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from '../connection.js';
 import {
-  right,
+  alignRight,
   screenOf,
-  step,
-  table,
+  startStep,
+  formatTable,
   formatWhole,
   type TerminalCell,
   type Screen,
@@ -17,7 +17,7 @@ import { runWithTemporaryHome } from '../temporary-home.js';
 import { UsageError } from '../usage-error.js';
 import { engineVersion } from '../version.js';
 import { timeKernels, type KernelTiming } from './kernels.js';
-import { measureLimits, processorName, type MachineLimits } from './machine.js';
+import { measureLimits, readProcessorName, type MachineLimits } from './machine.js';
 import { benchGeneratedWork, benchStoredWork, type MarketSize, type WorkTiming, type WorkWatch } from './work.js';
 
 const GRAMMAR: Grammar = {
@@ -41,7 +41,7 @@ Times the kernels next to the limits of processor and memory, then the main jobs
 in a temporary home with every core. The market, and so the work, is the same on every machine.
 
 Flags
-${table([
+${formatTable([
   ...Object.entries(GRAMMAR.flags).map(([flag, { value = '', help }]) => [`--${flag} ${value}`, help]),
   ['--json', 'One JSON object per line, the default on a pipe: events machine, kernel, work and result.'],
   ...CONNECTION_HELP.map(([flag, help]) => [flag, `With --index. ${help}`]),
@@ -64,7 +64,7 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   if (common.out !== undefined)
     throw new UsageError('divisor bench writes no file; redirect its output. See divisor bench --help');
   const index = flags.text('index');
-  const reporter = reporterOn(screenOf(process.stdout), common.json);
+  const reporter = createReporter(screenOf(process.stdout), common.json);
   if (index !== undefined) {
     return runWithService(common, environment, async (client) => {
       await benchStoredWork(client, index, reporter.watch);
@@ -80,7 +80,7 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   if (!(size.years >= YEARS_MIN))
     throw new UsageError(`--years must be at least ${YEARS_MIN}: a year of history, and a year to run`);
   reporter.machine(measureLimits());
-  reporter.kernels(timeKernels(enginesHere()));
+  reporter.kernels(timeKernels(listEngines()));
   return runWithTemporaryHome({ name: 'bench', port: '0', environment }, (url) =>
     runWithService({ url }, {}, async (client) => {
       await benchGeneratedWork(client, size, reporter.watch);
@@ -90,7 +90,7 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   );
 }
 
-function enginesHere(): Engine[] {
+function listEngines(): Engine[] {
   const own = openWasmEngine();
   try {
     return [own, openNativeEngine()];
@@ -106,73 +106,74 @@ interface Reporter {
   end(): void;
 }
 
-function reporterOn(screen: Screen, json: boolean): Reporter {
-  return json || !screen.isTerminal ? jsonReporter(screen) : tableReporter(screen);
+function createReporter(screen: Screen, json: boolean): Reporter {
+  return json || !screen.isTerminal ? createJsonReporter(screen) : createTableReporter(screen);
 }
 
 /** Returns the peak resident memory of the process in MiB. */
-const peakMebibytes = (): number => Math.round(process.resourceUsage().maxRSS / 1024);
+const measurePeakMebibytes = (): number => Math.round(process.resourceUsage().maxRSS / 1024);
 
-function jsonReporter(screen: Screen): Reporter {
+function createJsonReporter(screen: Screen): Reporter {
   const line = (event: string, record: object) => screen.write(`${JSON.stringify({ event, ...record })}\n`);
   return {
     machine: (limits) =>
       line('machine', {
-        processor: processorName(),
+        processor: readProcessorName(),
         node: process.version,
         engine_version: engineVersion(),
         ...limits,
       }),
     kernels: (timings) => timings.forEach((timing) => line('kernel', timing)),
     watch: { begin: () => {}, progress: () => {}, end: (timing) => line('work', timing) },
-    end: () => line('result', { peak_mebibytes: peakMebibytes() }),
+    end: () => line('result', { peak_mebibytes: measurePeakMebibytes() }),
   };
 }
 
-function tableReporter(screen: Screen): Reporter {
+function createTableReporter(screen: Screen): Reporter {
   let limits: MachineLimits | undefined;
   let line: TerminalStep | undefined;
   return {
     machine(measured) {
       limits = measured;
       screen.write(
-        `\nDivisor ${engineVersion()} on Node ${process.version}, ${processorName()}\n\nAt most\n${table(limitRows(measured))}\n`,
+        `\nDivisor ${engineVersion()} on Node ${process.version}, ${readProcessorName()}\n\nAt most\n${formatTable(formatLimitRows(measured))}\n`,
       );
     },
-    kernels: (timings) => screen.write(`Kernels\n${table(timings.map((timing) => kernelRow(timing, limits)))}\nJobs\n`),
+    kernels: (timings) =>
+      screen.write(`Kernels\n${formatTable(timings.map((timing) => formatKernelRow(timing, limits)))}\nJobs\n`),
     watch: {
-      begin: (work) => (line = step(screen, work)),
+      begin: (work) => (line = startStep(screen, work)),
       progress: ({ progress, message }) => line?.progress(progress, message),
-      end: (timing) => line?.done(workLine(timing)),
+      end: (timing) => line?.done(formatWorkLine(timing)),
     },
-    end: () => screen.write(`\n  ${formatWhole(peakMebibytes())} MiB peak memory\n`),
+    end: () => screen.write(`\n  ${formatWhole(measurePeakMebibytes())} MiB peak memory\n`),
   };
 }
 
-function limitRows({ native, nativeName, wasm, sweep }: MachineLimits): (string | TerminalCell)[][] {
+function formatLimitRows({ native, nativeName, wasm, sweep }: MachineLimits): (string | TerminalCell)[][] {
   return [
-    ['product by WebAssembly', right(`${wasm.toFixed(1)} GFLOP/s`)],
-    ['product by native kernels', right(native === null ? '-' : `${native.toFixed(1)} GFLOP/s`), nativeName],
-    ['reading memory', right(`${sweep.toFixed(1)} GB/s`)],
+    ['product by WebAssembly', alignRight(`${wasm.toFixed(1)} GFLOP/s`)],
+    ['product by native kernels', alignRight(native === null ? '-' : `${native.toFixed(1)} GFLOP/s`), nativeName],
+    ['reading memory', alignRight(`${sweep.toFixed(1)} GB/s`)],
   ];
 }
 
-function kernelRow(
+function formatKernelRow(
   { kernel, size, engine, ms, rate, unit }: KernelTiming,
   limits: MachineLimits | undefined,
 ): (string | TerminalCell)[] {
   const limit = unit !== 'GFLOP/s' ? null : ((engine === 'wasm' ? limits?.wasm : limits?.native) ?? null);
   return [
     kernel,
-    right(size),
+    alignRight(size),
     engine,
-    right(`${ms.toFixed(1)} ms`),
-    right(`${rate.toFixed(1)} ${unit}`),
+    alignRight(`${ms.toFixed(1)} ms`),
+    alignRight(`${rate.toFixed(1)} ${unit}`),
     limit === null ? '' : `${Math.round((100 * rate) / limit)} % of its product`,
   ];
 }
 
-function workLine({ size, seconds, rate, unit }: WorkTiming): string {
+function formatWorkLine({ size, seconds, rate, unit }: WorkTiming): string {
   const time = seconds < 1 ? `${(1000 * seconds).toFixed(1)} ms` : `${seconds.toFixed(2)} s`;
   return `${time} for ${size}${rate === null ? '' : `: ${formatWhole(rate)} ${unit}`}`;
 }

@@ -1,5 +1,5 @@
 /** Returns the fewest milliseconds of processor time over several runs, which excludes other load on the machine. */
-export function fastestMs(work: () => void, { repeats }: { readonly repeats: number }): number {
+export function measureFastestMs(work: () => void, { repeats }: { readonly repeats: number }): number {
   let best = Infinity;
   for (let repeat = 0; repeat < repeats; repeat++) {
     const before = process.cpuUsage();

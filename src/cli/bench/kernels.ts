@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { createLevelBins } from '#kernels/simulation/level-bins.js';
-import { fastestMs } from './fastest.js';
+import { measureFastestMs } from './fastest.js';
 
 /** Timing of one kernel at one size on one engine. */
 export interface KernelTiming {
@@ -41,7 +41,7 @@ export function timeKernels(engines: readonly Engine[]): KernelTiming[] {
         const ms = engine.scope(() => {
           const work = prepare(engine);
           work(); // warms up and compiles
-          return fastestMs(work, { repeats: REPEATS });
+          return measureFastestMs(work, { repeats: REPEATS });
         });
         return { kernel, size, engine: engine.name, ms, rate: amount / ms / (unit === 'GFLOP/s' ? 1e6 : 1e3), unit };
       },
@@ -57,7 +57,7 @@ const CASES: readonly KernelCase[] = [
     amount: OBSERVATIONS * ASSETS * ASSETS,
     isAlgebra: true,
     prepare(engine) {
-      const x = returnsOn(engine, OBSERVATIONS * ASSETS);
+      const x = createReturns(engine, OBSERVATIONS * ASSETS);
       const out = engine.allocate(ASSETS * ASSETS);
       return () => engine.symmetricRankK(x, ASSETS, out);
     },
@@ -69,7 +69,7 @@ const CASES: readonly KernelCase[] = [
     amount: ORDER ** 3 / 3,
     isAlgebra: true,
     prepare(engine) {
-      const matrix = dominantOn(engine, ORDER);
+      const matrix = createDefiniteMatrix(engine, ORDER);
       const work = engine.allocate(matrix.length);
       return () => {
         work.set(matrix);
@@ -84,7 +84,7 @@ const CASES: readonly KernelCase[] = [
     amount: (4 / 3) * ASSETS ** 3,
     isAlgebra: true,
     prepare(engine) {
-      const matrix = dominantOn(engine, ASSETS);
+      const matrix = createDefiniteMatrix(engine, ASSETS);
       const values = engine.allocate(ASSETS);
       return () => void engine.symmetricEigenvalues(matrix, ASSETS, values);
     },
@@ -96,7 +96,7 @@ const CASES: readonly KernelCase[] = [
     amount: PATHS * HORIZON,
     isAlgebra: false,
     prepare(engine) {
-      const growth = returnsOn(engine, OBSERVATIONS).map((value) => 1 + value);
+      const growth = createReturns(engine, OBSERVATIONS).map((value) => 1 + value);
       const bins = createLevelBins({ mean: 0.0003, deviation: 0.01, horizon: HORIZON, count: 2048 });
       const tallies = {
         counts: new Uint32Array(HORIZON * bins.count),
@@ -115,7 +115,7 @@ const CASES: readonly KernelCase[] = [
 ];
 
 /** Returns pseudo-random values of at most 2 % in magnitude, like daily returns, identical on every machine. */
-function returnsOn(engine: Engine, length: number): Float64Array {
+function createReturns(engine: Engine, length: number): Float64Array {
   const values = engine.allocate(length);
   let state = 42;
   for (let i = 0; i < length; i++) {
@@ -126,7 +126,7 @@ function returnsOn(engine: Engine, length: number): Float64Array {
 }
 
 /** Returns a symmetric positive definite matrix with a constant correlation of 0.3. */
-function dominantOn(engine: Engine, order: number): Float64Array {
+function createDefiniteMatrix(engine: Engine, order: number): Float64Array {
   const matrix = engine.allocate(order * order).fill(0.3);
   for (let i = 0; i < order; i++) matrix[i * order + i] = 1;
   return matrix;

@@ -2,7 +2,7 @@ import { cpus } from 'node:os';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openNativeEngine } from '#kernels/engines/native.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { fastestMs } from './fastest.js';
+import { measureFastestMs } from './fastest.js';
 
 /** Measured limits of this machine, which the kernel timings are compared with. */
 export interface MachineLimits {
@@ -22,16 +22,16 @@ const REPEATS = 7;
 
 export function measureLimits(): MachineLimits {
   const own = openWasmEngine();
-  const native = nativeOrWhy();
+  const native = openNativeOrExplain();
   return {
-    native: native instanceof Error ? null : productRate(native),
+    native: native instanceof Error ? null : measureProductRate(native),
     nativeName: native instanceof Error ? `none: ${native.message}` : native.description,
-    wasm: productRate(own),
-    sweep: sweepRate(own),
+    wasm: measureProductRate(own),
+    sweep: measureSweepRate(own),
   };
 }
 
-function nativeOrWhy(): Engine | Error {
+function openNativeOrExplain(): Engine | Error {
   try {
     return openNativeEngine();
   } catch (failure) {
@@ -40,23 +40,23 @@ function nativeOrWhy(): Engine | Error {
 }
 
 /** Returns the model name of the processor and its number of cores. */
-export function processorName(): string {
+export function readProcessorName(): string {
   return `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 }
 
-function productRate(engine: Engine): number {
+function measureProductRate(engine: Engine): number {
   return engine.scope(() => {
     const a = engine.allocate(ORDER * ORDER).fill(0.5);
     const b = engine.allocate(ORDER * ORDER).fill(0.25);
     const out = engine.allocate(ORDER * ORDER);
     const shape = { rows: ORDER, inner: ORDER, columns: ORDER };
-    return (2 * ORDER ** 3) / fastestMs(() => engine.gemm(shape, a, b, out), { repeats: REPEATS }) / 1e6;
+    return (2 * ORDER ** 3) / measureFastestMs(() => engine.gemm(shape, a, b, out), { repeats: REPEATS }) / 1e6;
   });
 }
 
-function sweepRate(engine: Engine): number {
+function measureSweepRate(engine: Engine): number {
   return engine.scope(() => {
     const values = engine.allocate(SWEEP_VALUES).fill(1);
-    return (8 * SWEEP_VALUES) / fastestMs(() => engine.pairwiseSum(values), { repeats: REPEATS }) / 1e6;
+    return (8 * SWEEP_VALUES) / measureFastestMs(() => engine.pairwiseSum(values), { repeats: REPEATS }) / 1e6;
   });
 }

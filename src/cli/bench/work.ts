@@ -34,7 +34,7 @@ export async function benchGeneratedWork(
   { assets, years }: MarketSize,
   watch: WorkWatch,
 ): Promise<void> {
-  const { timed, job } = stopwatch(client, watch);
+  const { timed, job } = createStopwatch(client, watch);
   const firstYear = LAST_YEAR - years + 1;
   const market = await timed(
     'generate a market',
@@ -46,10 +46,10 @@ export async function benchGeneratedWork(
       ),
     ({ rows }) => ({ size: `${assets} securities, ${years} years`, amount: rows?.market ?? 0, unit: 'rows/s' }),
   );
-  const definition = indexFrom(firstYear + 1); // Securities need a year of history.
+  const definition = createBenchIndex(firstYear + 1); // Securities need a year of history.
   const index = { index_id: definition.id };
   await client.call('putIndex', { params: index, body: definition });
-  await timedRuns(client, watch, { index_id: definition.id, names: market.identifiers ?? 0 });
+  await timeRuns(client, watch, { index_id: definition.id, names: market.identifiers ?? 0 });
   const run = await timed(
     'backtest, stored with its record',
     () => job(client.call('startBacktest', { params: index, body: { transaction_cost_bps: 5 } })),
@@ -85,11 +85,11 @@ export async function benchStoredWork(client: DivisorClient, indexId: string, wa
   const health = await client.call('getHealth');
   const active = 'store' in health ? health.store.active : null;
   const served = active === null ? null : await client.call('getStore', { params: { store_id: active } });
-  await timedAnswers(client, watch);
-  await timedRuns(client, watch, { index_id: indexId, names: served?.identifiers ?? 0 });
+  await timeAnswers(client, watch);
+  await timeRuns(client, watch, { index_id: indexId, names: served?.identifiers ?? 0 });
 }
 
-async function timedAnswers(client: DivisorClient, watch: WorkWatch): Promise<void> {
+async function timeAnswers(client: DivisorClient, watch: WorkWatch): Promise<void> {
   const answers = 50;
   watch.begin('response to a request');
   let best = Infinity;
@@ -108,12 +108,12 @@ async function timedAnswers(client: DivisorClient, watch: WorkWatch): Promise<vo
 }
 
 /** Times backtests that store no record: the variants of a sweep. */
-async function timedRuns(
+async function timeRuns(
   client: DivisorClient,
   watch: WorkWatch,
   { index_id, names }: { readonly index_id: string; readonly names: number },
 ): Promise<void> {
-  const { timed, job } = stopwatch(client, watch);
+  const { timed, job } = createStopwatch(client, watch);
   const rowsOf = (observations: number | null | undefined) => (observations ?? 0) * names;
   await timed(
     'backtest',
@@ -148,15 +148,15 @@ interface Account {
   readonly unit?: string;
 }
 
-interface Timed<R> {
+interface TimedResult<R> {
   readonly seconds: number;
   readonly result: R;
 }
 
-function stopwatch(client: DivisorClient, watch: WorkWatch) {
+function createStopwatch(client: DivisorClient, watch: WorkWatch) {
   return {
     /** Waits for a job; returns its result and its run time. */
-    async job<R>(submitted: Promise<AnyJob & { readonly result: R | null }>): Promise<Timed<R>> {
+    async job<R>(submitted: Promise<AnyJob & { readonly result: R | null }>): Promise<TimedResult<R>> {
       let ended: AnyJob | undefined;
       const result: R = await client.waitForJob(await submitted, {
         onProgress(job) {
@@ -169,7 +169,7 @@ function stopwatch(client: DivisorClient, watch: WorkWatch) {
     },
     async timed<R>(
       work: string,
-      once: () => Promise<Timed<R>>,
+      once: () => Promise<TimedResult<R>>,
       account: (result: R) => Account,
       repeats = 1,
     ): Promise<R> {
@@ -193,7 +193,7 @@ function stopwatch(client: DivisorClient, watch: WorkWatch) {
 }
 
 /** Defines a monthly index of the largest securities with a cap, so that every stage of the pipeline does work. */
-const indexFrom = (year: number): IndexDocumentBody => ({
+const createBenchIndex = (year: number): IndexDocumentBody => ({
   id: 'BENCH',
   name: 'Bench',
   calendar: 'XNYS',

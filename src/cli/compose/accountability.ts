@@ -3,21 +3,21 @@ import { createAuthenticate } from '#http/authentication.js';
 import { createSessions } from '#http/oidc/sessions.js';
 import { createSignIn } from '#http/oidc/sign-in.js';
 import { createTokens } from '#http/oidc/tokens.js';
-import { accessHandlers } from '#http/routes/access.js';
-import { sessionCookie, signInHandlers } from '#http/routes/sign-in.js';
+import { createAccessHandlers } from '#http/routes/access.js';
+import { formatSessionCookieName, createSignInHandlers } from '#http/routes/sign-in.js';
 import { AUDITED_READS, createAuditNotes } from '#services/history/audit-notes.js';
-import { auditSender, createAuditPush } from '#services/history/audit-push.js';
+import { createAuditSender, createAuditPush } from '#services/history/audit-push.js';
 import { createAccess } from '#services/operations/access.js';
 import { createEndedSessions } from '#services/operations/ended-sessions.js';
 import type { Keys } from '#services/operations/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { tlsOf } from '../security-settings.js';
-import type { Closable, Rooms } from './rooms.js';
+import type { Closable, Core } from './rooms.js';
 
 /** Composes the authentication of clients, their permissions, and the audit log. */
-export async function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]) {
-  const { documents, settings, log, now } = rooms;
+export async function composeAccountability(core: Core, keys: Keys, open: Closable[]) {
+  const { documents, settings, log, now } = core;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
   const notes = createAuditNotes({
     documents,
@@ -29,22 +29,22 @@ export async function composeAccountability(rooms: Rooms, keys: Keys, open: Clos
   const { auditPush, auditPushToken } = settings;
   if (auditPush !== undefined && !settings.readOnly) {
     const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the receiver of the audit log accepts no entries');
-    const push = createAuditPush({ documents, send: auditSender(auditPush, auditPushToken), onFailure });
+    const push = createAuditPush({ documents, send: createAuditSender(auditPush, auditPushToken), onFailure });
     open.push(push);
     push.start();
   }
-  const signedIn = await composeSignIn(rooms);
+  const signedIn = await composeSignIn(core);
   return {
     notes,
     reachOf: access.reachOf,
     authenticate: createAuthenticate(keys, signedIn),
-    handlers: accessHandlers(access),
+    handlers: createAccessHandlers(access),
     signIn: signedIn.handlers,
     hasProvider: signedIn.tokens !== undefined,
   };
 }
 
-async function composeSignIn({ documents, settings, log, secrets, now }: Rooms) {
+async function composeSignIn({ documents, settings, log, secrets, now }: Core) {
   const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, publicUrl } = settings;
   const isSecure = tlsOf(settings) !== undefined;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
@@ -63,7 +63,7 @@ async function composeSignIn({ documents, settings, log, secrets, now }: Rooms) 
   return {
     tokens,
     sessions,
-    cookie: sessionCookie(isHttps),
-    handlers: signInHandlers({ signIn, sessions, isSecure, publicUrl, now }),
+    cookie: formatSessionCookieName(isHttps),
+    handlers: createSignInHandlers({ signIn, sessions, isSecure, publicUrl, now }),
   };
 }

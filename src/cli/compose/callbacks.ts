@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { systemClock } from '#jobs/clock.js';
-import { createCallbackPlaces, type CallbackPlaces } from '#services/operations/callback-places.js';
+import { createCallbackDestinations, type CallbackDestinations } from '#services/operations/callback-places.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
 import { createPost, createSend, type PostSigned } from '#services/operations/send-callback.js';
 import type { DocumentStore } from '#store/port.js';
@@ -10,7 +10,7 @@ import { buildVersion } from '../version.js';
 /** Notifications of ended jobs, and signed requests to receivers that the operator allows. */
 export interface Messages {
   readonly deliveries: Deliveries;
-  readonly callbacks: { readonly places: CallbackPlaces; readonly post: PostSigned };
+  readonly callbacks: { readonly places: CallbackDestinations; readonly post: PostSigned };
 }
 
 interface DeliveriesInput {
@@ -24,7 +24,7 @@ interface DeliveriesInput {
 /** Opens the notifications of ended jobs, limited to the targets that the operator allows. */
 export function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Messages {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
-  const places = createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
+  const places = createCallbackDestinations({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
   const post = createPost({ places, secrets, now, userAgent: `divisor/${buildVersion()}` });
   const isShared = settings.artifacts !== undefined;
   const clock = { ...systemClock, now };

@@ -4,12 +4,12 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers } from '#http/handler.js';
 import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import type { Activations } from '#services/datasets/activations.js';
-import type { MarketRooms } from './market.js';
+import type { MarketComponents } from './market.js';
 
 /** Routes of a worker: health and metrics. */
 export const WORKER_API = { ...healthRoutes, ...metricsRoutes };
 
-export function workerHandlers(handlers: Handlers<typeof WORKER_API>): Handlers<typeof WORKER_API> {
+export function createWorkerHandlers(handlers: Handlers<typeof WORKER_API>): Handlers<typeof WORKER_API> {
   const { getHealth, getLiveness, getReadiness, getMetrics } = handlers;
   return { getHealth, getLiveness, getReadiness, getMetrics };
 }
@@ -36,7 +36,7 @@ export function addActiveMarket(kinds: JobHandlers, { follow }: Pick<Activations
 export async function followActive({
   activations,
   markets,
-}: Pick<MarketRooms, 'activations' | 'markets'>): Promise<void> {
+}: Pick<MarketComponents, 'activations' | 'markets'>): Promise<void> {
   try {
     await activations.follow();
   } catch (failure) {

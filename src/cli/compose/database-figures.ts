@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DatabaseDocuments } from '#store/postgres/open-documents.js';
 
 /** Creates the metrics of a database. Unavailable figures are omitted, not awaited. */
-export function databaseFigures({ database, schema, clock, fault }: DatabaseDocuments) {
+export function createDatabaseFigures({ database, schema, clock, fault }: DatabaseDocuments) {
   return {
     onStatement: database.onStatement,
     connections: database.connections,

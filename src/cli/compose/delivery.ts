@@ -1,20 +1,20 @@
 import type { Removals } from '#http/removals.js';
-import { clientHandlers } from '#http/routes/clients.js';
+import { createClientHandlers } from '#http/routes/clients.js';
 import { createClients } from '#services/delivery/clients.js';
 import { createDeliverFiles } from '#services/delivery/deliver-files.js';
-import { createDeliveryPlaces, type BucketService } from '#services/delivery/delivery-places.js';
+import { createDeliveryDestinations, type BucketService } from '#services/delivery/delivery-places.js';
 import { createDeliveryRecords } from '#services/delivery/delivery-records.js';
 import { createSenders } from '#services/delivery/senders.js';
 import { awsOrigin, chooseKeys } from '#store/s3/keys/choose-source.js';
 import { awsOf } from '../aws-settings.js';
 import type { Settings } from '../settings.js';
-import type { Rooms } from './rooms.js';
+import type { Core } from './rooms.js';
 
 /** Composes clients and the delivery of files to them. */
-export function composeDelivery({ documents, secrets, artifacts, settings, callbacks }: Rooms, removals: Removals) {
+export function composeDelivery({ documents, secrets, artifacts, settings, callbacks }: Core, removals: Removals) {
   const { smtpUrl: url, smtpFrom: from } = settings;
   const mailServer = url === undefined || from === undefined ? undefined : { url, from };
-  const places = createDeliveryPlaces({
+  const places = createDeliveryDestinations({
     roots: settings.deliveryRoots,
     hosts: settings.deliveryHosts,
     buckets: settings.deliveryBuckets,
@@ -27,7 +27,7 @@ export function composeDelivery({ documents, secrets, artifacts, settings, callb
   const records = createDeliveryRecords(documents);
   const senders = createSenders({ places, post: callbacks.post, mailServer });
   const deliver = createDeliverFiles({ senders, places, artifacts });
-  return { clients, records, deliver, handlers: clientHandlers(clients, records, removals) };
+  return { clients, records, deliver, handlers: createClientHandlers(clients, records, removals) };
 }
 
 function bucketServiceOf(settings: Settings, region: string | null): BucketService {

@@ -1,19 +1,22 @@
 import { systemClock } from '#jobs/clock.js';
-import { patientDocuments } from '#jobs/patient-documents.js';
+import { createPatientDocuments } from '#jobs/patient-documents.js';
 import type { DocumentStore } from '#store/port.js';
-import type { Closable, Rooms } from './rooms.js';
+import type { Closable, Core } from './rooms.js';
 
 /** Components with the documents for jobs, which wait while the database is unavailable. */
-export interface RoomsOfJobs extends Rooms {
+export interface JobComponents extends Core {
   readonly documentsOfJobs: DocumentStore;
 }
 
 /** @param open receives the function that ends the waiting */
-export function openRoomsOfJobs(rooms: Rooms, open: Closable[]): RoomsOfJobs {
-  const { documents, settings } = rooms;
+export function openJobComponents(core: Core, open: Closable[]): JobComponents {
+  const { documents, settings } = core;
   // Documents in a home are always available.
-  if (settings.database === undefined) return { ...rooms, documentsOfJobs: documents };
+  if (settings.database === undefined) return { ...core, documentsOfJobs: documents };
   let isOver = false;
   open.push({ close: async () => void (isOver = true) });
-  return { ...rooms, documentsOfJobs: patientDocuments({ documents, clock: systemClock, isOver: () => isOver }) };
+  return {
+    ...core,
+    documentsOfJobs: createPatientDocuments({ documents, clock: systemClock, isOver: () => isOver }),
+  };
 }

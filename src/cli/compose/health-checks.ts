@@ -4,20 +4,20 @@ import type { ArtifactStore } from '#store/port.js';
 import { CLOCK_REFUSED_MS, CLOCK_REPORTED_MS, clockFault } from '#store/postgres/database-clock.js';
 
 /** Returns the checks of the database, its clock and the results location. */
-export const checksOfStore = (store: Store): Check[] => [
-  ...answeringDatabase(store),
-  ...clockChecks(store),
-  ...placeOfResults(store.artifacts),
+export const createStoreChecks = (store: Store): Check[] => [
+  ...checkDatabaseConnection(store),
+  ...checkClock(store),
+  ...checkResultsLocation(store.artifacts),
 ];
 
 /** Fails readiness while the database does not answer. */
-function answeringDatabase({ shared }: Store): Check[] {
+function checkDatabaseConnection({ shared }: Store): Check[] {
   if (shared === undefined) return [];
   return [{ name: 'database', unready: 'STORE_UNAVAILABLE', look: shared.fault, note: () => 'The database answers.' }];
 }
 
 /** Reports a node with a wrong clock, and fails readiness if the error is large. */
-function clockChecks({ shared }: Store): Check[] {
+function checkClock({ shared }: Store): Check[] {
   if (shared === undefined) return [];
   const { clock } = shared;
   const look = (limitMs: number) => () => clockFault(clock, limitMs);
@@ -32,7 +32,7 @@ function clockChecks({ shared }: Store): Check[] {
 }
 
 /** Checks the results location that several machines share. */
-function placeOfResults({ health }: Pick<ArtifactStore, 'health'>): Check[] {
+function checkResultsLocation({ health }: Pick<ArtifactStore, 'health'>): Check[] {
   if (health === undefined) return [];
   const note = () => 'The place of results is available and belongs to the database.';
   return [{ name: 'artifacts', unready: 'STORE_UNAVAILABLE', look: health.fault, note }];

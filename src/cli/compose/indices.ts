@@ -1,18 +1,18 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Removals } from '#http/removals.js';
-import { calendarHandlers } from '#http/routes/calendars.js';
-import { eventHandlers } from '#http/routes/events.js';
-import { indexHandlers } from '#http/routes/indices.js';
-import { optimiseHandlers } from '#http/routes/optimise.js';
-import { studyHandlers } from '#http/routes/studies.js';
-import { riskModelHandlers } from '#http/routes/risk-models.js';
-import { strategyHandlers } from '#http/routes/strategies.js';
+import { createCalendarHandlers } from '#http/routes/calendars.js';
+import { createEventHandlers } from '#http/routes/events.js';
+import { createIndexHandlers } from '#http/routes/indices.js';
+import { createOptimiseHandlers } from '#http/routes/optimise.js';
+import { createStudyHandlers } from '#http/routes/studies.js';
+import { createRiskModelHandlers } from '#http/routes/risk-models.js';
+import { createStrategyHandlers } from '#http/routes/strategies.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
 import { createEvents } from '#services/indices/events.js';
 import { createDatapointQuestions } from '#services/indices/datapoint-questions.js';
 import { createPluginPreviews } from '#services/indices/plugin-previews.js';
 import { createPlugins } from '#services/indices/plugins.js';
-import { pluginHandlers } from '#http/routes/plugins.js';
+import { createPluginHandlers } from '#http/routes/plugins.js';
 import { createIndexQuestions } from '#services/indices/index-questions.js';
 import { createIndexSchedules } from '#services/indices/index-schedules.js';
 import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
@@ -23,8 +23,8 @@ import { createBatchJob } from '#services/personal/batch-job.js';
 import { createAccountBacktestJob, createAccountBacktests } from '#services/personal/account-backtests.js';
 import { createBatches } from '#services/personal/batches.js';
 import { createBatchResults } from '#services/personal/batch-results.js';
-import { accountBacktestHandlers } from '#http/routes/account-backtests.js';
-import { batchHandlers } from '#http/routes/batches.js';
+import { createAccountBacktestHandlers } from '#http/routes/account-backtests.js';
+import { createBatchHandlers } from '#http/routes/batches.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
 import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
 import { createStudies } from '#services/optimisation/studies.js';
@@ -35,39 +35,37 @@ import { createRiskModelJob } from '#services/risk/risk-model-job.js';
 import { createRiskValidationJob } from '#services/risk/risk-validation-job.js';
 import { createRiskModels } from '#services/risk/risk-models.js';
 import { readMethodologies } from '../methodology-files.js';
-import type { RoomsOfJobs } from './documents-of-jobs.js';
+import type { JobComponents } from './documents-of-jobs.js';
 
 const MS_PER_DAY = 86_400_000;
 
 /** Composes definitions: indices, strategies, their calendars and their optimisation. */
-export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
-  const { documents, calendars } = rooms;
-  const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };
-  const risk = createRiskModelJob({ ...ofJobs, workers: rooms.settings.workers });
+export function composeIndices(core: JobComponents, removals: Removals) {
+  const { documents, calendars } = core;
+  const ofJobs = { ...core, documents: core.documentsOfJobs };
+  const risk = createRiskModelJob({ ...ofJobs, workers: core.settings.workers });
   const validate = createRiskValidationJob(ofJobs);
   const optimise = createOptimisationJob(ofJobs);
-  const study = createStudyJob({ ...ofJobs, workers: rooms.settings.workers });
+  const study = createStudyJob({ ...ofJobs, workers: core.settings.workers });
   const account = createAccountBacktestJob(ofJobs);
-  const batch = createBatchJob({ ...ofJobs, workers: rooms.settings.workers });
-  const ofPersonal = { ...rooms, engineVersion: rooms.version, workers: rooms.settings.workers };
+  const batch = createBatchJob({ ...ofJobs, workers: core.settings.workers });
+  const ofPersonal = { ...core, engineVersion: core.version, workers: core.settings.workers };
   const ofBatches = { ...ofPersonal, kind: batch };
 
-  const indices = createIndices(rooms);
-  const strategies = createStrategies(rooms);
-  const optimisations = createOptimise({ ...rooms, kind: optimise });
-  const plugins = createPlugins(rooms);
-  const riskModels = createRiskModels({ ...rooms, kind: risk, validation: validate, workers: rooms.settings.workers });
-  const today = () => Math.floor(rooms.now() / MS_PER_DAY);
+  const indices = createIndices(core);
+  const strategies = createStrategies(core);
+  const optimisations = createOptimise({ ...core, kind: optimise });
+  const plugins = createPlugins(core);
+  const riskModels = createRiskModels({ ...core, kind: risk, validation: validate, workers: core.settings.workers });
+  const today = () => Math.floor(core.now() / MS_PER_DAY);
   const indexOf = async (indexId: string) => (await requireIndex(documents, indexId)).document;
   const runOf = (indexId: string) => findRun(documents, indexId);
-  const templates = createMethodologyTemplates({ ...rooms, read: readMethodologies });
+  const templates = createMethodologyTemplates({ ...core, read: readMethodologies });
   const schedulesOn = (on: Calendars) => createIndexSchedules({ calendars: on, indexOf, runOf });
   const scheduleOf = schedulesOn(calendars);
-  const calendarViews = createCalendarViews({
-    calendars,
-    scheduleOf: async (indexId) => scheduleOf(await indexOf(indexId)),
-    today,
-  });
+  const scheduleById = async (indexId: string) => scheduleOf(await indexOf(indexId));
+  const calendarViews = createCalendarViews({ calendars, scheduleOf: scheduleById, today });
+  const questions = createIndexQuestions({ ...core, scheduleOf });
 
   return {
     indices,
@@ -81,22 +79,16 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
     schedulesOn,
     prepare: templates.prepare,
     handlers: {
-      ...calendarHandlers(calendarViews),
-      ...eventHandlers(createEvents({ documents, calendars, scheduleOf, today }), today),
-      ...indexHandlers(
-        indices,
-        createIndexQuestions({ ...rooms, scheduleOf }),
-        createDatapointQuestions(rooms),
-        templates,
-        removals,
-      ),
-      ...strategyHandlers(strategies, removals),
-      ...pluginHandlers(plugins, createPluginPreviews(rooms), removals),
-      ...optimiseHandlers(optimisations, indices, removals),
-      ...studyHandlers(createStudies({ ...ofPersonal, kind: study })),
-      ...batchHandlers(createBatches(ofBatches), createBatchResults(ofBatches)),
-      ...accountBacktestHandlers(createAccountBacktests({ ...ofPersonal, kind: account })),
-      ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),
+      ...createCalendarHandlers(calendarViews),
+      ...createEventHandlers(createEvents({ documents, calendars, scheduleOf, today }), today),
+      ...createIndexHandlers(indices, questions, createDatapointQuestions(core), templates, removals),
+      ...createStrategyHandlers(strategies, removals),
+      ...createPluginHandlers(plugins, createPluginPreviews(core), removals),
+      ...createOptimiseHandlers(optimisations, indices, removals),
+      ...createStudyHandlers(createStudies({ ...ofPersonal, kind: study })),
+      ...createBatchHandlers(createBatches(ofBatches), createBatchResults(ofBatches)),
+      ...createAccountBacktestHandlers(createAccountBacktests({ ...ofPersonal, kind: account })),
+      ...createRiskModelHandlers(riskModels, createRiskModelImports(core)),
     },
   };
 }

@@ -3,12 +3,12 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { panelBytes } from '#market/panels/panels.js';
 import { failureText } from '#market/serving/served-markets.js';
 import type { Check } from '#services/operations/health.js';
-import type { MarketRooms } from './market.js';
+import type { MarketComponents } from './market.js';
 
 const MIB = 2 ** 20;
 
 /** States where the panels of the served store are and how large they are; undefined if no store is served. */
-export function panelsNote(served: Pick<ServedMarket, 'market'> | undefined): string | undefined {
+export function describePanels(served: Pick<ServedMarket, 'market'> | undefined): string | undefined {
   if (served === undefined) return undefined;
   const { datasetId, dates, identifiers, fields } = served.market;
   const bytes = panelBytes({ dates: dates.length, identifiers: identifiers.length, fields: fields.size });
@@ -23,19 +23,19 @@ export function panelsNote(served: Pick<ServedMarket, 'market'> | undefined): st
  * Reports an active data store that failed to load. The service stays ready, because each refused request states the
  * failure.
  */
-export function readMarket(markets: Pick<MarketRooms['markets'], 'failure' | 'served'>): Check {
+export function reportFailedMarket(markets: Pick<MarketComponents['markets'], 'failure' | 'served'>): Check {
   return {
     name: 'active_store',
     look() {
       const failure = markets.failure();
       return failure === undefined ? undefined : failureText(failure);
     },
-    note: () => panelsNote(markets.served()) ?? 'No data store failed to load.',
+    note: () => describePanels(markets.served()) ?? 'No data store failed to load.',
   };
 }
 
 /** Fails readiness while the data store that was served before a restart is loading. */
-export function awaitMarket(markets: Pick<MarketRooms['markets'], 'awaited'>): Check {
+export function awaitMarket(markets: Pick<MarketComponents['markets'], 'awaited'>): Check {
   return {
     name: 'data',
     unready: 'STORE_UNAVAILABLE',

@@ -9,7 +9,7 @@ import { createLocations, type Locations } from '#market/sources/locations.js';
 import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
 import { marketsOfCalls } from '#market/serving/call-market.js';
 import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
-import { calendarsInUse } from '#services/indices/calendars-in-use.js';
+import { readCalendarsInUse } from '#services/indices/calendars-in-use.js';
 import { createData, type Data } from '#services/data/data.js';
 import { createLocalActivations, createSharedActivations, type Activations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
@@ -27,7 +27,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
 import { buildVersion } from '../version.js';
 
-export interface MarketRooms {
+export interface MarketComponents {
   /** Market that calls read: the market of the store that the call names, else of the active store. */
   readonly markets: ServedMarkets;
   /** Market of the active store. */
@@ -57,26 +57,26 @@ export interface MarketInput {
 }
 
 /** Composes the served market and its data stores. */
-export function composeMarket(rooms: MarketInput): MarketRooms {
-  const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = rooms;
+export function composeMarket(core: MarketInput): MarketComponents {
+  const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = core;
   const isShared = settings.artifacts !== undefined;
   const timestamp = () => formatTimestamp(now());
   const locations = createLocations([...settings.dataRoots, home.stores], isShared ? hostname() : undefined);
-  const folders = isShared ? foldersOfMany(home.stores) : createManagedFolders(home.stores);
+  const folders = isShared ? resolveSharedFolders(home.stores) : createManagedFolders(home.stores);
   const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
   const active = createServedMarkets(onServe);
   const markets = marketsOfCalls(active);
-  const activations = isShared ? sharedActivations(rooms, active) : createLocalActivations(active, buildVersion());
+  const activations = isShared ? openSharedActivations(core, active) : createLocalActivations(active, buildVersion());
   const versions = createDataVersions({
     documents,
     artifacts,
     jobs,
     markets,
     timestamp,
-    onCopyFailure: (cause) => rooms.log.warn({ err: cause }, 'the served content could not be copied'),
+    onCopyFailure: (cause) => core.log.warn({ err: cause }, 'the served content could not be copied'),
   });
-  const databases = databasesOf(rooms, locations);
-  const inUse = () => calendarsInUse(documents);
+  const databases = listDatabases(core, locations);
+  const inUse = () => readCalendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, files, calendarsInUse: inUse, timestamp });
   const stores = createStoreMarkets({
     documents,
@@ -119,7 +119,7 @@ export function composeMarket(rooms: MarketInput): MarketRooms {
 }
 
 /** Returns the databases that may be read; their passwords are stored encrypted. */
-function databasesOf(
+function listDatabases(
   { settings, secrets }: { readonly settings: Settings; readonly secrets: SecretBox },
   locations: Locations,
 ): DatabasePlaces {
@@ -128,7 +128,7 @@ function databasesOf(
 }
 
 /** Resolves the folders of stores that processes share; a document contains the folder in the home that created it. */
-function foldersOfMany(root: string): ManagedFolders {
+function resolveSharedFolders(root: string): ManagedFolders {
   const folders = createManagedFolders(root);
   const here = (folder: string): string => join(root, basename(folder));
   return {
@@ -139,7 +139,7 @@ function foldersOfMany(root: string): ManagedFolders {
   };
 }
 
-function sharedActivations(
+function openSharedActivations(
   { documents, artifacts, log }: { documents: DocumentStore; artifacts: ArtifactStore; log: Logger },
   markets: ServedMarkets,
 ): Activations {

@@ -5,12 +5,12 @@ import type { Markets } from '#market/serving/markets.js';
 import type { StoreMarkets } from '#services/datasets/store-markets.js';
 
 /** Payload of a job that is computed on a named store. */
-interface OnStore {
+interface StorePayload {
   readonly on_store?: string | undefined;
 }
 
 /** Wraps the submission of jobs so that a job runs on the store of the call that submits it. */
-export function jobsOfCalls(jobs: JobSystem): JobSystem {
+export function addStoreOfCall(jobs: JobSystem): JobSystem {
   return {
     ...jobs,
     async submit(submission) {
@@ -24,16 +24,16 @@ export function jobsOfCalls(jobs: JobSystem): JobSystem {
 }
 
 /** Wraps job kinds so that each attempt reads the market of its store, or the active one without a store. */
-export function onStores(
+export function wrapForStores(
   kinds: JobHandlers,
   { stores, markets }: { readonly stores: Pick<StoreMarkets, 'within'>; readonly markets: Pick<Markets, 'settled'> },
 ): JobHandlers {
-  const read = async <T>({ on_store: storeId }: OnStore, work: () => Promise<T>): Promise<T> => {
+  const read = async <T>({ on_store: storeId }: StorePayload, work: () => Promise<T>): Promise<T> => {
     if (storeId === undefined) return runOffMarket(work);
     await markets.settled(); // The store may be the one that was served before a restart.
     return runOffMarket(() => stores.within(storeId, work));
   };
-  const wrap = <P extends OnStore>(kind: JobKind<P>): JobKind<P> => ({
+  const wrap = <P extends StorePayload>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,
     run: (payload, attempt) => read(payload, () => kind.run(payload, attempt)),
     ...(kind.runParts && {
@@ -41,7 +41,7 @@ export function onStores(
         read(payload, () => kind.runParts!(payload, parts, attempt)),
     }),
   });
-  const wrapped = Object.entries(kinds as unknown as Record<string, JobKind<OnStore>>).map(([name, kind]) => [
+  const wrapped = Object.entries(kinds as unknown as Record<string, JobKind<StorePayload>>).map(([name, kind]) => [
     name,
     wrap(kind),
   ]);

@@ -5,19 +5,19 @@ import { API } from '#contract/api.js';
 import type { Health } from '#contract/health.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Removals } from '#http/removals.js';
-import { changelogHandlers } from '#http/routes/changelog.js';
-import { dataHandlers } from '#http/routes/data.js';
-import { documentationHandlers, type DocumentationSources } from '#http/routes/documentation.js';
-import { healthHandlers } from '#http/routes/health.js';
-import { jobHandlers } from '#http/routes/jobs.js';
-import { mcpHandlers, type McpSources } from '#http/routes/mcp.js';
-import { metricsHandlers } from '#http/routes/metrics.js';
+import { createChangelogHandlers } from '#http/routes/changelog.js';
+import { createDataHandlers } from '#http/routes/data.js';
+import { createDocumentationHandlers, type DocumentationSources } from '#http/routes/documentation.js';
+import { createHealthHandlers } from '#http/routes/health.js';
+import { createJobHandlers } from '#http/routes/jobs.js';
+import { createMcpHandlers, type McpSources } from '#http/routes/mcp.js';
+import { createMetricsHandlers } from '#http/routes/metrics.js';
 import { principalHandlers } from '#http/routes/principal.js';
-import { dataVersionHandlers } from '#http/routes/data-versions.js';
-import { overrideHandlers } from '#http/routes/price-overrides.js';
-import { datasetHandlers } from '#http/routes/stores.js';
+import { createDataVersionHandlers } from '#http/routes/data-versions.js';
+import { createOverrideHandlers } from '#http/routes/price-overrides.js';
+import { createDatasetHandlers } from '#http/routes/stores.js';
 import { createPriceOverriding } from '#services/datasets/price-overrides.js';
-import { watchlistHandlers } from '#http/routes/watchlists.js';
+import { createWatchlistHandlers } from '#http/routes/watchlists.js';
 import type { AuditNotes } from '#services/history/audit-notes.js';
 import { createWatchlists } from '#services/datasets/watchlists.js';
 import { createChangelog } from '#services/operations/changelog.js';
@@ -25,24 +25,24 @@ import { createHealth, type HealthService } from '#services/operations/health.js
 import { createJobKinds } from '#services/operations/job-kinds.js';
 import { createJobsService, type JobsServiceDependencies, type ResultSource } from '#services/operations/jobs.js';
 import type { RiskModels } from '#services/risk/risk-models.js';
-import { documentationSources } from '../documentation-files.js';
+import { openDocumentationSources } from '../documentation-files.js';
 import { buildInfo, PACKAGE_ROOT } from '../version.js';
 import type { Settings } from '../settings.js';
-import type { Rooms } from './rooms.js';
+import type { Core } from './rooms.js';
 
 /** Composes the data stores, whose job handlers already exist. */
-export function composeDatasets(rooms: Rooms, removals: Removals) {
-  const watchlists = createWatchlists(rooms);
-  const overriding = createPriceOverriding(rooms);
+export function composeDatasets(core: Core, removals: Removals) {
+  const watchlists = createWatchlists(core);
+  const overriding = createPriceOverriding(core);
   return {
     watchlists,
-    kinds: rooms.jobKinds,
+    kinds: core.jobKinds,
     handlers: {
-      ...datasetHandlers(rooms.datasets, removals),
-      ...overrideHandlers(overriding),
-      ...dataVersionHandlers(rooms.dataVersions),
-      ...dataHandlers(rooms.data),
-      ...watchlistHandlers(watchlists, removals),
+      ...createDatasetHandlers(core.datasets, removals),
+      ...createOverrideHandlers(overriding),
+      ...createDataVersionHandlers(core.dataVersions),
+      ...createDataHandlers(core.data),
+      ...createWatchlistHandlers(watchlists, removals),
     },
   };
 }
@@ -58,7 +58,7 @@ function limitsOf(settings: Settings): Health['limits'] {
 /** Interval in ms between health checks when no client requests health, so that the last known states are recent. */
 const LOOK_MS = 15_000;
 
-function lookNowAndThen(health: Pick<HealthService, 'look'>, stopping: AbortSignal): void {
+function checkPeriodically(health: Pick<HealthService, 'look'>, stopping: AbortSignal): void {
   const look = (): void => void health.look().catch(() => {}); // the next request reports the failure
   const timer = setInterval(look, LOOK_MS);
   timer.unref();
@@ -71,12 +71,12 @@ function contractOf({ built, openApi }: DocumentationSources): OpenApiDocument {
   return page === undefined ? openApi() : (JSON.parse(new TextDecoder().decode(page.bytes)) as OpenApiDocument);
 }
 
-function unlessRefused(thrown: unknown): void {
+function ignoreRefusal(thrown: unknown): void {
   if (!(thrown instanceof Refusal)) throw thrown;
 }
 
 /** Returns the source of the results of risk jobs, which reads their models. */
-export const riskResults = ({ result }: Pick<RiskModels, 'result'>): ResultSource => ({
+export const createRiskResults = ({ result }: Pick<RiskModels, 'result'>): ResultSource => ({
   written: async (value) => ({ length: null, open: () => result(value) }),
 });
 
@@ -93,10 +93,10 @@ export interface OperationsInput {
 
 /** Composes health, metrics, jobs, the changelog and the documentation. */
 export function composeOperations(
-  rooms: Rooms,
+  core: Core,
   { stopping, startedAt, results, onCancelled, answerFor }: OperationsInput,
 ) {
-  const { version, jobs, datasets, checks, metrics, artifacts } = rooms;
+  const { version, jobs, datasets, checks, metrics, artifacts } = core;
   const health = createHealth({
     version,
     build: buildInfo(),
@@ -104,14 +104,14 @@ export function composeOperations(
     monotonic: () => performance.now(),
     draining: () => stopping.aborted,
     async store() {
-      await rooms.activations.follow().catch(unlessRefused); // Another process may have activated another store.
+      await core.activations.follow().catch(ignoreRefusal); // Another process may have activated another store.
       return datasets.health();
     },
     jobs,
-    isReachable: rooms.isReachable,
+    isReachable: core.isReachable,
     checks,
   });
-  lookNowAndThen(health, stopping);
+  checkPeriodically(health, stopping);
   const jobsService = createJobsService({
     system: jobs,
     artifacts,
@@ -120,19 +120,19 @@ export function composeOperations(
     results,
   });
   const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
-  const documentation = documentationSources();
+  const documentation = openDocumentationSources();
   return {
     handlers: {
-      ...healthHandlers(health, limitsOf(rooms.settings)),
-      ...metricsHandlers(metrics),
-      ...changelogHandlers(changelog),
+      ...createHealthHandlers(health, limitsOf(core.settings)),
+      ...createMetricsHandlers(metrics),
+      ...createChangelogHandlers(changelog),
       ...principalHandlers,
-      ...jobHandlers(jobsService, createJobKinds({ paused: rooms.pausedKinds, now: rooms.now })),
-      ...documentationHandlers(documentation),
-      ...mcpHandlers({
+      ...createJobHandlers(jobsService, createJobKinds({ paused: core.pausedKinds, now: core.now })),
+      ...createDocumentationHandlers(documentation),
+      ...createMcpHandlers({
         api: API,
         version,
-        isReadOnly: rooms.settings.readOnly,
+        isReadOnly: core.settings.readOnly,
         openApi: () => contractOf(documentation),
         pages: documentation.guide,
         answerFor,

@@ -1,19 +1,19 @@
-import { publicationHandlers } from '#http/routes/publication.js';
+import { createPublicationHandlers } from '#http/routes/publication.js';
 import { createBundles } from '#services/publication/bundles.js';
 import { createPublications } from '#services/publication/publications.js';
 import { tarLength, tarParts, type TarMember } from '#views/bundle/tar.js';
 import { createSigningKeys } from '#services/stored/signing-keys.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { Rooms } from './rooms.js';
+import type { Core } from './rooms.js';
 
 /** Composes published closes and their signing keys. */
-export function composePublication(rooms: Rooms, { maker }: { readonly maker: ViewMaker }) {
-  const terms = { ...rooms, maker, archive, timestamp: () => formatTimestamp(rooms.now()) };
+export function composePublication(core: Core, { maker }: { readonly maker: ViewMaker }) {
+  const terms = { ...core, maker, archive, timestamp: () => formatTimestamp(core.now()) };
   const signingKeys = createSigningKeys(terms);
   const publications = createPublications({ ...terms, signingKeys });
   const bundles = createBundles({ ...terms, publications, signingKeys });
-  return { publications, handlers: publicationHandlers(publications, bundles) };
+  return { publications, handlers: createPublicationHandlers(publications, bundles) };
 }
 
 const archive = (members: readonly TarMember[]) => ({ parts: tarParts(members), length: tarLength(members) });

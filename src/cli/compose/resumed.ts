@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isUnavailable } from '#domain/refusals/refusal.js';
 import { followActive } from './cluster.js';
-import type { Rooms } from './rooms.js';
+import type { Core } from './rooms.js';
 import type { Role } from './service-store.js';
 
 /** Delay before another attempt to reach the database. */
@@ -17,13 +17,13 @@ export interface ResumedTerms {
 
 /** Loads the market that was served before the restart, once the database answers. */
 export async function resumeMarket(
-  rooms: Pick<Rooms, 'activations' | 'markets' | 'datasets' | 'settings'>,
+  core: Pick<Core, 'activations' | 'markets' | 'datasets' | 'settings'>,
   { role, keepsServed, stopping }: ResumedTerms,
 ): Promise<void> {
-  if (role === 'worker' || rooms.settings.readOnly) return followActive(rooms);
+  if (role === 'worker' || core.settings.readOnly) return followActive(core);
   for (;;) {
     try {
-      return await rooms.datasets.resume(keepsServed);
+      return await core.datasets.resume(keepsServed);
     } catch (thrown) {
       if (!isUnavailable(thrown)) throw thrown;
     }

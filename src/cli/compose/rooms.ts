@@ -10,13 +10,13 @@ import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
 import { createPartsKeeper } from '#jobs/kept-parts.js';
-import { queuePolicy } from '../job-settings.js';
+import { readQueuePolicy } from '../job-settings.js';
 import { CLOCK_REFUSED_MS, clockFault } from '#store/postgres/database-clock.js';
-import { nodeLimits } from '#jobs/node-limits.js';
+import { deriveNodeLimits } from '#jobs/node-limits.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
-import { memoryBudget } from '#jobs/memory-budget.js';
-import { createPool, heapMegabytes } from '#jobs/pool.js';
+import { computeMemoryBudget } from '#jobs/memory-budget.js';
+import { createPool, computeHeapMegabytes } from '#jobs/pool.js';
 import { claimNode } from '#jobs/postgres/claim-node.js';
 import { createPausedKinds, type PausedKinds } from '#jobs/paused-kinds.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
@@ -47,13 +47,13 @@ import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { openLiveCalendars } from './live-calendars.js';
 import type { FollowingCalendars } from '#services/stored/recorded-closures.js';
 import { openDeliveries, type Messages } from './callbacks.js';
-import { composeMarket, type MarketRooms } from './market.js';
+import { composeMarket, type MarketComponents } from './market.js';
 import { limitPanels, limitReading } from './memory-limits.js';
 import { openApprovals } from './approvals.js';
-import { awaitMarket, readMarket } from './market-checks.js';
-import { databaseFigures } from './database-figures.js';
-import { checksOfStore } from './health-checks.js';
-import { jobsOfCalls } from './on-stores.js';
+import { awaitMarket, reportFailedMarket } from './market-checks.js';
+import { createDatabaseFigures } from './database-figures.js';
+import { createStoreChecks } from './health-checks.js';
+import { addStoreOfCall } from './on-stores.js';
 import { openServiceStore, type Role } from './service-store.js';
 
 /**
@@ -68,7 +68,7 @@ export interface Closable {
 }
 
 /** Components that the features of the service use. */
-export interface Rooms extends MarketRooms, Messages {
+export interface Core extends MarketComponents, Messages {
   readonly home: Home;
   readonly settings: Settings;
   readonly log: Logger;
@@ -92,7 +92,7 @@ export interface Rooms extends MarketRooms, Messages {
   readonly isReachable: () => boolean;
 }
 
-export interface RoomsInput {
+export interface CoreInput {
   readonly role: Role;
   readonly home: Home;
   readonly settings: Settings;
@@ -104,7 +104,7 @@ export interface RoomsInput {
 }
 
 /** Opens the document store, the thread pool, the jobs and the markets, the innermost first. */
-export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
+export async function openCore({ role, home, settings, log, onDefect, open }: CoreInput): Promise<Core> {
   open.push(limitPanels(settings, home), limitReading(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
   const disk = watchDisk(store.freeSpace);
@@ -124,10 +124,10 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   let warmUp: WarmUp | undefined;
   const checks = () => [
     disk.check,
-    ...checksOfStore(store),
+    ...createStoreChecks(store),
     numerics,
     awaitMarket(market.markets),
-    readMarket(market.markets),
+    reportFailedMarket(market.markets),
   ];
   const { pool, ...work } = await openWork({
     handleOf: (identity) => market.markets.handleOf(identity),
@@ -161,7 +161,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     ...terms,
     version,
     pausedKinds: work.pausedKinds,
-    jobs: jobsOfCalls(jobs),
+    jobs: addStoreOfCall(jobs),
     states: createRunStates({ documents, artifacts, calendars, markets: active, stores, engineVersion: version }),
     metrics,
     ...messages,
@@ -200,7 +200,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
     backupAge: () => backupAge(settings.backups ?? home.backups),
     objectRequests: settings.artifacts?.startsWith('s3:') === true ? onObjectRequest : undefined,
-    database: shared && databaseFigures(shared),
+    database: shared && createDatabaseFigures(shared),
     shared:
       shared && watchSharedSizes(() => measureSharedSizes((text) => shared.database.query(text, []), shared.schema)),
   });
@@ -229,7 +229,7 @@ async function freeMemory(): Promise<void> {
   trimMemory();
 }
 
-interface Work extends Pick<Rooms, 'jobs' | 'pausedKinds'> {
+interface Work extends Pick<Core, 'jobs' | 'pausedKinds'> {
   readonly pool: ComputePool;
 }
 
@@ -237,13 +237,13 @@ interface Work extends Pick<Rooms, 'jobs' | 'pausedKinds'> {
 async function openWork(input: WorkInput): Promise<Work> {
   const { role, handleOf, settings, log, store, onThreadLost, onEnded } = input;
   const { workers } = settings;
-  const memoryBytes = memoryBudget();
+  const memoryBytes = computeMemoryBudget();
   const threads = createPool({
     workers,
     numerics: settings.numerics,
     memory: findMemoryLimit(),
     startsAhead: settings.warmUp,
-    heapMegabytes: heapMegabytes(memoryBytes, workers),
+    heapMegabytes: computeHeapMegabytes(memoryBytes, workers),
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
     onThreadLost,
     onRest: () => void freeMemory().catch((err: unknown) => log.error({ err }, 'memory was not freed')),
@@ -254,12 +254,12 @@ async function openWork(input: WorkInput): Promise<Work> {
     destination: store.artifacts.destination,
     health: store.artifacts.health,
   });
-  const limits = nodeLimits({
+  const limits = deriveNodeLimits({
     workers,
     memoryBytes,
     places: role === 'worker' ? { heavy: workers, light: 0 } : { heavy: settings.heavyPlaces },
     leaseMs: settings.database === undefined ? undefined : settings.lease * 1000,
-    policy: queuePolicy(settings),
+    policy: readQueuePolicy(settings),
   });
   const { documents, shared, artifacts, now } = store;
   const clock = { ...systemClock, now };
@@ -278,7 +278,7 @@ async function openWork(input: WorkInput): Promise<Work> {
       : createPostgresQueue({
           ...shared,
           documents: shared,
-          node: await nodeName(shared, input),
+          node: await claimNodeName(shared, input),
           clock,
           limits,
           log,
@@ -310,7 +310,7 @@ async function fileOf(artifacts: ArtifactStore, { artifact, beside = [] }: Artif
 }
 
 /** Returns the name of this machine's home, which a restart keeps; another name if a running copy uses it. */
-async function nodeName(
+async function claimNodeName(
   shared: NonNullable<Store['shared']>,
   { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,
 ): Promise<string> {
@@ -329,7 +329,7 @@ interface WarmUpInput {
   readonly settings: Settings;
   readonly log: Logger;
   readonly store: Store;
-  readonly markets: MarketRooms['markets'];
+  readonly markets: MarketComponents['markets'];
   readonly pool: ComputePool;
 }
 

@@ -1,7 +1,7 @@
 import type { Removals } from '#http/removals.js';
-import { approvalHandlers } from '#http/routes/approvals.js';
-import { scheduleHandlers } from '#http/routes/schedules.js';
-import { authorFault } from '#services/daily-plans/author-fault.js';
+import { createApprovalHandlers } from '#http/routes/approvals.js';
+import { createScheduleHandlers } from '#http/routes/schedules.js';
+import { findAuthorFault } from '#services/daily-plans/author-fault.js';
 import { isWithoutSession, resumeDays, waitsForApproval } from '#services/daily-plans/resumed-days.js';
 import { followDayChanges } from '#services/daily-plans/day-changes.js';
 import { createDays } from '#services/daily-plans/days.js';
@@ -15,7 +15,7 @@ import { systemClock } from '#jobs/clock.js';
 import { composeDelivery } from './delivery.js';
 import { composeGovernance, type GovernanceInput } from './governance.js';
 import { composePublication } from './publication.js';
-import type { Closable, Rooms } from './rooms.js';
+import type { Closable, Core } from './rooms.js';
 import type { Role } from './service-store.js';
 
 export interface SchedulesInput {
@@ -29,34 +29,34 @@ export interface SchedulesInput {
 }
 
 /** Creates publication, the daily plans of index families, and their runner. */
-export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...parts }: SchedulesInput) {
+export function composeSchedules(core: Core, { role, removals, open, keys, ...parts }: SchedulesInput) {
   const { runs, reports, indices } = parts;
-  const publication = composePublication(rooms, runs);
-  const { documents, settings, calendars, now, log } = rooms;
+  const publication = composePublication(core, runs);
+  const { documents, settings, calendars, now, log } = core;
   const isShared = settings.artifacts !== undefined;
   const schedules = createSchedules({ documents, calendars, now });
   const storedDays = createStoredDays({ documents, now, isShared });
-  const delivery = composeDelivery(rooms, removals);
+  const delivery = composeDelivery(core, removals);
   const performers = createPerformers({
-    ...rooms,
+    ...core,
     ...delivery,
     ...runs,
     ...reports,
     publications: publication.publications,
-    follow: () => followActive(rooms, isShared),
+    follow: () => followActive(core, isShared),
   });
   const runner = createDayRunner({
     documents,
     schedules,
     days: storedDays,
     performers,
-    authorFault: (day) => authorFault(keys, day),
+    authorFault: (day) => findAuthorFault(keys, day),
     calendars,
     clock: { ...systemClock, now },
     log,
   });
   const changes = followDayChanges(documents);
-  const days = createDays({ ...rooms, schedules, days: storedDays, changes, wake: runner.wake });
+  const days = createDays({ ...core, schedules, days: storedDays, changes, wake: runner.wake });
   const resumed = { documents, schedules, days: storedDays, now };
   const whenDue = (isDue: boolean): void => void (isDue && runner.wake());
   const onApproval = documents.subscribe('approval-given', ({ approval_id: id }) => {
@@ -72,7 +72,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
       .then(whenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'days of a closed exchange end at their next attempt'));
   };
-  const governance = composeGovernance(rooms, {
+  const governance = composeGovernance(core, {
     ...indices,
     ...publication,
     exports: runs.exports,
@@ -91,8 +91,8 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
       ...publication.handlers,
       ...governance.handlers,
       ...delivery.handlers,
-      ...scheduleHandlers(schedules, days, delivery.records, removals),
-      ...approvalHandlers(rooms.approvals),
+      ...createScheduleHandlers(schedules, days, delivery.records, removals),
+      ...createApprovalHandlers(core.approvals),
     },
     /** Starts to run scheduled days; call it after jobs have started. */
     start: (): void => {
@@ -102,6 +102,6 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
 }
 
 /** Switches to the market that another process has activated. */
-async function followActive({ activations }: Rooms, isShared: boolean): Promise<void> {
+async function followActive({ activations }: Core, isShared: boolean): Promise<void> {
   if (isShared) await activations.follow();
 }

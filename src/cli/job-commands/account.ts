@@ -1,7 +1,7 @@
 import type { AccountBacktestRequest, AccountBacktestView } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { percent, right, table } from '../terminal.js';
+import { formatPercent, alignRight, formatTable } from '../terminal.js';
 
 const HEADER = ['date', 'value', 'cash', 'accrued_tax'] as const;
 
@@ -16,20 +16,20 @@ export const account: JobCommand<AccountBacktestView> = {
   },
   examples: ['divisor account CORE-40 account.json', 'divisor account CORE-40 account.json --csv > sessions.csv'],
   async submit(client, [index_id = '', file = ''], flags) {
-    const request = await jsonFile<AccountBacktestRequest>(file);
+    const request = await readJsonFile<AccountBacktestRequest>(file);
     const id = flags.text('id');
     const body = { ...request, ...(id !== undefined && { backtest_id: id }) };
     return { job: await client.call('backtestAccount', { params: { index_id }, body }) };
   },
   show: (view) =>
-    table([
-      ['sessions', right(String(view.sessions.length))],
-      ['rebalances', right(String(view.rebalances.length))],
-      ['annual return after tax', right(percent(view.annual_return_after_tax))],
-      ['final value after tax', right(view.final_value_after_tax.toFixed(2))],
-      ['tax paid', right(view.tax_paid.toFixed(2))],
-      ['costs', right(view.costs.toFixed(2))],
-      ['largest gap', right(view.largest_gap === null ? '-' : view.largest_gap.toExponential(1))],
+    formatTable([
+      ['sessions', alignRight(String(view.sessions.length))],
+      ['rebalances', alignRight(String(view.rebalances.length))],
+      ['annual return after tax', alignRight(formatPercent(view.annual_return_after_tax))],
+      ['final value after tax', alignRight(view.final_value_after_tax.toFixed(2))],
+      ['tax paid', alignRight(view.tax_paid.toFixed(2))],
+      ['costs', alignRight(view.costs.toFixed(2))],
+      ['largest gap', alignRight(view.largest_gap === null ? '-' : view.largest_gap.toExponential(1))],
     ]),
   csv: ({ sessions }) => ({
     header: HEADER,

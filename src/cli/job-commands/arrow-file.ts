@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { UsageError } from '../usage-error.js';
 
 /** Converts an Arrow file, Feather file or stream to Parquet. @throws UsageError if its format is not supported */
-export async function parquetOfArrow(path: string): Promise<Buffer> {
+export async function convertArrowToParquet(path: string): Promise<Buffer> {
   const [{ isUnreadCompression }, { writeArrowAsParquet }, { createProblems }] = await Promise.all([
     import('#market/formats/arrow-compression.js'),
     import('#market/formats/arrow-to-parquet.js'),

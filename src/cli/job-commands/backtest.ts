@@ -1,8 +1,8 @@
 import type { BacktestRequest, BacktestRunResult, IndexDocumentBody } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { table, formatWhole } from '../terminal.js';
-import { AS_KNOWN, asKnown, BENCHMARK, JOB_FLAGS, jobQuery, figure } from './fields.js';
+import { formatTable, formatWhole } from '../terminal.js';
+import { AS_KNOWN, readAsKnown, BENCHMARK, JOB_FLAGS, readJobQuery, formatFigure } from './fields.js';
 
 export const backtest: JobCommand<BacktestRunResult> = {
   summary: 'Backtest a stored index, or a document that is stored first.',
@@ -33,23 +33,23 @@ export const backtest: JobCommand<BacktestRunResult> = {
   async submit(client, [index_id = ''], flags) {
     const file = flags.text('document');
     if (file !== undefined)
-      await client.call('putIndex', { params: { index_id }, body: await jsonFile<IndexDocumentBody>(file) });
+      await client.call('putIndex', { params: { index_id }, body: await readJsonFile<IndexDocumentBody>(file) });
     const body: BacktestRequest & { readonly if_stale: boolean } = {
       start: flags.text('start'),
       end: flags.text('end'),
       initial_capital: flags.number('capital'),
       transaction_cost_bps: flags.number('cost-bps'),
       benchmark: flags.text('benchmark'),
-      ...asKnown(flags),
+      ...readAsKnown(flags),
       if_stale: flags.isSet('if-stale') ?? false,
     };
-    const query = jobQuery(flags);
+    const query = readJobQuery(flags);
     const answer = await client.call('startBacktest', { params: { index_id }, query, body });
     return 'job_id' in answer ? { job: answer } : { result: answer };
   },
   show: ({ metrics, total_costs }) =>
-    table([
-      ...Object.entries(metrics).map(([name, value]) => [name, figure(name, value)]),
+    formatTable([
+      ...Object.entries(metrics).map(([name, value]) => [name, formatFigure(name, value)]),
       ['total_costs', formatWhole(total_costs)],
     ]),
 };

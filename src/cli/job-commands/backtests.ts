@@ -2,20 +2,20 @@ import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
 import { listTakenAtStart } from '../taken-at-start.js';
-import { table } from '../terminal.js';
+import { formatTable } from '../terminal.js';
 import {
   AS_KNOWN,
-  asKnown,
+  readAsKnown,
   BENCHMARK,
   JOB_FLAGS,
-  jobQuery,
+  readJobQuery,
   FAIL_ON,
-  failingCodes,
-  statusOfFindings,
+  parseFailingCodes,
+  computeFindingsStatus,
 } from './fields.js';
 
 /** Outcome of one index. */
-interface Backtested {
+interface BacktestOutcome {
   readonly index_id: string;
   readonly outcome: 'done' | 'current' | 'failed' | 'refused';
   /** Null if the index did not run. */
@@ -26,7 +26,7 @@ interface Backtested {
   readonly findings: readonly { readonly code: string; readonly message: string }[];
 }
 
-export const backtests: JobCommand<readonly Backtested[]> = {
+export const backtests: JobCommand<readonly BacktestOutcome[]> = {
   summary: 'Backtest many stored indices, each as a separate job.',
   notes: 'The jobs continue in the service if the command is interrupted. Exit status 1: a job failed or was refused.',
   words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies, separated by commas.', isList: true }],
@@ -46,9 +46,9 @@ export const backtests: JobCommand<readonly Backtested[]> = {
   },
   examples: ['divisor backtests CORE-100,EVEN-100 --if-stale', 'divisor backtests CORE-100,EVEN-100 --csv'],
   async submit(client, [ids = ''], flags) {
-    failingCodes(flags);
+    parseFailingCodes(flags);
     const { backtests: entries } = await client.call('startBacktests', {
-      query: jobQuery(flags),
+      query: readJobQuery(flags),
       body: {
         ids: ids.split(','),
         start: flags.text('start'),
@@ -56,11 +56,11 @@ export const backtests: JobCommand<readonly Backtested[]> = {
         initial_capital: flags.number('capital'),
         benchmark: flags.text('benchmark'),
         transaction_cost_bps: flags.number('cost-bps'),
-        ...asKnown(flags),
+        ...readAsKnown(flags),
         if_stale: flags.isSet('if-stale') ?? false,
       },
     });
-    const result: Backtested[] = [];
+    const result: BacktestOutcome[] = [];
     for (const { index_id, outcome, job, error } of entries) {
       const nothing = { index_id, total_return: null, error: null, findings: [] };
       if (job !== null) result.push(await awaitBacktest(client, index_id, job));
@@ -71,13 +71,13 @@ export const backtests: JobCommand<readonly Backtested[]> = {
     const taken = await listTakenAtStart(client);
     return { result: result.map((row) => ({ ...row, findings: [...row.findings, ...taken] })) };
   },
-  show: (result) => table([HEADER, ...rowsOf(result).map((row) => row.map((cell) => String(cell ?? '-')))]),
+  show: (result) => formatTable([HEADER, ...rowsOf(result).map((row) => row.map((cell) => String(cell ?? '-')))]),
   lines: (result) => ({ event: 'row', records: result, rest: { rows: result.length } }),
   csv: (result) => ({ header: HEADER, rows: rowsOf(result) }),
   exitStatus: (result, flags) =>
     result.some(({ outcome }) => outcome === 'failed' || outcome === 'refused')
       ? EXIT.jobFailed
-      : statusOfFindings(
+      : computeFindingsStatus(
           result.flatMap(({ findings }) => findings),
           flags,
         ),
@@ -85,17 +85,17 @@ export const backtests: JobCommand<readonly Backtested[]> = {
 
 const HEADER = ['index_id', 'outcome', 'total_return', 'error'];
 
-const rowsOf = (result: readonly Backtested[]) =>
+const rowsOf = (result: readonly BacktestOutcome[]) =>
   result.map(({ index_id, outcome, total_return, error }) => [index_id, outcome, total_return, error]);
 
 type Job = Parameters<DivisorClient['waitForJob']>[0] & {
   readonly result: {
     readonly metrics: { readonly total_return: number };
-    readonly findings: Backtested['findings'];
+    readonly findings: BacktestOutcome['findings'];
   } | null;
 };
 
-async function awaitBacktest(client: DivisorClient, index_id: string, job: Job): Promise<Backtested> {
+async function awaitBacktest(client: DivisorClient, index_id: string, job: Job): Promise<BacktestOutcome> {
   try {
     const { metrics, findings } = await client.waitForJob(job);
     return { index_id, outcome: 'done', total_return: metrics.total_return, error: null, findings };

@@ -1,9 +1,9 @@
 import { openAsBlob } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import type { BatchAccount, BatchRequest, BatchView, DivisorClient } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { percent, right, table } from '../terminal.js';
+import { formatPercent, alignRight, formatTable } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 
 export const batch: JobCommand<BatchView> = {
@@ -31,12 +31,15 @@ of fields that an account does not state.`,
     job: await submitFile(client, file, { terms: flags.text('terms'), id: flags.text('id') }),
   }),
   show: (view) =>
-    `${table([
-      ...Object.entries(view.by_status).map(([status, count]) => [status, right(String(count))]),
-      ['tracking error, median', right(view.tracking_error === null ? '-' : percent(view.tracking_error['p50']!))],
-      ['tax', right(view.tax.toFixed(2))],
-      ['tax saved', right(view.tax_saved.toFixed(2))],
-      ['largest gap', right(view.largest_gap === null ? '-' : `${(view.largest_gap * 10_000).toFixed(2)} bp`)],
+    `${formatTable([
+      ...Object.entries(view.by_status).map(([status, count]) => [status, alignRight(String(count))]),
+      [
+        'tracking error, median',
+        alignRight(view.tracking_error === null ? '-' : formatPercent(view.tracking_error['p50']!)),
+      ],
+      ['tax', alignRight(view.tax.toFixed(2))],
+      ['tax saved', alignRight(view.tax_saved.toFixed(2))],
+      ['largest gap', alignRight(view.largest_gap === null ? '-' : `${(view.largest_gap * 10_000).toFixed(2)} bp`)],
     ])}${view.refused.flatMap(({ findings }) => findings.map(({ message }) => `  ${message}\n`)).join('')}`,
   notices: ({ refused }) => refused.flatMap(({ findings }) => findings.map(({ message }) => message)),
   async *file(client, view) {
@@ -65,16 +68,16 @@ const MEDIA: Readonly<Record<string, string>> = {
   '.parquet': 'application/vnd.apache.parquet',
 };
 
-interface Given {
+interface BatchFlags {
   readonly terms: string | undefined;
   readonly id: string | undefined;
 }
 
-async function submitFile(client: DivisorClient, file: string, given: Given) {
+async function submitFile(client: DivisorClient, file: string, given: BatchFlags) {
   const kind = extname(file);
   if (kind === '.json') {
     if (given.terms !== undefined) throw new UsageError('a .json file contains its terms: --terms has no effect');
-    const request = await jsonFile<BatchRequest>(file);
+    const request = await readJsonFile<BatchRequest>(file);
     return client.call('startBatch', { body: { ...request, ...(given.id !== undefined && { batch_id: given.id }) } });
   }
   const media = MEDIA[kind];
@@ -82,7 +85,7 @@ async function submitFile(client: DivisorClient, file: string, given: Given) {
     throw new UsageError(`${file}: accounts are a .json, .ndjson, .csv, .arrow or .parquet file`);
   if (given.terms === undefined && !WITH_TERMS.includes(kind))
     throw new UsageError(`a ${kind} file requires --terms FILE`);
-  const terms = given.terms === undefined ? undefined : JSON.stringify(await jsonFile<object>(given.terms));
+  const terms = given.terms === undefined ? undefined : JSON.stringify(await readJsonFile<object>(given.terms));
   const query = { ...(terms !== undefined && { terms }), ...(given.id !== undefined && { batch_id: given.id }) };
   return client.upload('startBatch', media, await openAsBlob(resolve(file)), { query });
 }

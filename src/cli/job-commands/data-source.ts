@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, extname, resolve } from 'node:path';
 import { UsageError } from '../usage-error.js';
-import { parquetOfArrow } from './arrow-file.js';
+import { convertArrowToParquet } from './arrow-file.js';
 
 /** Data that a command line names: a location that the service reads, or a file to upload. */
 export type DataSource =
@@ -30,7 +30,7 @@ const SENT = /\.(xlsx|zip|arrow|feather|ipc)$/i;
 const ARROW = /\.(arrow|feather|ipc)$/i;
 
 /** @throws UsageError for a file of another kind, or if the file to upload does not exist */
-export async function dataSource(word: string): Promise<DataSource> {
+export async function readDataSource(word: string): Promise<DataSource> {
   if (word.includes('://')) return { kind: 'database', location: word, tables: {}, name: basename(word) };
   const path = resolve(word);
   const name = basename(path).replace(TABLE, '');
@@ -41,7 +41,7 @@ export async function dataSource(word: string): Promise<DataSource> {
   if (!isFile) return { kind: 'folder', location: path, tables: {}, name: basename(path) };
   if (TABLE.test(path)) return { kind: 'folder', location: dirname(path), tables: { market: basename(path) }, name };
   const format = formatOf(path);
-  const bytes = await (format === 'parquet' ? parquetOfArrow(path) : readFile(path));
+  const bytes = await (format === 'parquet' ? convertArrowToParquet(path) : readFile(path));
   return { kind: 'content', format, content: bytes.toString('base64'), name: basename(path, extname(path)) };
 }
 

@@ -3,7 +3,7 @@ import { FINDING_CODES, type FindingCode } from '#domain/refusals/findings.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { FlagValues } from '../command-line.js';
 import { EXIT } from '../connection.js';
-import { decimal, percent, table } from '../terminal.js';
+import { formatDecimal, formatPercent, formatTable } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 
 /** Members that are fractions, shown as percentages. */
@@ -18,17 +18,17 @@ const FRACTIONS = new Set([
 ]);
 
 /** Formats a figure: fractions as percentages, other metrics with two decimals, a dash for a missing value. */
-export function figure(name: string, value: number | null): string {
+export function formatFigure(name: string, value: number | null): string {
   if (value === null) return '-';
-  return FRACTIONS.has(name) ? percent(value) : decimal(value);
+  return FRACTIONS.has(name) ? formatPercent(value) : formatDecimal(value);
 }
 
 /** Lists members of a result, one per row. */
-export function members<R extends object>(result: R, names: readonly (keyof R & string)[]): string {
-  return table(
+export function formatMembers<R extends object>(result: R, names: readonly (keyof R & string)[]): string {
+  return formatTable(
     names.map((name) => {
       const value = result[name];
-      return [name, typeof value === 'number' && FRACTIONS.has(name) ? percent(value) : String(value ?? '-')];
+      return [name, typeof value === 'number' && FRACTIONS.has(name) ? formatPercent(value) : String(value ?? '-')];
     }),
   );
 }
@@ -56,7 +56,7 @@ export const AS_KNOWN = {
 } as const;
 
 /** Returns the request members of the `AS_KNOWN` flags. */
-export function asKnown(flags: FlagValues): {
+export function readAsKnown(flags: FlagValues): {
   readonly as_known_on?: string | number;
   readonly as_known?: 'decision';
 } {
@@ -79,7 +79,7 @@ export const JOB_FLAGS = {
 } as const;
 
 /** Returns the query of a request that starts jobs. */
-export const jobQuery = (flags: FlagValues) => ({
+export const readJobQuery = (flags: FlagValues) => ({
   callback: flags.text('callback'),
   priority: flags.text<JobPriority>('priority'),
 });
@@ -94,7 +94,7 @@ export const FAIL_ON = {
 } as const;
 
 /** Parses the codes of `--fail-on`. @throws UsageError for an unknown code */
-export function failingCodes(flags: FlagValues): readonly FindingCode[] {
+export function parseFailingCodes(flags: FlagValues): readonly FindingCode[] {
   const codes = flags.text('fail-on')?.split(',') ?? [];
   return codes.map((word) => {
     const text = word.trim();
@@ -108,7 +108,7 @@ export function failingCodes(flags: FlagValues): readonly FindingCode[] {
 }
 
 /** Returns the exit status of a completed command, which depends on the findings that `--fail-on` names. */
-export function statusOfFindings(findings: readonly { readonly code: string }[], flags: FlagValues): number {
-  const codes = failingCodes(flags);
+export function computeFindingsStatus(findings: readonly { readonly code: string }[], flags: FlagValues): number {
+  const codes = parseFailingCodes(flags);
   return findings.some(({ code }) => codes.some((failing) => failing === code)) ? EXIT.found : EXIT.done;
 }

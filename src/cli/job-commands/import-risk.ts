@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import type { DivisorClient, RiskModelImportInput, RiskModelImportResult } from '#clients/typescript/divisor.js';
 import { MODEL_FILES } from '#domain/risk/imported/import-terms.js';
-import { jsonFile, type FlagValues } from '../command-line.js';
+import { readJsonFile, type FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { table } from '../terminal.js';
+import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 
 const UNITS = ['annual', 'daily'] as const;
@@ -46,19 +46,21 @@ export const importRisk: JobCommand<RiskModelImportResult> = {
   show: ({ model_id, assets, factors, imported: { dates }, findings }) =>
     [
       `${model_id} over ${assets} securities${factors.length === 0 ? '' : ` and ${factors.length} factors`}`,
-      table(dates.map(({ date, assets: own, repaired }) => [date, `${own} securities`, repaired ? 'repaired' : ''])),
+      formatTable(
+        dates.map(({ date, assets: own, repaired }) => [date, `${own} securities`, repaired ? 'repaired' : '']),
+      ),
       ...findings.map(({ message }) => message),
     ].join('\n'),
 };
 
-interface Words {
+interface CommandWords {
   readonly model_id: string;
   readonly word: string;
 }
 
 async function sendModel(
   client: DivisorClient,
-  { model_id, word }: Words,
+  { model_id, word }: CommandWords,
   flags: FlagValues,
 ): Promise<RiskModelImportResult> {
   const path = resolve(word);
@@ -73,7 +75,10 @@ async function sendModel(
   if (ending === '.json') {
     if (date !== undefined)
       throw new UsageError('--date applies to a .csv or .arrow file; JSON contains the date of each model');
-    const body = { ...(await jsonFile<RiskModelImportInput>(path)), ...removeAbsent(terms) } as RiskModelImportInput; // The service validates it.
+    const body = {
+      ...(await readJsonFile<RiskModelImportInput>(path)),
+      ...removeAbsent(terms),
+    } as RiskModelImportInput; // The service validates it.
     return client.call('importRiskModel', { params, body });
   }
   const media = MEDIA[ending];

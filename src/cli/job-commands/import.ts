@@ -7,18 +7,18 @@ import {
   type InspectResult,
   type Mapping,
 } from '#clients/typescript/divisor.js';
-import { jsonFile, type FlagValues } from '../command-line.js';
+import { readJsonFile, type FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { table } from '../terminal.js';
+import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from '../view-commands/documents.js';
-import { dataSource, type DataSource } from './data-source.js';
-import { members } from './fields.js';
+import { readDataSource, type DataSource } from './data-source.js';
+import { formatMembers } from './fields.js';
 import {
-  choices,
-  assumptions,
-  findingsTable,
-  findingText,
+  listAssumedChoices,
+  listAssumptions,
+  formatFindings,
+  formatFinding,
   requestInspection,
   removeDamaged,
   type StoredMapping,
@@ -31,9 +31,9 @@ type Adjustment = DataStore['adjustment'];
 type ReadAs = Pick<InspectResult, 'recognised_as' | 'confidence' | 'mapping' | 'basis' | 'unsure'>;
 
 /** A store, and the mapping of its data if an inspection proposed one. */
-type Imported = DataStore & { readonly read_as: ReadAs | null };
+type ImportedStore = DataStore & { readonly read_as: ReadAs | null };
 
-export const importMarket: JobCommand<Imported> = {
+export const importMarket: JobCommand<ImportedStore> = {
   summary: 'Register a folder or database, or import a workbook or a zip of CSV files, as a data store.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
   notes:
@@ -62,7 +62,7 @@ export const importMarket: JobCommand<Imported> = {
     'divisor import book.xlsx --name "Desk book"',
   ],
   async submit(client, [word = ''], flags) {
-    const source = await dataSource(word);
+    const source = await readDataSource(word);
     const note = flags.text('note');
     const { read_as = null, ...terms } = await termsOf(client, source, flags);
     const common = {
@@ -85,16 +85,16 @@ export const importMarket: JobCommand<Imported> = {
     return { result: { ...store, read_as } };
   },
   lines: (store) => ({ event: '', records: [], rest: shortenStore(store) }),
-  notices: ({ read_as: read }) => (read === null ? [] : assumptions(read)),
+  notices: ({ read_as: read }) => (read === null ? [] : listAssumptions(read)),
   show: (store) =>
     [
       formatStore(store),
       ...(store.read_as === null ? [] : [readAs(store.read_as)]),
-      ...(store.findings === undefined || store.findings.length === 0 ? [] : [findingsTable(store.findings)]),
+      ...(store.findings === undefined || store.findings.length === 0 ? [] : [formatFindings(store.findings)]),
     ].join('\n'),
 };
 
-type Declared = Pick<ImportRequest, 'name' | 'store_id' | 'adjustment' | 'activate' | 'mapping'> & {
+type DeclaredImport = Pick<ImportRequest, 'name' | 'store_id' | 'adjustment' | 'activate' | 'mapping'> & {
   readonly currency?: string | undefined;
 };
 
@@ -102,7 +102,7 @@ type Declared = Pick<ImportRequest, 'name' | 'store_id' | 'adjustment' | 'activa
 function uploadTable(
   client: DivisorClient,
   content: string,
-  { mapping, note, ...declared }: Declared & { readonly note: string | undefined },
+  { mapping, note, ...declared }: DeclaredImport & { readonly note: string | undefined },
 ): Promise<ImportResult> {
   const query = { ...declared, ...(mapping == null ? {} : { mapping: JSON.stringify(mapping) }) };
   const bytes = new Uint8Array(Buffer.from(content, 'base64'));
@@ -122,10 +122,10 @@ export const shortenStore = <S extends { readonly files?: readonly unknown[] | u
     : { ...store, files: files.slice(0, FILES_MAX), files_total: files.length };
 
 const formatStore = (store: DataStore) =>
-  members(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);
+  formatMembers(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);
 
 const readAs = (read: ReadAs) =>
-  `Read as ${read.recognised_as ?? 'its column names state'}\n${table(choices(read).map((line) => [line]))}`;
+  `Read as ${read.recognised_as ?? 'its column names state'}\n${formatTable(listAssumedChoices(read).map((line) => [line]))}`;
 
 interface Terms {
   readonly mapping?: Mapping;
@@ -145,13 +145,13 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
   const file = flags.text('mapping');
   if (file !== undefined && flags.isSet('inspect') === true)
     throw new UsageError('--mapping and --inspect exclude each other: both define how the market is read');
-  if (file !== undefined) return { tables, ...readingOf(await jsonFile<StoredMapping | Mapping>(file), answers) };
+  if (file !== undefined) return { tables, ...readingOf(await readJsonFile<StoredMapping | Mapping>(file), answers) };
   // Flags for columns and days complete the proposal from the data.
   if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
   const proposed = await requestInspection(client, source, answers);
   const isAsked = proposed.unsure.some(({ required }) => required);
   const errors = proposed.findings.filter(({ severity }) => severity === 'error');
-  if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw unreadableError(errors, proposed);
+  if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw createUnreadableError(errors, proposed);
   if (proposed.confidence === 'unsure') throw new UsageError(unsureOf(proposed));
   const { recognised_as, confidence, mapping, basis, unsure } = proposed;
   return {
@@ -170,7 +170,7 @@ function readingOf(read: StoredMapping | Mapping, { adjustment, ...said }: Answe
 }
 
 /** Returns the error for faulty rows, which no answer about the mapping can correct. */
-const unreadableError = (findings: InspectResult['findings'], proposed: InspectResult) => {
+const createUnreadableError = (findings: InspectResult['findings'], proposed: InspectResult) => {
   const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
   const message = [`${count} in the data.`, ...removeDamaged(proposed), ...listRequired(proposed)].join(' ');
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
@@ -183,7 +183,7 @@ const listRequired = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
 function unsureOf(proposed: InspectResult): string {
   const statements = [
     ...listRequired(proposed),
-    ...proposed.findings.filter(({ severity }) => severity === 'error').map(findingText),
+    ...proposed.findings.filter(({ severity }) => severity === 'error').map(formatFinding),
     ...removeDamaged(proposed),
   ];
   const lines = statements.map((line) => `  ${line}\n`).join('');

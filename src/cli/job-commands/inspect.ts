@@ -2,8 +2,8 @@ import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DivisorClient, InspectResult } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { EXIT } from '../connection.js';
-import { table } from '../terminal.js';
-import { dataSource, type DataSource } from './data-source.js';
+import { formatTable } from '../terminal.js';
+import { readDataSource, type DataSource } from './data-source.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
 export const inspectData: JobCommand<InspectResult> = {
@@ -14,12 +14,12 @@ export const inspectData: JobCommand<InspectResult> = {
   flags: READING,
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
   async submit(client, [word = ''], flags) {
-    return { result: await requestInspection(client, await dataSource(word), answersOf(flags)) };
+    return { result: await requestInspection(client, await readDataSource(word), answersOf(flags)) };
   },
   show: formatProposal,
   notices: (inspection) => [
-    ...assumptions(inspection),
-    ...errorsOf(inspection).map(findingText),
+    ...listAssumptions(inspection),
+    ...errorsOf(inspection).map(formatFinding),
     ...removeDamaged(inspection),
   ],
   exitStatus: (inspection) =>
@@ -64,20 +64,20 @@ const quoteWord = (text: string) =>
 type FindingShown = InspectResult['findings'][number];
 
 /** Formats a finding as a line of an error. */
-export const findingText = ({ code, file, path, message }: FindingShown) =>
+export const formatFinding = ({ code, file, path, message }: FindingShown) =>
   `${code} ${file === undefined ? '' : `${file} `}${path}: ${message}`;
 
 /** Maximum number of findings, and of preview rows, in the output. */
 const SHOWN_MAX = 10;
 
-type Assumed = Pick<InspectResult, 'basis' | 'unsure'>;
+type Assumptions = Pick<InspectResult, 'basis' | 'unsure'>;
 
 /** Returns the assumptions that no answer confirmed: see `choices`. */
-export const assumptions = (told: Assumed): readonly string[] =>
-  choices(told).slice(told.unsure.some(({ field }) => field === 'adjustment') ? 0 : 1);
+export const listAssumptions = (told: Assumptions): readonly string[] =>
+  listAssumedChoices(told).slice(told.unsure.some(({ field }) => field === 'adjustment') ? 0 : 1);
 
 /** Returns the assumptions made where the data is ambiguous, the adjustment first, with the flags that change them. */
-export function choices({ basis, unsure }: Assumed): readonly string[] {
+export function listAssumedChoices({ basis, unsure }: Assumptions): readonly string[] {
   const otherwise = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} if ${meaning}`);
   const requests = unsure
     .filter(({ field }) => field !== 'adjustment')
@@ -92,10 +92,10 @@ export function choices({ basis, unsure }: Assumed): readonly string[] {
 const quoteMark = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : value);
 
 /** Formats the first findings, each with its file. */
-export function findingsTable(findings: InspectResult['findings']): string {
+export function formatFindings(findings: InspectResult['findings']): string {
   const rows = findings.slice(0, SHOWN_MAX).map(({ code, path, message, file }) => [code, file ?? '', path, message]);
   const more = findings.length - rows.length;
-  return `Findings${more > 0 ? `, the first ${SHOWN_MAX} of ${findings.length}` : ''}\n${table(rows)}`;
+  return `Findings${more > 0 ? `, the first ${SHOWN_MAX} of ${findings.length}` : ''}\n${formatTable(rows)}`;
 }
 
 function formatProposal({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {
@@ -105,17 +105,19 @@ function formatProposal({ mapping, preview, findings, questions: _sentences, ...
   });
   const cell = (value: unknown) => (value === null ? '' : String(value));
   return [
-    table([
+    formatTable([
       ['recognised as', rest.recognised_as ?? 'nothing in particular'],
       ['confidence', rest.confidence],
       ['files', String(rest.files)],
       ['rows read', String(rest.rows_read)],
     ]),
-    `Mapping\n${table(members.map(([member, value]) => [member, typeof value === 'string' ? value : JSON.stringify(value)]))}`,
-    `Assumptions, where the data is ambiguous\n${table(choices(rest).map((line) => [line]))}`,
-    ...(findings.length === 0 ? [] : [findingsTable(findings)]),
+    `Mapping\n${formatTable(members.map(([member, value]) => [member, typeof value === 'string' ? value : JSON.stringify(value)]))}`,
+    `Assumptions, where the data is ambiguous\n${formatTable(listAssumedChoices(rest).map((line) => [line]))}`,
+    ...(findings.length === 0 ? [] : [formatFindings(findings)]),
     ...(preview.data.length === 0
       ? []
-      : [`Preview\n${table([preview.columns, ...preview.data.slice(0, SHOWN_MAX).map((row) => row.map(cell))])}`]),
+      : [
+          `Preview\n${formatTable([preview.columns, ...preview.data.slice(0, SHOWN_MAX).map((row) => row.map(cell))])}`,
+        ]),
   ].join('\n');
 }

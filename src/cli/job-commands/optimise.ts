@@ -1,7 +1,7 @@
 import type { ConstraintSetBody, OptimisationRunRequest, OptimisationRunResult } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { JOB_FLAGS, jobQuery, members } from './fields.js';
+import { JOB_FLAGS, readJobQuery, formatMembers } from './fields.js';
 
 export const optimise: JobCommand<OptimisationRunResult> = {
   summary: 'Optimise the weights of an index under a stored constraint set.',
@@ -40,12 +40,12 @@ export const optimise: JobCommand<OptimisationRunResult> = {
     if (file !== undefined)
       await client.call('putConstraintSet', {
         params: { constraint_set_id: set },
-        body: await jsonFile<ConstraintSetBody>(file),
+        body: await readJsonFile<ConstraintSetBody>(file),
       });
     const request = flags.text('request');
     const objective = flags.text('objective');
     const body = {
-      ...(request === undefined ? {} : await jsonFile<Partial<OptimisationRunRequest>>(request)),
+      ...(request === undefined ? {} : await readJsonFile<Partial<OptimisationRunRequest>>(request)),
       ...(objective === undefined ? {} : { objective: objective as NonNullable<OptimisationRunRequest['objective']> }), // The service validates it.
       index_id: index,
       constraint_set_id: set,
@@ -53,10 +53,10 @@ export const optimise: JobCommand<OptimisationRunResult> = {
       start: flags.text('start'),
       end: flags.text('end'),
     };
-    return { job: await client.call('startOptimisation', { query: jobQuery(flags), body }) };
+    return { job: await client.call('startOptimisation', { query: readJobQuery(flags), body }) };
   },
   show: (run) =>
-    members(run, [
+    formatMembers(run, [
       'run_id',
       'converged',
       'heuristic',

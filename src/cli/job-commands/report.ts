@@ -1,7 +1,7 @@
 import type { RenderJobStatus } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { UsageError } from '../usage-error.js';
-import { members } from './fields.js';
+import { formatMembers } from './fields.js';
 
 type Render = NonNullable<RenderJobStatus['result']>;
 
@@ -33,7 +33,7 @@ export const report: JobCommand<Render> = {
     const runs = index === undefined || run === undefined ? {} : { run_ids: { [index]: run } };
     return { job: await client.call('renderReport', { body: { template_id, ...shown, ...runs } }) };
   },
-  show: (render) => members(render, ['render_id', 'template_id', 'name', 'blocks', 'bytes', 'rendered_at']),
+  show: (render) => formatMembers(render, ['render_id', 'template_id', 'name', 'blocks', 'bytes', 'rendered_at']),
   ending: '.pdf',
   file: (client, { render_id }) => client.call('getRender', { params: { render_id } }),
 };

@@ -2,8 +2,8 @@ import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { RerunRow, RerunView } from '#clients/typescript/divisor.js';
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
-import { table } from '../terminal.js';
-import { JOB_FLAGS, jobQuery } from './fields.js';
+import { formatTable } from '../terminal.js';
+import { JOB_FLAGS, readJobQuery } from './fields.js';
 
 /** Maximum number of rows on a terminal. */
 const ROWS_SHOWN = 20;
@@ -24,7 +24,7 @@ export const rerun: JobCommand<RerunView> = {
   examples: ['divisor rerun', 'divisor rerun --ids CORE-100,EVEN-100 --csv'],
   submit: async (client, _, flags) => ({
     job: await client.call('startRerun', {
-      query: jobQuery(flags),
+      query: readJobQuery(flags),
       body: { rerun_id: flags.text('id') ?? null, ids: flags.text('ids')?.split(',') ?? null },
     }),
   }),
@@ -35,7 +35,7 @@ export const rerun: JobCommand<RerunView> = {
     const counts = `  ${formatCount(view.indices, 'index', 'indices')}: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
     if (shown.length === 0) return counts;
     const rows = shown.map((row) => cellsOf(row).map((cell) => String(cell ?? '-')));
-    return `${table([HEADER, ...rows])}${left > 0 ? `  and ${left} more: --json lists up to 2,000\n` : ''}${counts}`;
+    return `${formatTable([HEADER, ...rows])}${left > 0 ? `  and ${left} more: --json lists up to 2,000\n` : ''}${counts}`;
   },
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
   csv: ({ rows }) => ({ header: HEADER, rows: rows.map(cellsOf) }),

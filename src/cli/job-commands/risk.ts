@@ -7,8 +7,8 @@ import {
 } from '#domain/risk/estimator-settings.js';
 import type { Flag, FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { table } from '../terminal.js';
-import { JOB_FLAGS, jobQuery } from './fields.js';
+import { formatTable } from '../terminal.js';
+import { JOB_FLAGS, readJobQuery } from './fields.js';
 
 type RiskModel = NonNullable<RiskModelJobStatus['result']>;
 type Estimator = RiskEstimator['estimator'];
@@ -95,14 +95,14 @@ export const risk: JobCommand<RiskModel> = {
       returns: flags.text<(typeof RETURNS)[number]>('returns'),
       repair: flags.isSet('repair'),
     };
-    return { job: await client.call('estimateRiskModel', { params: { model_id }, query: jobQuery(flags), body }) };
+    return { job: await client.call('estimateRiskModel', { params: { model_id }, query: readJobQuery(flags), body }) };
   },
   show: ({ model_id, asset_ids, observed_start, observed_end, diagnostics }) =>
-    `${model_id} over ${asset_ids.length} securities (${namesText(asset_ids)}), returns of ${observed_start} to ${observed_end}\n${table(Object.entries(diagnostics).map(([name, value]) => [name, String(value)]))}`,
+    `${model_id} over ${asset_ids.length} securities (${formatNames(asset_ids)}), returns of ${observed_start} to ${observed_end}\n${formatTable(Object.entries(diagnostics).map(([name, value]) => [name, String(value)]))}`,
 };
 
 /** Maximum number of securities to list. */
 const LISTED_MAX = 5;
 
-const namesText = (names: readonly string[]) =>
+const formatNames = (names: readonly string[]) =>
   `${names.slice(0, LISTED_MAX).join(', ')}${names.length > LISTED_MAX ? ', ...' : ''}`;

@@ -1,9 +1,9 @@
 import type { StudyRequest, StudyRow, StudyView } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
-import { table } from '../terminal.js';
-import { JOB_FLAGS, jobQuery } from './fields.js';
+import { formatTable } from '../terminal.js';
+import { JOB_FLAGS, readJobQuery } from './fields.js';
 
 /** Maximum number of rows on a terminal. */
 const ROWS_SHOWN = 20;
@@ -23,16 +23,16 @@ export const study: JobCommand<StudyView> = {
   },
   examples: ['divisor study runs.json', 'divisor study runs.json --id aversions --csv'],
   async submit(client, [file = ''], flags) {
-    const request = await jsonFile<StudyRequest>(file);
+    const request = await readJsonFile<StudyRequest>(file);
     const id = flags.text('id');
     const body = id === undefined ? request : { ...request, study_id: id };
-    return { job: await client.call('startStudy', { query: jobQuery(flags), body }) };
+    return { job: await client.call('startStudy', { query: readJobQuery(flags), body }) };
   },
   show({ rows, runs, solved, refused }) {
     const shown = rows.slice(0, ROWS_SHOWN).map((row) => cellsOf(row).map((cell) => String(cell ?? '-')));
     const left = runs - shown.length;
     const more = left > 0 ? `  and ${left} more: --csv lists up to 2,000\n` : '';
-    return `${table([HEADER, ...shown])}${more}  ${runs} optimisations: ${solved} solved, ${refused} refused\n`;
+    return `${formatTable([HEADER, ...shown])}${more}  ${runs} optimisations: ${solved} solved, ${refused} refused\n`;
   },
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
   csv: ({ rows }) => ({ header: HEADER, rows: rows.map(cellsOf) }),

@@ -1,9 +1,9 @@
 import type { SweepRequest, SweepRow, SweepView } from '#clients/typescript/divisor.js';
-import { jsonFile, type FlagValues } from '../command-line.js';
+import { readJsonFile, type FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { percent, right, table, type TerminalCell } from '../terminal.js';
+import { formatPercent, alignRight, formatTable, type TerminalCell } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
-import { figure, JOB_FLAGS, jobQuery } from './fields.js';
+import { formatFigure, JOB_FLAGS, readJobQuery } from './fields.js';
 
 /** Metrics of a row in addition to the metric that ranks the variants. */
 const METRICS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
@@ -50,14 +50,14 @@ export const sweep: JobCommand<SweepView> = {
     'divisor sweep grid.json --index CORE-100 | jq -r \'select(.event == "row") | [.rank, .metrics.sharpe_ratio] | @tsv\'',
   ],
   submit: async (client, [file = ''], flags) => ({
-    job: await client.call('startSweep', { query: jobQuery(flags), body: await requestOf(file, flags) }),
+    job: await client.call('startSweep', { query: readJobQuery(flags), body: await requestOf(file, flags) }),
   }),
-  show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? ROWS_SHOWN)}\n${verdict(view)}`,
+  show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? ROWS_SHOWN)}\n${formatVerdict(view)}`,
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
 };
 
 async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest> {
-  const given = toRequest(file, await jsonFile<unknown>(file));
+  const given = toRequest(file, await readJsonFile<unknown>(file));
   const document = flags.text('document');
   const [index, start, end, id, rankBy] = [
     flags.text('index'),
@@ -78,7 +78,7 @@ async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest>
     ...given,
     request: terms,
     ...(index !== undefined && { index_id: index, document: null }),
-    ...(document !== undefined && { document: await jsonFile<SweepRequest['document']>(document), index_id: null }),
+    ...(document !== undefined && { document: await readJsonFile<SweepRequest['document']>(document), index_id: null }),
     ...(id !== undefined && { sweep_id: id }),
     // The service validates the metric.
     ...(rankBy !== undefined && { rank_by: rankBy as NonNullable<SweepRequest['rank_by']> }),
@@ -105,14 +105,14 @@ function formatRanking({ rows, rank_by }: SweepView, shown: number): string {
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
   const metrics = [rank_by, ...METRICS.filter((name) => name !== rank_by)];
   const header = [
-    right('rank'),
-    ...shortNames(pointers),
-    ...metrics.map((name) => right(name.replaceAll('_', ' '))),
-    right('deflated'),
+    alignRight('rank'),
+    ...shortenPointers(pointers),
+    ...metrics.map((name) => alignRight(name.replaceAll('_', ' '))),
+    alignRight('deflated'),
   ];
   const left = rows.length - shown;
   return (
-    table([header, ...rows.slice(0, shown).map((row) => cellsOf(row, pointers, metrics))]) +
+    formatTable([header, ...rows.slice(0, shown).map((row) => cellsOf(row, pointers, metrics))]) +
     (left > 0 ? `  and ${left} more: --rows ${rows.length} shows them\n` : '')
   );
 }
@@ -123,19 +123,20 @@ function cellsOf(
   metrics: readonly SweepView['rank_by'][],
 ): (string | TerminalCell)[] {
   const changes = pointers.map((pointer) => (pointer in patch ? textOf(patch[pointer]) : ''));
-  if (figures === null) return [right('-'), ...changes, error === null ? 'refused' : `${error.code}: ${error.message}`];
+  if (figures === null)
+    return [alignRight('-'), ...changes, error === null ? 'refused' : `${error.code}: ${error.message}`];
   return [
-    right(String(rank)),
+    alignRight(String(rank)),
     ...changes,
-    ...metrics.map((name) => right(figure(name, figures[name]))),
-    right(deflated_sharpe_ratio === null ? '-' : percent(deflated_sharpe_ratio)),
+    ...metrics.map((name) => alignRight(formatFigure(name, figures[name]))),
+    alignRight(deflated_sharpe_ratio === null ? '-' : formatPercent(deflated_sharpe_ratio)),
   ];
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Returns the last segment of each pointer, or as many segments as make them unique. */
-function shortNames(pointers: readonly string[]): string[] {
+function shortenPointers(pointers: readonly string[]): string[] {
   return pointers.map((pointer) => {
     const words = pointer.split('/');
     for (let count = 1; count < words.length; count++) {
@@ -147,7 +148,7 @@ function shortNames(pointers: readonly string[]): string[] {
 }
 
 /** Formats the counts of variants and the statements about overfitting. */
-function verdict({ variants, refused, verdict: sentences = [] }: SweepView): string {
+function formatVerdict({ variants, refused, verdict: sentences = [] }: SweepView): string {
   const lines = [`${variants} variants${refused === 0 ? '' : `, ${refused} refused`}`, ...sentences];
   return lines.map((line) => `  ${line}\n`).join('');
 }

@@ -1,7 +1,7 @@
 import type { RiskValidationJobStatus } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
-import { decimal, percent, right, table, formatWhole } from '../terminal.js';
-import { JOB_FLAGS, jobQuery } from './fields.js';
+import { formatDecimal, formatPercent, alignRight, formatTable, formatWhole } from '../terminal.js';
+import { JOB_FLAGS, readJobQuery } from './fields.js';
 
 type Validation = NonNullable<RiskValidationJobStatus['result']>;
 
@@ -27,7 +27,7 @@ export const validateRisk: JobCommand<Validation> = {
   submit: async (client, [model_id = ''], flags) => ({
     job: await client.call('validateRiskModel', {
       params: { model_id },
-      query: jobQuery(flags),
+      query: readJobQuery(flags),
       body: {
         start: flags.text('start'),
         end: flags.text('end'),
@@ -41,15 +41,15 @@ export const validateRisk: JobCommand<Validation> = {
     }),
   }),
   show: ({ model_id, settings, sessions, horizon, start, end, forecasts, skipped, families }) =>
-    `${model_id} (${settings.estimator}), ${formatWhole(forecasts)} forecasts of ${formatWhole(horizon)} sessions on ${formatWhole(sessions)} returns, ${start} to ${end}${skipped > 0 ? `, ${formatWhole(skipped)} days skipped` : ''}\n${table(
+    `${model_id} (${settings.estimator}), ${formatWhole(forecasts)} forecasts of ${formatWhole(horizon)} sessions on ${formatWhole(sessions)} returns, ${start} to ${end}${skipped > 0 ? `, ${formatWhole(skipped)} days skipped` : ''}\n${formatTable(
       [
-        ['family', right('portfolios'), right('bias'), right('in band'), right('qlike')],
+        ['family', alignRight('portfolios'), alignRight('bias'), alignRight('in band'), alignRight('qlike')],
         ...families.map(({ family, portfolios, bias, share_in_band, qlike }) => [
           family,
-          right(formatWhole(portfolios)),
-          right(decimal(bias)),
-          right(percent(share_in_band)),
-          right(decimal(qlike)),
+          alignRight(formatWhole(portfolios)),
+          alignRight(formatDecimal(bias)),
+          alignRight(formatPercent(share_in_band)),
+          alignRight(formatDecimal(qlike)),
         ]),
       ],
     )}`,

@@ -30,7 +30,7 @@ export interface Adoption {
  * @throws StartRefusal 75 while a service uses the location or the database, 78 if the location belongs to another
  * store
  */
-export function takeOver(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
+export function adoptResults(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
     const place = artifactsOf(settings)!; // readHomeCommand requires the location together with the database
     const storeId = await takePlaceOver(documents, place, { ...options, identity: documents.identity });
@@ -50,7 +50,7 @@ export function takeOver(settings: Settings, options?: Pick<AdoptOptions, 'obser
  * @param to settings that name the new location
  * @throws StartRefusal 75, 78 if the new location belongs to another store or the previous location not to the database
  */
-export function moveToNewPlace(settings: Settings, to: Settings): Promise<Adoption> {
+export function moveToNewLocation(settings: Settings, to: Settings): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
     const { identity } = documents;
     const oldId = await assertPlace(documents, artifactsOf(settings)!);

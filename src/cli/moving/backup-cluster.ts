@@ -13,7 +13,7 @@ import { runWithClient } from '#store/postgres/open-documents.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
 import { copyDocuments } from './copy-documents.js';
-import { createFileMove, type FilePlace } from './move-files.js';
+import { createFileMove, type FileLocation } from './move-files.js';
 import { openArtifactsOf } from './open-place.js';
 
 export interface ClusterBackupOptions {
@@ -50,7 +50,7 @@ export async function backupCluster(options: ClusterBackupOptions): Promise<Clus
       const createdAt = formatTimestamp(Date.now());
       const { documents, damaged } = await copyRound(options, homeFolders(draft), shared.files);
       if (damaged.length > 0 && round < ROUNDS_MAX) continue;
-      const files = await filesBelow(draft);
+      const files = await listFilesBelow(draft);
       const manifest = { home_format: HOME_FORMAT, engine_version: options.engineVersion, created_at: createdAt };
       return { manifest: await finishBackup({ draft, target }, { ...manifest, documents, files }), damaged };
     }
@@ -60,7 +60,7 @@ export async function backupCluster(options: ClusterBackupOptions): Promise<Clus
   }
 }
 
-async function copyRound({ settings, onProgress }: ClusterBackupOptions, folders: HomeFolders, from: FilePlace) {
+async function copyRound({ settings, onProgress }: ClusterBackupOptions, folders: HomeFolders, from: FileLocation) {
   await makeFolder(folders.path, 0o700);
   const clock = { ms: 0 };
   const source = await openSnapshot(settings.database!);
@@ -83,7 +83,7 @@ async function copyRound({ settings, onProgress }: ClusterBackupOptions, folders
 }
 
 /** Lists the files of a draft with their hashes, except the lock of its documents. */
-async function filesBelow(draft: string): Promise<BackupFile[]> {
+async function listFilesBelow(draft: string): Promise<BackupFile[]> {
   const aside = join(draft, 'documents', 'lock.mdb');
   await rename(aside, `${draft}.lock`).catch(() => {});
   await rm(`${draft}.lock`, { force: true });

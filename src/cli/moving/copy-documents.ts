@@ -59,7 +59,7 @@ export async function assertEmpty(documents: DocumentSource): Promise<void> {
 
 async function copyKind(kind: DocumentKind, { source, target, clock, files }: DocumentCopy): Promise<CopiedKind> {
   const unreadable: string[] = [];
-  const ids = kind === 'job' ? await inOrderOfSubmission(source) : await source.ids(kind);
+  const ids = kind === 'job' ? await listInSubmissionOrder(source) : await source.ids(kind);
   const atOnce = kind === 'job' ? 1 : AT_ONCE; // Jobs are written one after another, because the queue runs them in the order of writing.
   for (let i = 0; i < ids.length; i += atOnce) {
     const result = await Promise.all(ids.slice(i, i + atOnce).map((id) => source.get(kind, id)));
@@ -86,7 +86,7 @@ async function copyKind(kind: DocumentKind, { source, target, clock, files }: Do
   return { kind, copied: ids.length - unreadable.length, unreadable };
 }
 
-async function inOrderOfSubmission(source: DocumentSource): Promise<readonly string[]> {
+async function listInSubmissionOrder(source: DocumentSource): Promise<readonly string[]> {
   const { documents } = await source.list('job', readJobRecord);
   const sequences = new Map(documents.map(({ job_id: id, sequence }) => [id, sequence]));
   const place = (id: string): number => sequences.get(id) ?? 0;

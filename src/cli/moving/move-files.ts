@@ -11,7 +11,7 @@ import { artifactsOf } from '#store/lmdb/stored-entries.js';
 import type { ArtifactRef, ArtifactStore, DocumentKind, StoredDocument } from '#store/port.js';
 
 /** Location of results and managed stores. */
-export type FilePlace =
+export type FileLocation =
   | { readonly kind: 'home'; readonly folders: Pick<HomeFolders, 'artifacts' | 'stores'> }
   | { readonly kind: 'shared'; readonly artifacts: ArtifactStore };
 
@@ -28,7 +28,7 @@ export interface FileMove {
 }
 
 /** @param isAgain true if an interrupted move may have left files in `to` */
-export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = false): Promise<FileMove> {
+export async function createFileMove(from: FileLocation, to: FileLocation, isAgain = false): Promise<FileMove> {
   const seen = new Set<string>();
   const damaged: string[] = [];
   let bytes = 0;
@@ -67,17 +67,17 @@ export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = f
   };
 }
 
-const pathOf = async (place: FilePlace, name: string): Promise<string> =>
+const pathOf = async (place: FileLocation, name: string): Promise<string> =>
   place.kind === 'home' ? join(place.folders.artifacts, name) : place.artifacts.file({ name });
 
-async function removeFrom(place: FilePlace, name: string): Promise<void> {
+async function removeFrom(place: FileLocation, name: string): Promise<void> {
   if (place.kind === 'shared') return place.artifacts.remove([name]);
   await removeFiles(place.folders.artifacts, [name]);
 }
 
 type Put = (name: string, path: string) => Promise<FileDigest>;
 
-async function writerOf(place: FilePlace): Promise<Put> {
+async function writerOf(place: FileLocation): Promise<Put> {
   if (place.kind === 'home') {
     const { artifacts, stores } = place.folders;
     for (const folder of [artifacts, stores]) await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -88,7 +88,7 @@ async function writerOf(place: FilePlace): Promise<Put> {
 }
 
 /** Moves a managed store, whose files are in a folder of a home or are artifacts. */
-async function moveStore(body: unknown, from: FilePlace, to: FilePlace): Promise<unknown> {
+async function moveStore(body: unknown, from: FileLocation, to: FileLocation): Promise<unknown> {
   const { data: store } = DatasetDocument.safeParse(body);
   if (store === undefined || !store.managed || store.location === null || from.kind === to.kind) return body;
   if (from.kind === 'home' && to.kind === 'shared') {

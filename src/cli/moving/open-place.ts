@@ -21,13 +21,13 @@ import { openSnapshot } from '#store/postgres/snapshot.js';
 import { artifactsOf } from '../places.js';
 import type { Settings } from '../settings.js';
 import { assertEmpty, type DocumentTarget } from './copy-documents.js';
-import type { FilePlace } from './move-files.js';
+import type { FileLocation } from './move-files.js';
 
 /** One side of a copy, which this process holds exclusively. */
-export interface OpenPlace {
+export interface OpenLocation {
   readonly documents: DocumentTarget;
   /** Undefined if files are not copied. */
-  readonly files: FilePlace | undefined;
+  readonly files: FileLocation | undefined;
   /**
    * Marks the place as incomplete until `finish`, so that no service uses it meanwhile, even if this process is
    * killed. Deletes documents of an earlier interrupted move.
@@ -56,7 +56,11 @@ const engineOptions = (clock: CopyClock) => ({
  * @param isTarget true to create or migrate its tables first
  * @throws StartRefusal 75 while a service uses it, 78 if its artifact location differs
  */
-export async function openDatabasePlace(settings: Settings, clock: CopyClock, isTarget: boolean): Promise<OpenPlace> {
+export async function openDatabaseLocation(
+  settings: Settings,
+  clock: CopyClock,
+  isTarget: boolean,
+): Promise<OpenLocation> {
   const place = { url: settings.database!, migrate: isTarget, moves: isTarget ? ('into' as const) : ('from' as const) };
   const documents = await openDatabaseDocuments({ ...engineOptions(clock), place });
   try {
@@ -92,14 +96,14 @@ export async function openDatabasePlace(settings: Settings, clock: CopyClock, is
  * @throws StartRefusal 75 if they are unavailable, 78 if the location belongs to another database
  */
 export async function openArtifactsOf(settings: Settings): Promise<OpenFiles> {
-  return openFiles(settings, await findRecordedPlace(settings));
+  return openFiles(settings, await findRecordedLocation(settings));
 }
 
 /**
  * @returns the store id of the artifact location in the settings, if the database records one; throws like
  * `assertPlace`
  */
-export async function findRecordedPlace(settings: Settings): Promise<string | undefined> {
+export async function findRecordedLocation(settings: Settings): Promise<string | undefined> {
   await runWithClient(settings.database!, assertMigrated);
   const snapshot = await openSnapshot(settings.database!);
   try {
@@ -110,7 +114,7 @@ export async function findRecordedPlace(settings: Settings): Promise<string | un
 }
 
 interface OpenFiles {
-  readonly files: Extract<FilePlace, { readonly kind: 'shared' }>;
+  readonly files: Extract<FileLocation, { readonly kind: 'shared' }>;
   close(): Promise<void>;
 }
 
@@ -128,7 +132,7 @@ export async function openFiles(settings: Settings, storeId: string | undefined)
 }
 
 /** @throws StartRefusal 75 while a service runs on it */
-export async function openHomePlace(path: string, clock: CopyClock, isTarget: boolean): Promise<OpenPlace> {
+export async function openHomeLocation(path: string, clock: CopyClock, isTarget: boolean): Promise<OpenLocation> {
   const home = await (isTarget ? openTargetHome(path) : openHome(path));
   try {
     const documents = await openDocumentStore({

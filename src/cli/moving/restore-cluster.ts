@@ -9,7 +9,7 @@ import { probeDocuments } from '#store/lmdb/probe-documents.js';
 import type { Settings } from '../settings.js';
 import { copyDocuments } from './copy-documents.js';
 import { createFileMove } from './move-files.js';
-import { openDatabasePlace, type CopyClock } from './open-place.js';
+import { openDatabaseLocation, type CopyClock } from './open-place.js';
 
 export interface ClusterRestoreOptions {
   readonly backup: string;
@@ -33,7 +33,7 @@ export async function restoreCluster({ backup, settings, onProgress }: ClusterRe
     await probeDocuments(folder);
     const source = await openDocumentStore({ folder });
     try {
-      const target = await openDatabasePlace(settings, clock, true);
+      const target = await openDatabaseLocation(settings, clock, true);
       try {
         const isAgain = await target.begin();
         const files = await createFileMove({ kind: 'home', folders: homeFolders(backup) }, target.files!, isAgain);

@@ -68,7 +68,7 @@ export function openTracing({ settings, version, log }: ExporterOptions): { clos
     }
   }
 
-  const stopTracing = startTracing({ end, samples: samplerOf(settings) });
+  const stopTracing = startTracing({ end, samples: createSampler(settings) });
   return {
     async close() {
       stopTracing();
@@ -79,7 +79,7 @@ export function openTracing({ settings, version, log }: ExporterOptions): { clos
 }
 
 /** Creates a sampler that selects new traces by their id, so that every process selects the same traces. */
-function samplerOf({ traceSampler, traceRatio }: TraceSettings): (traceId: string) => boolean {
+function createSampler({ traceSampler, traceRatio }: TraceSettings): (traceId: string) => boolean {
   const kind = traceSampler.replace('parentbased_', '');
   if (kind === 'always_on') return () => true;
   if (kind === 'always_off') return () => false;
@@ -116,18 +116,18 @@ const STATUS_ERROR = 2;
 /** @source OTLP 1.9, JSON encoding: ids in hexadecimal, 64-bit integers as text */
 function bodyOf(spans: readonly Span[], resource: object, version: string): string {
   return JSON.stringify({
-    resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'divisor', version }, spans: spans.map(otlpSpan) }] }],
+    resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'divisor', version }, spans: spans.map(toOtlpSpan) }] }],
   });
 }
 
-const otlpSpan = ({ context, parentId, name, kind, startMs, endMs, attributes, error }: Span): object => ({
+const toOtlpSpan = ({ context, parentId, name, kind, startMs, endMs, attributes, error }: Span): object => ({
   traceId: context.traceId,
   spanId: context.spanId,
   ...(parentId !== null && { parentSpanId: parentId }),
   name,
   kind: KINDS[kind],
-  startTimeUnixNano: nanoseconds(startMs),
-  endTimeUnixNano: nanoseconds(endMs),
+  startTimeUnixNano: formatNanoseconds(startMs),
+  endTimeUnixNano: formatNanoseconds(endMs),
   attributes: attributesOf(attributes),
   status: error === undefined ? {} : { code: STATUS_ERROR, message: error.slice(0, ERROR_MAX) },
 });
@@ -139,7 +139,7 @@ const ERROR_MAX = 500;
  * Formats milliseconds as nanoseconds. A double is precise to a fraction of a microsecond at most, so the last three
  * digits are zeros.
  */
-const nanoseconds = (ms: number): string => `${Math.round(ms * 1000)}000`;
+const formatNanoseconds = (ms: number): string => `${Math.round(ms * 1000)}000`;
 
 function attributesOf(attributes: Attributes): object[] {
   return Object.entries(attributes).flatMap(([key, value]): object[] => {

@@ -1,6 +1,6 @@
 import type { DeskAction, DeskDecisionRequest, DivisorClient } from '#clients/typescript/divisor.js';
 import { DESK_STATES, type DeskState } from '#domain/corporate-actions/action-desk.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const ACTION = { name: 'ACTION', help: 'Id of a corporate action.' };
 const COLUMNS = ['action_id', 'ex_date', 'identifier', 'type', 'value', 'state', 'flags'];
@@ -10,7 +10,7 @@ const historyOf = ({ decisions }: DeskAction): string[] =>
     ({ at, author, decision, comment }) => `${at} ${author} ${decision}${comment === null ? '' : `: ${comment}`}`,
   );
 
-export const deskActions = viewCommand({
+export const deskActions = createViewCommand({
   summary: 'List coming and recent corporate actions with their state and flags.',
   words: [],
   flags: {
@@ -38,7 +38,7 @@ export const deskActions = viewCommand({
     total > actions.length ? [`${total - actions.length} more; narrow the dates.`] : [],
 });
 
-export const deskAction = viewCommand({
+export const deskAction = createViewCommand({
   summary: 'Show the effect of a corporate action on each index, before and after.',
   words: [ACTION],
   flags: {},
@@ -52,8 +52,8 @@ export const deskAction = viewCommand({
   ],
 });
 
-function decisionCommand(verb: string, decision: DeskDecisionRequest['decision'], summary: string) {
-  return viewCommand({
+function createDecisionCommand(verb: string, decision: DeskDecisionRequest['decision'], summary: string) {
+  return createViewCommand({
     summary,
     words: [ACTION],
     flags: {
@@ -74,10 +74,10 @@ function decisionCommand(verb: string, decision: DeskDecisionRequest['decision']
   });
 }
 
-export const confirmAction = decisionCommand(
+export const confirmAction = createDecisionCommand(
   'confirm',
   'confirmed',
   'Confirm a corporate action on its present terms.',
 );
-export const rejectAction = decisionCommand('reject', 'rejected', 'Reject a corporate action.');
-export const reopenAction = decisionCommand('reopen', 'reopened', 'Return a corporate action to the queue.');
+export const rejectAction = createDecisionCommand('reject', 'rejected', 'Reject a corporate action.');
+export const reopenAction = createDecisionCommand('reopen', 'reopened', 'Return a corporate action to the queue.');

@@ -1,5 +1,5 @@
 import type { IndexDocumentBody, SavedIndex } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
@@ -32,7 +32,7 @@ export const amend: JobCommand<SavedIndex> = {
       ...(announced !== undefined && { announced }),
       ...(reason !== undefined && { reason }),
       ...(flags.isSet('rebalance') === true && { rebalance: true }),
-      changes: await jsonFile<Record<string, unknown>>(file),
+      changes: await readJsonFile<Record<string, unknown>>(file),
     };
     const { answer, etag } = await client.callWithEtag('getIndex', { params: { index_id } });
     const { amendments = [], ...definition } = answer;

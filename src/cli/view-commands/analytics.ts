@@ -1,5 +1,5 @@
 import { BENCHMARK } from '../job-commands/fields.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
 const RANGE = {
@@ -17,12 +17,12 @@ export const RUN = {
 } as const;
 
 /** Data version that a run used. */
-interface Known {
+interface DataVersion {
   readonly as_known_on?: string | number;
   readonly as_known?: string;
 }
 
-export const runs = viewCommand({
+export const runs = createViewCommand({
   summary: 'The stored runs of an index or strategy, newest first.',
   words: [INDEX],
   flags: {},
@@ -33,13 +33,13 @@ export const runs = viewCommand({
   ask: (client, [index_id = '']) => client.call('listRuns', { params: { index_id } }),
   records: (view) =>
     view.runs.map((run) => {
-      const { as_known_on: version, as_known: when } = run.request as Known;
+      const { as_known_on: version, as_known: when } = run.request as DataVersion;
       return { ...run, known: version ?? when ?? null };
     }),
   columns: ['run_id', 'run_at', 'start', 'end', 'index_version', 'store_id', 'store_version', 'known', 'published'],
 });
 
-export const levels = viewCommand({
+export const levels = createViewCommand({
   summary: 'The levels of a stored run.',
   words: [INDEX],
   flags: {
@@ -67,7 +67,7 @@ export const levels = viewCommand({
     })),
 });
 
-export const weights = viewCommand({
+export const weights = createViewCommand({
   summary: 'The holdings of a stored run and their weights.',
   words: [INDEX],
   flags: { ...RUN, 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last of the run.' } },
@@ -80,7 +80,7 @@ export const weights = viewCommand({
   records: (view) => view.weights,
 });
 
-export const compare = viewCommand({
+export const compare = createViewCommand({
   summary: 'Compare stored runs on their common dates: figures, and correlations of their returns.',
   words: [{ name: 'INDICES', help: 'Ids, separated by commas; ID@RUN for an earlier run.', isList: true }],
   flags: {
@@ -109,7 +109,7 @@ export const compare = viewCommand({
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
 
-export const attribution = viewCommand({
+export const attribution = createViewCommand({
   summary: 'Contribution of each security, or of each group, to the return of a stored run.',
   words: [INDEX],
   flags: {
@@ -145,7 +145,7 @@ export const attribution = viewCommand({
     }),
 });
 
-export const rolling = viewCommand({
+export const rolling = createViewCommand({
   summary: 'Rolling volatility, tracking error, beta and correlation of a stored run.',
   words: [INDEX],
   flags: {
@@ -179,7 +179,7 @@ export const rolling = viewCommand({
     index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]?.[c] ?? null])) })),
 });
 
-export const performance = viewCommand({
+export const performance = createViewCommand({
   summary: 'Figures of a stored run over a window; some against the index it tracks or its benchmark.',
   words: [INDEX],
   flags: RANGE,
@@ -201,7 +201,7 @@ export const performance = viewCommand({
   },
 });
 
-export const rebalances = viewCommand({
+export const rebalances = createViewCommand({
   summary: 'The rebalances of a stored run.',
   words: [INDEX],
   flags: RUN,

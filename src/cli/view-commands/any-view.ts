@@ -1,10 +1,10 @@
 import type { Route } from '#contract/route.js';
 import { UsageError } from '../usage-error.js';
 import { RUN } from './analytics.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 /** Maps the names of views of a stored run to their GET operations. Loads the routes on demand. */
-async function operations(): Promise<ReadonlyMap<string, string>> {
+async function listOperations(): Promise<ReadonlyMap<string, string>> {
   const { API } = await import('#contract/api.js');
   return new Map(
     Object.entries<Route>(API).flatMap(([operation, { view, method }]) =>
@@ -14,7 +14,7 @@ async function operations(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** Shows any view of a stored run with the parameters of its route, so that a new view needs no command. */
-export const view = viewCommand({
+export const view = createViewCommand({
   summary: 'Any view of a stored run, by its name and the parameters of its route.',
   words: [
     { name: 'VIEW', help: 'Name of the view, such as levels or dividend-points; an unknown one lists them all.' },
@@ -34,7 +34,7 @@ export const view = viewCommand({
   ],
   notes: 'Shows the rows of the first table of the response; --out writes the whole response as JSON.',
   async ask(client, [name = '', index_id = ''], flags) {
-    const known = await operations();
+    const known = await listOperations();
     const operation = known.get(name);
     if (operation === undefined)
       throw new UsageError(`Unknown view ${name}; the views are ${[...known.keys()].toSorted().join(', ')}.`);

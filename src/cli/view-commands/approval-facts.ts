@@ -6,26 +6,27 @@ type FactsOf<K extends Facts['kind']> = Extract<Facts, { readonly kind: K }>;
 type Levels = FactsOf<'publish'>['close'];
 
 /** Returns the facts of a request as lines for a person who decides. */
-export function factLines(facts: Approval['facts']): string[] {
+export function formatFacts(facts: Approval['facts']): string[] {
   if (facts === null) return [];
   switch (facts.kind) {
     case 'publish':
     case 'restate':
-      return closeLines(facts);
+      return formatCloseFacts(facts);
     case 'amend':
-      return amendLines(facts);
+      return formatAmendFacts(facts);
     case 'action':
-      return actionLines(facts);
+      return formatActionFacts(facts);
     case 'override':
       return [
-        `Price: ${text(facts.before)} to ${text(facts.price)}${facts.change === null ? '' : ` (${bps(1e4 * facts.change)})`}`,
+        `Price: ${formatText(facts.before)} to ${formatText(facts.price)}${facts.change === null ? '' : ` (${formatBps(1e4 * facts.change)})`}`,
         `Reason: ${facts.reason}`,
       ];
     case 'waive':
       return [
         `${formatCount(facts.total, 'finding')}:`,
         ...facts.findings.map(({ index_id: index, message, measure }) => {
-          const found = measure && ` (${figure(measure.value)}, limit ${figure(measure.limit)} ${measure.unit})`;
+          const found =
+            measure && ` (${formatFigure(measure.value)}, limit ${formatFigure(measure.limit)} ${measure.unit})`;
           return `  ${index}: ${message}${found ?? ''}`;
         }),
         `Reason: ${facts.reason}`,
@@ -33,43 +34,43 @@ export function factLines(facts: Approval['facts']): string[] {
   }
 }
 
-function closeLines(facts: FactsOf<'publish' | 'restate'>): string[] {
+function formatCloseFacts(facts: FactsOf<'publish' | 'restate'>): string[] {
   const { first, last, published, restated, close, previous } = facts;
   const lines = [
     `Dates: ${first} to ${last}; ${formatCount(published, 'new close')}, ${restated} published again`,
-    `Levels of ${last}: ${levels(close)}`,
-    ...(previous === null ? [] : [`Levels of ${previous.date}: ${levels(previous)}`]),
+    `Levels of ${last}: ${formatLevels(close)}`,
+    ...(previous === null ? [] : [`Levels of ${previous.date}: ${formatLevels(previous)}`]),
   ];
   if (facts.kind === 'publish') return lines;
   const { latest, largest, levels_changed: changed, reason } = facts;
   return [
     ...lines,
     `Dates with another level: ${changed}`,
-    `Before on ${latest.date}: ${levels(latest.before)}`,
-    `After on ${latest.date}: ${levels(latest.after)}`,
+    `Before on ${latest.date}: ${formatLevels(latest.before)}`,
+    `After on ${latest.date}: ${formatLevels(latest.after)}`,
     ...(largest === null
       ? ['No level changes: only divisor or composition differ.']
       : [
-          `Largest difference: ${largest.variant} on ${largest.date} from ${largest.published} to ${largest.run} (${bps(largest.change_bps)})`,
+          `Largest difference: ${largest.variant} on ${largest.date} from ${largest.published} to ${largest.run} (${formatBps(largest.change_bps)})`,
         ]),
     `Reason: ${reason ?? '-'}`,
   ];
 }
 
-function amendLines({ deletes, index_id: id, changes }: FactsOf<'amend'>): string[] {
+function formatAmendFacts({ deletes, index_id: id, changes }: FactsOf<'amend'>): string[] {
   if (deletes) return [`${id} is deleted.`];
   return changes.flatMap(({ effective_from: from, announced, reason, fields, removed, added }) => [
     from === null
       ? 'The whole history changes:'
       : `From ${from} on${announced === null ? '' : `, announced on ${announced}`}:`,
-    ...fields.map(({ field, before, after }) => `  ${field}: ${text(before)} to ${text(after)}`),
+    ...fields.map(({ field, before, after }) => `  ${field}: ${formatText(before)} to ${formatText(after)}`),
     ...removed.map((sentence) => `  No longer applies: ${sentence}`),
     ...added.map((sentence) => `  New: ${sentence}`),
     ...(reason === null ? [] : [`  Reason: ${reason}`]),
   ]);
 }
 
-function actionLines({ decision, terms, differences, effects }: FactsOf<'action'>): string[] {
+function formatActionFacts({ decision, terms, differences, effects }: FactsOf<'action'>): string[] {
   const given = Object.entries(terms).filter(([, value]) => value !== null);
   return [
     `Decision: ${decision}`,
@@ -77,14 +78,14 @@ function actionLines({ decision, terms, differences, effects }: FactsOf<'action'
     ...differences,
     ...effects.map(
       ({ index_id: id, state, ...effect }) =>
-        `${id} (${state}): weight ${text(effect.weight_before)} to ${text(effect.weight_after)}, shares ${text(effect.shares_before)} to ${text(effect.shares_after)}, divisor ${text(effect.divisor_before)} to ${text(effect.divisor_after)}`,
+        `${id} (${state}): weight ${formatText(effect.weight_before)} to ${formatText(effect.weight_after)}, shares ${formatText(effect.shares_before)} to ${formatText(effect.shares_after)}, divisor ${formatText(effect.divisor_before)} to ${formatText(effect.divisor_after)}`,
     ),
   ];
 }
 
-const levels = (of: Levels): string =>
+const formatLevels = (of: Levels): string =>
   (['price', 'total', 'net'] as const).flatMap((name) => (of[name] === null ? [] : [`${name} ${of[name]}`])).join(', ');
-const figure = (value: number): string => String(Number(value.toPrecision(6)));
-const bps = (value: number): string => `${figure(value)} bp`;
-const text = (value: unknown): string =>
+const formatFigure = (value: number): string => String(Number(value.toPrecision(6)));
+const formatBps = (value: number): string => `${formatFigure(value)} bp`;
+const formatText = (value: unknown): string =>
   value === null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value);

@@ -1,8 +1,8 @@
 import type { Approval, ApprovalDecisionRequest, DivisorClient } from '#clients/typescript/divisor.js';
 import { APPROVAL_STATES, type ApprovalState } from '#domain/approvals/approval-document.js';
 import { UsageError } from '../usage-error.js';
-import { factLines } from './approval-facts.js';
-import { viewCommand } from './view-command.js';
+import { formatFacts } from './approval-facts.js';
+import { createViewCommand } from './view-command.js';
 
 const APPROVAL = { name: 'NUMBER', help: 'Number of an approval.' };
 const APPROVALS = {
@@ -36,7 +36,7 @@ const historyOf = ({ history }: Approval): string[] =>
     ({ at, author, action, comment }) => `${at} ${author} ${action}${comment === null ? '' : `: ${comment}`}`,
   );
 
-export const approvals = viewCommand({
+export const approvals = createViewCommand({
   summary: 'List changes that wait for the agreement of other people.',
   words: [],
   flags: {
@@ -67,7 +67,7 @@ export const approvals = viewCommand({
   columns: COLUMNS,
 });
 
-export const showApproval = viewCommand({
+export const showApproval = createViewCommand({
   summary: 'Show a change that waits for agreement: its figures, comments and decisions.',
   words: [APPROVAL],
   flags: {},
@@ -75,11 +75,11 @@ export const showApproval = viewCommand({
   ask: (client, [word = '']) => client.call('getApproval', { params: { approval_id: numberOf(word) } }),
   records: (approval) => [approval],
   columns: COLUMNS,
-  notices: (approval) => [...historyOf(approval), ...factLines(approval.facts)],
+  notices: (approval) => [...historyOf(approval), ...formatFacts(approval.facts)],
 });
 
-function decisionCommand(decision: ApprovalDecisionRequest['decision'], summary: string, isRequired: boolean) {
-  return viewCommand({
+function createDecisionCommand(decision: ApprovalDecisionRequest['decision'], summary: string, isRequired: boolean) {
+  return createViewCommand({
     summary,
     words: [APPROVALS],
     flags: { comment: { type: 'string', value: 'TEXT', help: 'Comment, for the history and the audit log.' } },
@@ -103,7 +103,7 @@ function decisionCommand(decision: ApprovalDecisionRequest['decision'], summary:
   });
 }
 
-export const approve = decisionCommand('approve', 'Approve changes that another person requested.', false);
-export const reject = decisionCommand('reject', 'Reject changes that another person requested.', true);
-export const withdraw = decisionCommand('withdraw', 'Withdraw changes that you requested.', false);
-export const comment = decisionCommand('comment', 'Comment on changes that wait for agreement.', true);
+export const approve = createDecisionCommand('approve', 'Approve changes that another person requested.', false);
+export const reject = createDecisionCommand('reject', 'Reject changes that another person requested.', true);
+export const withdraw = createDecisionCommand('withdraw', 'Withdraw changes that you requested.', false);
+export const comment = createDecisionCommand('comment', 'Comment on changes that wait for agreement.', true);

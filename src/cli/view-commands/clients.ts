@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import type { ClientBody } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const CLIENT = { name: 'CLIENT', help: 'Id of a client.' };
 const listOf = (values: readonly string[] | null): string => values?.join(' ') ?? 'all';
 
-export const clients = viewCommand({
+export const clients = createViewCommand({
   summary: 'List the clients that receive files, with their entitlements.',
   words: [],
   flags: { index: { type: 'string', value: 'INDEX', help: 'Only clients with an entitlement to this index.' } },
@@ -25,7 +25,7 @@ export const clients = viewCommand({
   columns: ['client_id', 'name', 'enabled', 'entitlements', 'targets'],
 });
 
-export const showClient = viewCommand({
+export const showClient = createViewCommand({
   summary: 'Show the entitlements of a client, or its targets.',
   words: [CLIENT],
   flags: { targets: { type: 'boolean', help: 'List its targets.' } },
@@ -50,7 +50,7 @@ export const showClient = viewCommand({
   records: (rows: readonly Readonly<Record<string, unknown>>[]) => rows,
 });
 
-export const putClient = viewCommand({
+export const putClient = createViewCommand({
   summary: 'Store a client with its entitlements and targets.',
   words: [
     { name: 'ID', help: 'Id of the client.' },
@@ -66,7 +66,7 @@ export const putClient = viewCommand({
   },
   examples: ['divisor client put ACME acme.json', 'divisor client put ACME acme.json --secrets ftp=acme_ed25519'],
   async ask(client, [client_id = '', file = ''], flags) {
-    const body = await jsonFile<ClientBody>(file);
+    const body = await readJsonFile<ClientBody>(file);
     const secrets = await secretsIn(flags.text('secrets'));
     const names = (body.targets ?? []).map(({ name }) => name);
     const other = [...secrets.keys()].find((name) => !names.includes(name));
@@ -97,7 +97,7 @@ async function secretsIn(text: string | undefined): Promise<Map<string, string>>
   return secrets;
 }
 
-export const deliveries = viewCommand({
+export const deliveries = createViewCommand({
   summary: 'List the files that a client received or is to receive, or the log of their attempts.',
   words: [CLIENT],
   flags: {

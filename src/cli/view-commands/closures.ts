@@ -1,9 +1,9 @@
 import type { ClosuresBody } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import { NOTE } from './documents.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
-export const closures = viewCommand({
+export const closures = createViewCommand({
   summary: 'List calendars with recorded changes of their sessions.',
   words: [],
   flags: {},
@@ -13,7 +13,7 @@ export const closures = viewCommand({
   columns: ['calendar', 'name', 'version', 'changes', 'updated_at'],
 });
 
-export const showClosures = viewCommand({
+export const showClosures = createViewCommand({
   summary: 'Show the recorded changes of a calendar: closures, half days, late openings, additional sessions.',
   words: [{ name: 'CODE', help: 'Code of the calendar.' }],
   flags: {},
@@ -23,7 +23,7 @@ export const showClosures = viewCommand({
   columns: ['date', 'session', 'opens', 'closes', 'reason'],
 });
 
-export const recordClosures = viewCommand({
+export const recordClosures = createViewCommand({
   summary: 'Record the changes of a calendar in place of those recorded before, and show what they alter.',
   words: [
     { name: 'CODE', help: 'Code of the calendar.' },
@@ -38,7 +38,7 @@ export const recordClosures = viewCommand({
     'divisor closure put XNYS changes.json --note "Notice of the exchange"',
   ],
   async ask(client, [calendar_code = '', file = ''], flags) {
-    const document = await jsonFile<ClosuresBody>(file);
+    const document = await readJsonFile<ClosuresBody>(file);
     const body = { ...document, dry_run: flags.isSet('dry-run') ?? false };
     return client.call('putClosures', { params: { calendar_code }, body, note: flags.text('note') });
   },

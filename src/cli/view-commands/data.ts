@@ -6,18 +6,18 @@ import {
   type RefreshResult,
 } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
-import { standardInput } from '../command-line.js';
-import { failingCodes, members, statusOfFindings } from '../job-commands/fields.js';
+import { readStandardInput } from '../command-line.js';
+import { parseFailingCodes, formatMembers, computeFindingsStatus } from '../job-commands/fields.js';
 import { shortenStore } from '../job-commands/import.js';
 import type { FindingCode } from '#domain/refusals/findings.js';
-import { findingsTable } from '../job-commands/inspect.js';
+import { formatFindings } from '../job-commands/inspect.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const STORE = { name: 'STORE', help: 'Id of a data store.' };
 
-export const stores = viewCommand({
+export const stores = createViewCommand({
   summary: 'List the data stores.',
   words: [],
   flags: {},
@@ -28,7 +28,7 @@ export const stores = viewCommand({
 });
 
 /** Runs `divisor audit STORE`; without STORE the command is the audit log. */
-export const auditStore = viewCommand({
+export const auditStore = createViewCommand({
   summary: 'List the data warnings of a data store: first dates with bars of only some securities, then by confidence.',
   words: [STORE],
   flags: {},
@@ -43,7 +43,7 @@ export const auditStore = viewCommand({
   columns: ['id', 'confidence', 'repair', 'message'],
 });
 
-export const jobs = viewCommand({
+export const jobs = createViewCommand({
   summary: 'List jobs, the newest first.',
   words: [],
   flags: {
@@ -64,7 +64,7 @@ export const jobs = viewCommand({
   columns: ['job_id', 'status', 'progress', 'created_at', 'finished_at', 'message'],
 });
 
-export const watchlists = viewCommand({
+export const watchlists = createViewCommand({
   summary: 'List the watchlists.',
   words: [],
   flags: {},
@@ -79,7 +79,7 @@ export const watchlists = viewCommand({
   columns: ['watchlist_id', 'name', 'names', 'unknown', 'updated_at'],
 });
 
-export const putWatchlist = viewCommand({
+export const putWatchlist = createViewCommand({
   summary: 'Store a watchlist, which definitions can use as their universe.',
   words: [
     { name: 'ID', help: 'Id of the watchlist.' },
@@ -88,7 +88,7 @@ export const putWatchlist = viewCommand({
   flags: { name: { type: 'string', value: 'NAME', help: 'Display name. Default: the id.' }, ...NOTE },
   examples: ['divisor watchlist put favourites AAPL,MSFT,NVDA', 'divisor watchlist put favourites - < names.txt'],
   async ask(client, [watchlist_id = '', names = ''], flags) {
-    const identifiers = namesIn(names === '-' ? await standardInput() : names);
+    const identifiers = namesIn(names === '-' ? await readStandardInput() : names);
     if (identifiers.length === 0)
       throw new UsageError(
         `${names === '-' ? 'Standard input' : 'NAMES'} contains no identifier; a watchlist needs at least one`,
@@ -119,7 +119,7 @@ function unknownOf(unknown: readonly string[]): string {
   return `the served store has no ${list}${more > 0 ? ` and ${more} more` : ''}: the watchlist keeps them, but no universe contains them`;
 }
 
-export const renders = viewCommand({
+export const renders = createViewCommand({
   summary: 'List rendered reports, the newest first.',
   words: [],
   flags: {
@@ -141,9 +141,9 @@ export const renders = viewCommand({
 });
 
 /** A store, with a mark if it was already served. */
-type Activated = DataStore & { readonly already_served?: true };
+type ActivatedStore = DataStore & { readonly already_served?: true };
 
-export const activate: JobCommand<Activated> = {
+export const activate: JobCommand<ActivatedStore> = {
   summary:
     'Serve a data store. The previous one is served until the new one is loaded. No effect if the store is already served.',
   words: [STORE],
@@ -160,7 +160,7 @@ export const activate: JobCommand<Activated> = {
   lines: (store) => ({ event: '', records: [], rest: shortenStore(store) }),
   show: (store) =>
     [
-      members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
+      formatMembers(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
       store.already_served === true ? `The data store ${store.store_id} is already served.\n` : '',
     ].join(''),
 };
@@ -227,7 +227,7 @@ export const refresh: JobCommand<RefreshResult> = {
       full: flags.isSet('full') ?? false,
       until: flags.text('until') ?? null,
       dry_run: flags.isSet('dry-run') ?? false,
-      fail_on: [...failingCodes(flags)],
+      fail_on: [...parseFailingCodes(flags)],
     };
     const startRefresh = async () => ({
       job: await client.call('refreshStore', { params: { store_id }, body, note: flags.text('note') }),
@@ -248,7 +248,7 @@ export const refresh: JobCommand<RefreshResult> = {
   notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),
   show: (result) =>
     [
-      members(result, [
+      formatMembers(result, [
         'store_id',
         'dry_run',
         'dates_added',
@@ -259,9 +259,9 @@ export const refresh: JobCommand<RefreshResult> = {
         'start',
         'end',
       ]),
-      result.findings.length === 0 ? '' : findingsTable(result.findings),
+      result.findings.length === 0 ? '' : formatFindings(result.findings),
     ].join(''),
-  exitStatus: ({ findings }, flags) => statusOfFindings(findings, flags),
+  exitStatus: ({ findings }, flags) => computeFindingsStatus(findings, flags),
 };
 
 export const repair: JobCommand<ImportResult> = {
@@ -292,5 +292,5 @@ export const repair: JobCommand<ImportResult> = {
     const body = { doubts, store_id: flags.text('id'), activate: flags.isSet('activate') ?? false };
     return { result: await client.call('repairStore', { params: { store_id }, body, note: flags.text('note') }) };
   },
-  show: ({ store }) => members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
+  show: ({ store }) => formatMembers(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
 };

@@ -1,9 +1,9 @@
 import type { EventsQuery } from '#contract/events.js';
 import type { ActionsView, RebalancePackRequest } from '#clients/typescript/divisor.js';
 import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
-import { jsonFile, type FlagValues } from '../command-line.js';
+import { readJsonFile, type FlagValues } from '../command-line.js';
 import { RUN } from './analytics.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 const KINDS = Object.keys(EVENT_KINDS) as EventKind[]; // Object.keys returns plain strings.
@@ -16,7 +16,7 @@ const eventsQuery = (flags: FlagValues) => ({
   kinds: listOf(flags.text('kinds')) as EventsQuery['kinds'] | undefined, // The service refuses unknown kinds.
 });
 
-export const events = viewCommand({
+export const events = createViewCommand({
   summary:
     'List dated events: announcements, effective dates, expiries, holidays and recorded closures. --out FILE.ics writes a calendar.',
   words: [],
@@ -39,7 +39,7 @@ export const events = viewCommand({
       : undefined,
 });
 
-export const actions = viewCommand({
+export const actions = createViewCommand({
   summary: 'Past and coming effects of corporate actions on a run of an index: weight, shares, divisor.',
   words: [INDEX],
   flags: {
@@ -52,14 +52,14 @@ export const actions = viewCommand({
   async ask(client, [index_id = ''], flags) {
     const query = { run_id: flags.text('run-id'), from: flags.text('from'), to: flags.text('to') };
     const view = await client.call('getIndexActions', { params: { index_id }, query });
-    const rows: readonly object[] = flags.isSet('choices') === true ? choiceRows(view) : view.actions;
+    const rows: readonly object[] = flags.isSet('choices') === true ? listChoices(view) : view.actions;
     return { ...view, actions: rows };
   },
   records: (view) => view.actions,
 });
 
 /** Lists the outcome of each choice for a security, one per row. */
-const choiceRows = ({ actions: all }: ActionsView) =>
+const listChoices = ({ actions: all }: ActionsView) =>
   all
     .filter(({ awaits_decision: awaits }) => awaits)
     .flatMap((action) =>
@@ -77,7 +77,7 @@ const choiceRows = ({ actions: all }: ActionsView) =>
       })),
     );
 
-export const rebalancePack = viewCommand({
+export const rebalancePack = createViewCommand({
   summary: 'The orders that align accounts with an index, one per row. --out FILE.json writes the whole pack.',
   words: [INDEX],
   flags: {
@@ -92,7 +92,7 @@ export const rebalancePack = viewCommand({
   examples: ['divisor rebalance-pack CORE-100 --aum 1e6', 'divisor rebalance-pack CORE-100 --request accounts.json'],
   async ask(client, [index_id = ''], flags) {
     const [file, aum, asOf] = [flags.text('request'), flags.number('aum'), flags.text('as-of')];
-    const body: RebalancePackRequest = file === undefined ? {} : await jsonFile<RebalancePackRequest>(file);
+    const body: RebalancePackRequest = file === undefined ? {} : await readJsonFile<RebalancePackRequest>(file);
     return client.call('packRebalance', {
       params: { index_id },
       body: { ...body, ...(aum === undefined ? {} : { aum }), ...(asOf === undefined ? {} : { as_of: asOf }) },

@@ -1,9 +1,9 @@
 import type { DivisorClient, DocumentVersion, VersionDifference } from '#clients/typescript/divisor.js';
 import type { FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { table } from '../terminal.js';
+import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 /** Flag of commands that write versioned documents. */
 export const NOTE = {
@@ -60,7 +60,7 @@ const WORDS = [
 ];
 const ALL = { limit: 1000 };
 
-export const versionsOf = viewCommand({
+export const versionsOf = createViewCommand({
   summary: 'List the versions of a document: author, time and note.',
   words: WORDS,
   flags: {},
@@ -71,7 +71,7 @@ export const versionsOf = viewCommand({
   columns: ['version', 'action', 'at', 'author', 'note'],
 });
 
-export const documentDifference = viewCommand({
+export const documentDifference = createViewCommand({
   summary: 'Compare two versions of a document; for an index, also its methodology sentences.',
   words: [...WORDS, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
   flags: {},
@@ -101,7 +101,7 @@ interface DocumentOutcome {
   readonly done: string;
 }
 
-const formatOutcome = ({ family, id, done }: DocumentOutcome): string => table([[family, id, done]]);
+const formatOutcome = ({ family, id, done }: DocumentOutcome): string => formatTable([[family, id, done]]);
 
 export const restoreDocument: JobCommand<DocumentOutcome> = {
   summary: 'Restore a version of a document, even after its deletion.',

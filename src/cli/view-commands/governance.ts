@@ -1,13 +1,13 @@
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { Procedure, ProcedureDocument } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { NOTE } from './documents.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 
-export const statement = viewCommand({
+export const statement = createViewCommand({
   summary: 'Benchmark statement of an index; --out FILE.md writes the text for publication.',
   words: [INDEX],
   flags: {},
@@ -27,7 +27,7 @@ export const statement = viewCommand({
       : undefined,
 });
 
-export const methodologyChanges = viewCommand({
+export const methodologyChanges = createViewCommand({
   summary: 'List the changes of a methodology: versions with their sentences, and dated amendments.',
   words: [INDEX],
   flags: { limit: { type: 'number', value: 'N', help: 'Longest list. Default: 50.' } },
@@ -45,7 +45,7 @@ export const methodologyChanges = viewCommand({
   ],
 });
 
-export const publishedErrors = viewCommand({
+export const publishedErrors = createViewCommand({
   summary: 'List the register of errors in published closes of an index.',
   words: [INDEX],
   flags: {},
@@ -56,7 +56,7 @@ export const publishedErrors = viewCommand({
   columns: ['seq', 'at', 'author', 'decision', 'first', 'last', 'dates', 'restated', 'notice'],
 });
 
-export const procedures = viewCommand({
+export const procedures = createViewCommand({
   summary: 'List the procedures of the administrator.',
   words: [],
   flags: {},
@@ -77,7 +77,7 @@ export const showProcedure: JobCommand<Procedure> = {
   show: (procedure) => `${JSON.stringify(procedure, null, 2)}\n`,
 };
 
-export const putProcedure = viewCommand({
+export const putProcedure = createViewCommand({
   summary: 'Store a procedure of the administrator.',
   words: [
     { name: 'ID', help: 'Id of the procedure.' },
@@ -86,7 +86,7 @@ export const putProcedure = viewCommand({
   flags: NOTE,
   examples: ['divisor procedure put cessation cessation.json --note "Approved by the oversight committee"'],
   async ask(client, [procedure_id = '', file = ''], flags) {
-    const body = await jsonFile<ProcedureDocument>(file);
+    const body = await readJsonFile<ProcedureDocument>(file);
     return client.call('putProcedure', { params: { procedure_id }, body, note: flags.text('note') });
   },
   records: (procedure) => [procedure],

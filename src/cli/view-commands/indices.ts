@@ -1,17 +1,17 @@
 import type { IndexDocument, IndexDocumentBody, IndexExplanation, SavedIndex } from '#clients/typescript/divisor.js';
 import type { DocumentChange } from '#domain/documents/document-changes.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { AS_KNOWN, asKnown } from '../job-commands/fields.js';
-import { table } from '../terminal.js';
+import { AS_KNOWN, readAsKnown } from '../job-commands/fields.js';
+import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest.' } } as const;
 
-export const list = viewCommand({
+export const list = createViewCommand({
   summary: 'List the stored indices.',
   words: [],
   flags: {},
@@ -35,7 +35,7 @@ export const put: JobCommand<SavedIndex> = {
   flags: NOTE,
   examples: ['divisor index put core.json', 'divisor index put core.json --note "Cap lowered to 5 %"'],
   async submit(client, [file = ''], flags) {
-    const body = await jsonFile<IndexDocumentBody>(file);
+    const body = await readJsonFile<IndexDocumentBody>(file);
     const request = { params: { index_id: String(body.id) }, body, note: flags.text('note') };
     return { result: await client.call('putIndex', request) };
   },
@@ -43,13 +43,13 @@ export const put: JobCommand<SavedIndex> = {
 };
 
 export function formatSavedText({ index, findings }: SavedIndex): string {
-  return table([
+  return formatTable([
     ['stored', index.id],
     ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),
   ]);
 }
 
-export const diff = viewCommand({
+export const diff = createViewCommand({
   summary: 'Compare the stored definition of an index with one in a file.',
   words: [INDEX, { name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
   flags: {},
@@ -58,7 +58,7 @@ export const diff = viewCommand({
     const [stored, written, { parseAcceptedIndex: acceptedIndex }, { listChanges: changesBetween }] = await Promise.all(
       [
         client.call('getIndex', { params: { index_id } }),
-        jsonFile<unknown>(file),
+        readJsonFile<unknown>(file),
         // This module imports every class of rules, which no other command needs.
         import('#domain/checks/validate-index.js'),
         import('#domain/documents/document-changes.js'),
@@ -67,20 +67,20 @@ export const diff = viewCommand({
     const document = acceptedIndex(written);
     if (document === undefined)
       throw new UsageError(`${file} is not an index document; divisor index put reports its errors`);
-    return changesBetween(stored, document).map(inTwoColumns);
+    return changesBetween(stored, document).map(formatChange);
   },
   records: (changes) => changes,
   columns: ['path', 'stored', 'file'],
 });
 
 /** Formats both sides of a change as JSON; null if a side lacks the member. */
-const inTwoColumns = ({ path, op, before, after }: DocumentChange) => ({
+const formatChange = ({ path, op, before, after }: DocumentChange) => ({
   path,
   stored: op === 'add' ? null : JSON.stringify(before),
   file: op === 'remove' ? null : JSON.stringify(after),
 });
 
-export const preview = viewCommand({
+export const preview = createViewCommand({
   summary: 'The constituents that an index would hold, and their weights.',
   words: [INDEX],
   flags: { ...AS_OF, 'as-known-on': AS_KNOWN['as-known-on'] },
@@ -91,20 +91,20 @@ export const preview = viewCommand({
   ask: (client, [index_id = ''], flags) =>
     client.call('previewIndex', {
       params: { index_id },
-      body: { as_of: flags.text('as-of') ?? null, ...asKnown(flags) },
+      body: { as_of: flags.text('as-of') ?? null, ...readAsKnown(flags) },
     }),
   records: ({ assets, weights }) =>
     Object.entries(weights).map(([identifier, weight]) => ({
       identifier,
       weight,
-      ...scalars(assets.find((asset) => asset.identifier === identifier) ?? {}),
+      ...selectScalars(assets.find((asset) => asset.identifier === identifier) ?? {}),
     })),
   /** Keeps only findings about a date that the data does not reach; a run reports other findings. */
   notices: ({ findings }) =>
     findings.filter(({ path }) => path === 'as_of').map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });
 
-export const versions = viewCommand({
+export const versions = createViewCommand({
   summary: 'List the versions of an index definition: author, time and note.',
   words: [INDEX],
   flags: {},
@@ -126,7 +126,7 @@ export const restore: JobCommand<SavedIndex> = {
 };
 
 /** Returns the members with scalar values. */
-const scalars = (record: object) =>
+const selectScalars = (record: object) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value === null || typeof value !== 'object'));
 
 export const explain: JobCommand<IndexExplanation> = {
@@ -141,17 +141,17 @@ export const explain: JobCommand<IndexExplanation> = {
     }),
   }),
   show: ({ rules, datapoints, ...explained }) =>
-    table([
-      ...Object.entries(scalars(explained)).map(([name, value]) => [name, String(value ?? '-')]),
+    formatTable([
+      ...Object.entries(selectScalars(explained)).map(([name, value]) => [name, String(value ?? '-')]),
       ...datapoints.map(({ field, value, known_from: known }) => [
         field,
         `${value ?? '-'}${known === null ? '' : `, known since ${known}`}`,
       ]),
-      ...rules.map((rule) => Object.values(scalars(rule)).map((value) => String(value ?? '-'))),
+      ...rules.map((rule) => Object.values(selectScalars(rule)).map((value) => String(value ?? '-'))),
     ]),
 };
 
-export const methodology = viewCommand({
+export const methodology = createViewCommand({
   summary: 'The methodology of an index in numbered sentences.',
   words: [INDEX],
   flags: {},

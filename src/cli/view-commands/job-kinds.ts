@@ -1,10 +1,10 @@
 import type { JobKindState } from '#clients/typescript/divisor.js';
 import { requireKind } from './job-kind-word.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const KIND = { name: 'KIND', help: 'Kind of job, such as sweep.' };
 
-export const jobKinds = viewCommand({
+export const jobKinds = createViewCommand({
   summary: 'List the kinds of job, and which are paused.',
   words: [],
   flags: {},
@@ -13,7 +13,7 @@ export const jobKinds = viewCommand({
   records: ({ kinds }) => kinds.map(recordOf),
 });
 
-export const pauseKind = viewCommand({
+export const pauseKind = createViewCommand({
   summary: 'Start no more jobs of a kind; jobs that run continue.',
   words: [KIND],
   flags: { reason: { type: 'string', value: 'TEXT', help: 'Reason, shown with the kind.' } },
@@ -26,7 +26,7 @@ export const pauseKind = viewCommand({
   records: (state) => [recordOf(state)],
 });
 
-export const resumeKind = viewCommand({
+export const resumeKind = createViewCommand({
   summary: 'Start jobs of a paused kind again.',
   words: [KIND],
   flags: {},

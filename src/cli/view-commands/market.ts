@@ -1,4 +1,4 @@
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const NAME = { name: 'NAME', help: 'Identifier of a security, or of a series.' };
 const START = { type: 'string', value: 'DATE', help: 'First date. Default: that of the store.' } as const;
@@ -9,7 +9,7 @@ const ROWS_MAX = 1000;
 
 const listOf = (text: string | undefined) => text?.split(',');
 
-export const prices = viewCommand({
+export const prices = createViewCommand({
   summary: 'Market data of one security by date.',
   words: [NAME],
   flags: {
@@ -45,7 +45,7 @@ export const prices = viewCommand({
     index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]![c]!])) })),
 });
 
-export const reference = viewCommand({
+export const reference = createViewCommand({
   summary: 'Reference data of securities at one date.',
   words: [{ name: 'NAMES', help: 'Identifiers, separated by commas.', isList: true }],
   flags: {
@@ -64,7 +64,7 @@ export const reference = viewCommand({
   records: ({ entries }) => entries.map(({ identifier, found, fields }) => ({ identifier, found, ...fields })),
 });
 
-export const actions = viewCommand({
+export const actions = createViewCommand({
   summary: 'Corporate actions of one security.',
   words: [NAME],
   flags: { start: START, end: END },
@@ -77,7 +77,7 @@ export const actions = viewCommand({
   records: (answer) => answer.actions,
 });
 
-export const names = viewCommand({
+export const names = createViewCommand({
   summary: 'Securities of the served store, with their first and last dates.',
   words: [],
   flags: { find: { type: 'string', value: 'TEXT', help: 'Only identifiers that contain this text.' }, limit: LIMIT },
@@ -88,7 +88,7 @@ export const names = viewCommand({
   notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
 });
 
-export const series = viewCommand({
+export const series = createViewCommand({
   summary: 'Series of the served store: benchmarks, rates and currencies that are no constituents.',
   words: [],
   flags: {},
@@ -98,7 +98,7 @@ export const series = viewCommand({
   notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
 });
 
-export const fields = viewCommand({
+export const fields = createViewCommand({
   summary: 'Datapoints that rules can use, and their sources.',
   words: [],
   flags: {},

@@ -1,5 +1,5 @@
 import type { ChangedOverrides, DivisorClient, PriceOverrideRequest } from '#clients/typescript/divisor.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const STORE = { name: 'STORE', help: 'Id of the data store.' };
 const PLACE = [STORE, { name: 'SECURITY', help: 'Security.' }, { name: 'DATE', help: 'Session of the price.' }];
@@ -8,7 +8,7 @@ const REASON = {
   reason: { type: 'string', value: 'TEXT', help: 'Why, with the source of the price; required.' },
 } as const;
 
-export const overrides = viewCommand({
+export const overrides = createViewCommand({
   summary: 'List prices of a data store that people gave in place of those of its source.',
   words: [STORE],
   flags: {},
@@ -18,12 +18,16 @@ export const overrides = viewCommand({
   columns: COLUMNS,
 });
 
-interface Given {
+interface OverrideTerms {
   readonly price: number | null | undefined;
   readonly reason: string | undefined;
 }
 
-const change = (client: DivisorClient, [store_id = '', identifier = '', date = '']: readonly string[], given: Given) =>
+const change = (
+  client: DivisorClient,
+  [store_id = '', identifier = '', date = '']: readonly string[],
+  given: OverrideTerms,
+) =>
   client.call('overridePrice', {
     params: { store_id },
     // The service refuses a request without a price or a reason.
@@ -34,7 +38,7 @@ const notices = ({ job_id: id }: ChangedOverrides): string[] => [
   id === null ? 'The next refresh applies it.' : `The job ${id} applies it.`,
 ];
 
-export const overridePrice = viewCommand({
+export const overridePrice = createViewCommand({
   summary: 'Override a price of a data store; the source is not changed.',
   words: PLACE,
   flags: { price: { type: 'number', value: 'X', help: 'CLOSE in place of that of the source; required.' }, ...REASON },
@@ -45,7 +49,7 @@ export const overridePrice = viewCommand({
   notices,
 });
 
-export const withdrawOverride = viewCommand({
+export const withdrawOverride = createViewCommand({
   summary: 'Withdraw the override of a price: that of the source applies again.',
   words: PLACE,
   flags: REASON,

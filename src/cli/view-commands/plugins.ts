@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { PluginUpsert } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
-export const plugins = viewCommand({
+export const plugins = createViewCommand({
   summary: 'List the plug-ins.',
   words: [],
   flags: {},
@@ -23,7 +23,7 @@ export const plugins = viewCommand({
   columns: ['plugin_id', 'name', 'kind', 'inputs', 'updated_at'],
 });
 
-export const putPlugin = viewCommand({
+export const putPlugin = createViewCommand({
   summary: 'Store a plug-in: a datapoint, a selection rule or a weighting in JavaScript.',
   words: [
     { name: 'ID', help: 'Id of the plug-in.' },
@@ -39,7 +39,7 @@ export const putPlugin = viewCommand({
   },
   examples: ['divisor plugin put near-high near-high.json --source near-high.js'],
   async ask(client, [plugin_id = '', file = ''], flags) {
-    const terms = await jsonFile<PluginUpsert>(file);
+    const terms = await readJsonFile<PluginUpsert>(file);
     const source = flags.text('source');
     const body = source === undefined ? terms : { ...terms, source: await textOf(source) };
     return client.call('putPlugin', { params: { plugin_id }, body, note: flags.text('note') });

@@ -1,7 +1,7 @@
 import type { PublicKey, Publication } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
-import { members } from '../job-commands/fields.js';
-import { viewCommand } from './view-command.js';
+import { formatMembers } from '../job-commands/fields.js';
+import { createViewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index.' };
 
@@ -35,7 +35,7 @@ export const publish: JobCommand<Publication> = {
     return { result: await client.call('publishIndex', { params: { index_id }, body }) };
   },
   show: ({ stale, ...result }) =>
-    members({ ...result, stale: stale?.reasons.join(' ') ?? null }, [
+    formatMembers({ ...result, stale: stale?.reasons.join(' ') ?? null }, [
       'published',
       'restated',
       'through',
@@ -45,7 +45,7 @@ export const publish: JobCommand<Publication> = {
     ]),
 };
 
-export const publishedKeys = viewCommand({
+export const publishedKeys = createViewCommand({
   summary: 'The public keys that sign the published log of an index; --out writes them for verify-published --key.',
   words: [INDEX],
   flags: {},
@@ -60,5 +60,5 @@ export const rotateKey: JobCommand<PublicKey> = {
   flags: {},
   examples: ['divisor publication rotate'],
   submit: async (client) => ({ result: await client.call('rotateSigningKey', {}) }),
-  show: (key) => members(key, ['key_id']),
+  show: (key) => formatMembers(key, ['key_id']),
 };

@@ -1,11 +1,11 @@
 import { UsageError } from '../usage-error.js';
 import { requireKind } from './job-kind-word.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 /** Pattern of a date, which begins at midnight UTC. */
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
-export const retryJobs = viewCommand({
+export const retryJobs = createViewCommand({
   summary: 'Queue failed jobs again, each with its stored input.',
   words: [],
   flags: {

@@ -1,14 +1,14 @@
 import type { DivisorClient, ScheduleBody, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import type { CheckName } from '#domain/daily-plans/check-catalogue.js';
-import { jsonFile, type FlagValues } from '../command-line.js';
+import { readJsonFile, type FlagValues } from '../command-line.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const SCHEDULE = { name: 'SCHEDULE', help: 'Id of a schedule.' };
 const REASON = { reason: { type: 'string', value: 'TEXT', help: 'Reason, for the register of decisions.' } } as const;
 
-export const schedules = viewCommand({
+export const schedules = createViewCommand({
   summary: 'List the schedules.',
   words: [],
   flags: {},
@@ -23,7 +23,7 @@ export const schedules = viewCommand({
   columns: ['schedule_id', 'name', 'enabled', 'calendar', 'at', 'indices', 'steps'],
 });
 
-export const putSchedule = viewCommand({
+export const putSchedule = createViewCommand({
   summary: 'Store the daily plan of an index family, which the service performs.',
   words: [
     { name: 'ID', help: 'Id of the schedule.' },
@@ -32,14 +32,14 @@ export const putSchedule = viewCommand({
   flags: NOTE,
   examples: ['divisor schedule put close close.json --note "Closing files for ACME"'],
   async ask(client, [schedule_id = '', file = ''], flags) {
-    const body = await jsonFile<ScheduleBody>(file);
+    const body = await readJsonFile<ScheduleBody>(file);
     return client.call('putSchedule', { params: { schedule_id }, body, note: flags.text('note') });
   },
   records: (schedule) => [schedule],
   columns: ['schedule_id', 'name', 'calendar', 'at', 'starts_on'],
 });
 
-export const showSchedule = viewCommand({
+export const showSchedule = createViewCommand({
   summary: 'Show the daily plan of an index family; --out FILE.json writes it.',
   words: [SCHEDULE],
   flags: {},
@@ -60,11 +60,11 @@ const WAIT = {
 } as const;
 
 const DAY_COLUMNS = ['date', 'state', 'step', 'is_late', 'held', 'finished_at', 'reason'];
-const dayRow = ({ held, ...day }: Omit<ScheduleDaySummary, 'step'> & { readonly step?: string | null }) => ({
+const toDayRow = ({ held, ...day }: Omit<ScheduleDaySummary, 'step'> & { readonly step?: string | null }) => ({
   ...day,
   held: held.length,
 });
-const stepRows = ({ steps }: ScheduleDay) =>
+const listStepRows = ({ steps }: ScheduleDay) =>
   steps.map(({ items, log: _log, held, indices, ...step }) => ({
     ...step,
     state: step.state === 'done' && held > 0 ? `held (${held} of ${indices})` : step.state,
@@ -85,7 +85,7 @@ const noticesOf = ({ date, state, reason, held, steps, next_attempt_at: next }: 
   ),
 ];
 
-export const scheduleStatus = viewCommand({
+export const scheduleStatus = createViewCommand({
   summary: 'List the days of a schedule, or the steps of one day.',
   words: [SCHEDULE],
   flags: {
@@ -99,7 +99,7 @@ export const scheduleStatus = viewCommand({
     if (date !== undefined) return dayOf(client, { schedule_id, date }, flags);
     return client.call('listScheduleDays', { params: { schedule_id }, query: { limit: flags.number('limit') } });
   },
-  records: (result) => ('steps' in result ? stepRows(result) : result.days.map(dayRow)),
+  records: (result) => ('steps' in result ? listStepRows(result) : result.days.map(toDayRow)),
   notices: (result) => {
     if ('steps' in result) return noticesOf(result);
     return result.next === null ? [] : [`next: ${result.next.date}, due ${result.next.due_at}`];
@@ -116,7 +116,7 @@ type DayListing = Awaited<ReturnType<typeof readListedDays>>;
 const readListedDays = (client: DivisorClient, schedule_id: string) =>
   client.call('listScheduleDays', { params: { schedule_id } });
 
-export const runSchedule = viewCommand({
+export const runSchedule = createViewCommand({
   summary: 'Perform the day of a session now, or after its present round; existing results are kept.',
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }],
   flags: {
@@ -135,14 +135,14 @@ export const runSchedule = viewCommand({
     const day = await client.call('runScheduleDay', { params, body });
     return flags.number('wait') === undefined ? day : dayOf(client, params, flags);
   },
-  records: stepRows,
+  records: listStepRows,
   columns: STEP_COLUMNS,
   notices: noticesOf,
 });
 
 const againOf = (flags: FlagValues): string[] => (flags.text('again') ?? '').split(',').filter((name) => name !== '');
 
-export const skipSchedule = viewCommand({
+export const skipSchedule = createViewCommand({
   summary: 'End a day that is not done, with a reason.',
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }],
   flags: REASON,
@@ -152,11 +152,11 @@ export const skipSchedule = viewCommand({
     if (reason === undefined) throw new UsageError('divisor schedule skip requires --reason');
     return client.call('skipScheduleDay', { params: { schedule_id, date }, body: { reason } });
   },
-  records: (day) => [dayRow(day)],
+  records: (day) => [toDayRow(day)],
   columns: DAY_COLUMNS,
 });
 
-export const waiveSchedule = viewCommand({
+export const waiveSchedule = createViewCommand({
   summary: 'Accept findings of a check on a day, with a reason.',
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }, { name: 'CHECK', help: 'Check whose findings are accepted.' }],
   flags: {
@@ -173,11 +173,11 @@ export const waiveSchedule = viewCommand({
     const body = { check: check as CheckName, index_id, identifier, reason }; // The service checks the name.
     return client.call('waiveScheduleCheck', { params: { schedule_id, date }, body });
   },
-  records: (day) => [dayRow(day)],
+  records: (day) => [toDayRow(day)],
   columns: DAY_COLUMNS,
 });
 
-export const backfillSchedule = viewCommand({
+export const backfillSchedule = createViewCommand({
   summary: 'Perform the days of a range of sessions, oldest first.',
   words: [SCHEDULE, { name: 'START', help: 'First session.' }, { name: 'END', help: 'Last session.' }],
   flags: REASON,
@@ -190,7 +190,7 @@ export const backfillSchedule = viewCommand({
   records: ({ dates }) => dates.map((date) => ({ date })),
 });
 
-export const judgements = viewCommand({
+export const judgements = createViewCommand({
   summary: 'List the decisions of people about the days of a schedule, with their reasons.',
   words: [SCHEDULE],
   flags: {},

@@ -1,9 +1,9 @@
 import type { StrategyDocumentInput } from '#clients/typescript/divisor.js';
-import { jsonFile } from '../command-line.js';
+import { readJsonFile } from '../command-line.js';
 import { NOTE } from './documents.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
-export const strategies = viewCommand({
+export const strategies = createViewCommand({
   summary: 'List the strategies.',
   words: [],
   flags: {},
@@ -13,13 +13,13 @@ export const strategies = viewCommand({
   columns: ['id', 'name', 'index_id', 'benchmark', 'start', 'end', 'problems'],
 });
 
-export const putStrategy = viewCommand({
+export const putStrategy = createViewCommand({
   summary: 'Store a strategy under its id; divisor backtest runs it.',
   words: [{ name: 'FILE', help: 'Strategy as JSON; - reads standard input.' }],
   flags: NOTE,
   examples: ['divisor strategy put yearly.json'],
   async ask(client, [file = ''], flags) {
-    const body = await jsonFile<StrategyDocumentInput>(file);
+    const body = await readJsonFile<StrategyDocumentInput>(file);
     return client.call('putStrategy', { params: { strategy_id: String(body.id) }, body, note: flags.text('note') });
   },
   records: ({ strategy: { id, name, index_id } }) => [{ id, name, index_id }],

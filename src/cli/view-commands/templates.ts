@@ -1,11 +1,11 @@
 import type { SavedIndex } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
-import { table } from '../terminal.js';
+import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
-export const templates = viewCommand({
+export const templates = createViewCommand({
   summary: 'List the published methodologies that ship as templates, and whether the served store can run them.',
   words: [],
   flags: {},
@@ -57,7 +57,7 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
     return { result: { saved } };
   },
   show: ({ saved }) =>
-    table(
+    formatTable(
       saved.flatMap(({ index, findings }) => [
         ['stored', index.id],
         ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),

@@ -1,14 +1,14 @@
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DataDifference, DataVersions, IndexDeletion, RunsDifference } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
-import { table } from '../terminal.js';
+import { formatTable } from '../terminal.js';
 import { NOTE } from './documents.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const STORE = { name: 'STORE', help: 'Id of a data store.' };
 const ALL = { limit: 1000 };
 
-export const dataVersions = viewCommand({
+export const dataVersions = createViewCommand({
   summary: 'List the versions of a data store: time, author and changed rows.',
   words: [STORE],
   flags: {},
@@ -34,7 +34,7 @@ const COPIES = {
   missing: 'there is no copy of the last content; only its source can restore it',
 } as const;
 
-export const dataDifference = viewCommand({
+export const dataDifference = createViewCommand({
   summary: 'Values that differ between two versions of the data.',
   words: [STORE, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
   flags: {
@@ -77,7 +77,7 @@ export const runDifference: JobCommand<RunsDifference> = {
     job: await client.call('diffRuns', { params: { index_id }, body: { from, to } }),
   }),
   show: ({ same_levels: isSame, first_difference: first, data, effects, effects_reason: reason, ...rest }) =>
-    table([
+    formatTable([
       ['levels', isSame ? 'the same' : `differ since ${first ?? '-'}`],
       ['definition', `${rest.definition.length} fields`],
       ['request', `${rest.request.length} fields`],
@@ -104,5 +104,5 @@ export const removeIndex: JobCommand<IndexDeletion> = {
       note: flags.text('note'),
     }),
   }),
-  show: ({ deleted }) => table([['deleted', deleted.join(' ') || 'its versions']]),
+  show: ({ deleted }) => formatTable([['deleted', deleted.join(' ') || 'its versions']]),
 };

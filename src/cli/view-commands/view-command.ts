@@ -1,7 +1,7 @@
 import type { DivisorClient } from '#clients/typescript/divisor.js';
 import type { FlagValues, Grammar } from '../command-line.js';
-import type { JobCommand, Submitted } from '../job-command.js';
-import { right, table } from '../terminal.js';
+import type { JobCommand, JobSubmission } from '../job-command.js';
+import { alignRight, formatTable } from '../terminal.js';
 
 /** Value of a cell. */
 type Scalar = string | number | boolean | null;
@@ -25,15 +25,15 @@ interface View<R> extends Grammar {
  * Returns a command that shows a view of the service as a table: aligned on a terminal, one JSON object or CSV record
  * per row on a pipe.
  */
-export function viewCommand<R>({ ask, records, columns, ...grammar }: View<R>): JobCommand<R> {
+export function createViewCommand<R>({ ask, records, columns, ...grammar }: View<R>): JobCommand<R> {
   const rowsOf = (result: R) => tableOf(records(result), columns);
   return {
     ...grammar,
-    submit: async (client, words, flags) => ({ result: await ask(client, words, flags) }) satisfies Submitted<R>,
+    submit: async (client, words, flags) => ({ result: await ask(client, words, flags) }) satisfies JobSubmission<R>,
     show: (result) => {
       const { header, rows } = rowsOf(result);
       const notices = (grammar.notices?.(result) ?? []).map((notice) => `${notice}\n`).join('');
-      return `${rows.length === 0 ? '  none\n' : table([header, ...rows.map((row) => row.map(formatCell))])}${notices}`;
+      return `${rows.length === 0 ? '  none\n' : formatTable([header, ...rows.map((row) => row.map(formatCell))])}${notices}`;
     },
     lines: (result) => ({ event: 'row', records: records(result), rest: { rows: records(result).length } }),
     csv: rowsOf,
@@ -58,6 +58,6 @@ const DIGITS = 6;
 
 function formatCell(value: Scalar) {
   if (typeof value === 'number')
-    return right(Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(DIGITS))));
+    return alignRight(Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(DIGITS))));
   return value === null || value === undefined ? '-' : String(value).replaceAll(/\s+/g, ' ');
 }

@@ -2,13 +2,13 @@ import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
 import { BENCHMARK } from '../job-commands/fields.js';
 import { UsageError } from '../usage-error.js';
 import { RUN } from './analytics.js';
-import { viewCommand } from './view-command.js';
+import { createViewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
 const RULES = ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const;
 const MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 
-export const limits = viewCommand({
+export const limits = createViewCommand({
   summary: 'Check a concentration rule on every session of a stored run: breaches, and the least headroom.',
   words: [INDEX],
   flags: {
@@ -35,7 +35,7 @@ export const limits = viewCommand({
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
 
-export const factorRisk = viewCommand({
+export const factorRisk = createViewCommand({
   summary: 'Active variance of a stored run against a benchmark, by factor and specific.',
   words: [INDEX],
   flags: {
@@ -74,7 +74,7 @@ export const factorRisk = viewCommand({
 
 const row = (factor: string, share: number, total: number) => ({ factor, share, variance: share * total });
 
-export const termStructure = viewCommand({
+export const termStructure = createViewCommand({
   summary: 'Fair values of futures on an index by expiry.',
   words: [INDEX, { name: 'EXPIRIES', help: 'Dates, separated by commas.', isList: true }],
   flags: {

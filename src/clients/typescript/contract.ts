@@ -1154,6 +1154,11 @@ export interface BatchCertificate {
   }[];
 }
 
+export interface BatchCollection {
+  /** Newest first; the refused accounts are in the job. */
+  readonly batches: readonly BatchView[];
+}
+
 /** Data that all accounts of a batch share, with its terms. */
 export interface BatchCommonData {
   /** The resolved date. */
@@ -2013,7 +2018,7 @@ export interface ClientBody {
 
 export interface ClientCollection {
   /** Clients by id. */
-  readonly clients: readonly Client[];
+  readonly clients: readonly ListedClient[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
@@ -4722,6 +4727,37 @@ export interface GenerateSyntheticRequest {
   readonly activate?: boolean | undefined;
 }
 
+export interface GovernanceOverview {
+  /** Number of entries of each register. */
+  readonly registers: {
+    /** Receivers of files. */
+    readonly clients: number;
+    /** Procedures of the administrator. */
+    readonly procedures: number;
+    /** Entries of the registers of errors of all indices. */
+    readonly errors: number;
+    /** Decisions about days of all schedules. */
+    readonly judgements: number;
+    /** Entries of the audit log; null for a client that is limited to its own documents. */
+    readonly audit: number | null;
+  };
+  /** State of the benchmark statements, by id of the index. */
+  readonly statements: readonly ({
+    /** The index, or the strategy of a run. */
+    readonly index_id: string;
+    /** Last published date; null if there is none. */
+    readonly published_through: string | null;
+    /** One entry each, in the order of the request. */
+    readonly entries: number | null;
+    /** Entries of its register of errors. */
+    readonly errors: number;
+  })[];
+  /** Newest entries of the registers of errors; up to 5. */
+  readonly latest_errors: readonly PublishedError[];
+  /** Newest decisions with a reason about days of schedules; up to 5. */
+  readonly latest_judgements: readonly Judgement[];
+}
+
 export interface GroupAttributionRow {
   /** The group. */
   readonly group: string;
@@ -6335,6 +6371,112 @@ export interface LiquidityRow {
   readonly params?: LiquidityParams | undefined;
 }
 
+export interface ListedClient {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description: string | null;
+  /** True if files are delivered. */
+  readonly enabled: boolean;
+  /** Files that it may receive: those that one entry covers. An empty list: none. */
+  readonly entitlements: readonly Entitlement[];
+  /** Where its files go. */
+  readonly targets: readonly (FolderTarget | BucketTarget | SftpTarget | CallbackTarget | MailTarget)[];
+  /** The client. */
+  readonly client_id: string;
+  /** Time of its last change, ISO-8601 UTC with offset. */
+  readonly updated_at: string;
+  /** Names of the targets whose secret is stored. */
+  readonly secrets: readonly string[];
+  /** Latest session of which the client has files; null if there is none. */
+  readonly latest_delivery: {
+    /** Schedule of the day. */
+    readonly schedule_id: string;
+    /** Session. */
+    readonly date: string;
+    /** Files of the day, counted for each target. */
+    readonly files: number;
+    /** Those that were delivered. */
+    readonly delivered: number;
+  } | null;
+}
+
+export interface ListedPlugin {
+  /** The plug-in. */
+  readonly plugin_id: string;
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description: string | null;
+  /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
+  readonly kind: 'datapoint' | 'selection' | 'weighting';
+  /** Columns that it reads, by name. */
+  readonly inputs: Readonly<Record<string, {
+    /** Numeric expression, such as `max(CLOSE, window=252)`. */
+    readonly expression: string;
+    /** Number of trailing sessions up to the decision date, with one value of the expression each. */
+    readonly sessions: number;
+  }>>;
+  /** Parameters of the class in the order of a form. */
+  readonly parameters: Readonly<Record<string, {
+    /** Default value. */
+    readonly default: number | string | boolean;
+    /** Least. */
+    readonly minimum: number | null;
+    /** Greatest. */
+    readonly maximum: number | null;
+    /** Description in one or two sentences. */
+    readonly help: string | null;
+  }>>;
+  /** JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops. */
+  readonly source: string;
+  /** SHA-256 of the plug-in, which is part of every run that it computes. */
+  readonly sha256: string;
+  /** Time of its last change, ISO-8601 UTC with offset. */
+  readonly updated_at: string;
+  /** Indices whose definition uses it, by id. */
+  readonly used_by: readonly string[];
+}
+
+export interface ListedSchedule {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description: string | null;
+  /** True if days begin automatically. */
+  readonly enabled: boolean;
+  /** Indices of the family, in any order: parents are computed first. */
+  readonly indices: readonly string[];
+  /** Exchange whose sessions have a day. */
+  readonly calendar: string;
+  /** Local time at which the day of a session begins. */
+  readonly at: string;
+  /** Days after the session: 1 begins on the morning after. */
+  readonly day_offset: number;
+  /** Time zone of the IANA database. Default: that of the calendar. */
+  readonly time_zone: string | null;
+  /** Minutes after the beginning by which the day is to be done; one that is not is late. */
+  readonly deadline_minutes: number | null;
+  /** Minutes until the next attempt of a day that waits or is blocked. */
+  readonly retry_minutes: number;
+  /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
+  readonly catch_up: number;
+  /** Days after the end of a day for which the service keeps its files; null keeps them permanently. */
+  readonly keep_files_days: number | null;
+  /** Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop). */
+  readonly on_failure: 'continue' | 'stop';
+  /** Steps of a day, in their order. */
+  readonly steps: readonly (RefreshStep | ChecksStep | RunStep | CompareStep | PublishStep | ExportStep | RenderStep | DeliverStep)[];
+  /** First session. */
+  readonly starts_on: string;
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Time of its last change, ISO-8601 UTC with offset. */
+  readonly updated_at: string;
+  /** Its latest days and its next one; null without `days`. */
+  readonly latest: ScheduleDays | null;
+}
+
 /** A table in pandas "split" form. */
 export interface LiteralTable {
   /** Labels of the rows. */
@@ -7660,7 +7802,7 @@ export interface Plugin {
 
 export interface PluginCollection {
   /** Plug-ins by id. */
-  readonly plugins: readonly Plugin[];
+  readonly plugins: readonly ListedPlugin[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
@@ -10506,7 +10648,7 @@ export interface ScheduleBody {
 
 export interface ScheduleCollection {
   /** Schedules by id. */
-  readonly schedules: readonly Schedule[];
+  readonly schedules: readonly ListedSchedule[];
   /** Stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
@@ -13286,6 +13428,11 @@ export interface Operations {
     request: { readonly params: { readonly sweep_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
     answer: SweepRows;
   };
+  /** Results of finished batches, newest first. */
+  listBatches: {
+    request: { readonly query?: { readonly limit?: number | undefined } | undefined };
+    answer: BatchCollection;
+  };
   /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
   startBatch: {
     request: { readonly query?: { readonly terms?: string | undefined; readonly batch_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
@@ -13643,7 +13790,7 @@ export interface Operations {
   };
   /** Every schedule. */
   listSchedules: {
-    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined; readonly days?: number | undefined } | undefined };
     answer: ScheduleCollection;
   };
   /** One schedule. */
@@ -13705,6 +13852,11 @@ export interface Operations {
   listJudgements: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
     answer: Judgements;
+  };
+  /** Number of entries of each register, and published closes and errors of each index. */
+  getGovernance: {
+    request: Readonly<Record<never, never>>;
+    answer: GovernanceOverview;
   };
   /** Benchmark statement of an index, generated from its documents and registers. */
   getStatement: {
@@ -14135,6 +14287,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   replayRun: 'POST /analytics/{index_id}/replay',
   startSweep: 'POST /analytics/sweeps',
   getSweepRows: 'GET /analytics/sweeps/{sweep_id}/rows',
+  listBatches: 'GET /optimise/batches',
   startBatch: 'POST /optimise/batches',
   getBatchTemplate: 'GET /optimise/batches/template',
   getBatchAccounts: 'GET /optimise/batches/{batch_id}/accounts',
@@ -14219,6 +14372,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   skipScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/skip',
   backfillSchedule: 'POST /schedules/{schedule_id}/backfill',
   listJudgements: 'GET /schedules/{schedule_id}/judgements',
+  getGovernance: 'GET /governance',
   getStatement: 'GET /indices/{index_id}/statement',
   listMethodologyChanges: 'GET /indices/{index_id}/changes',
   listProcedures: 'GET /procedures',

@@ -19,8 +19,6 @@ interface JobTableProps {
   readonly searches?: boolean;
   /** True if all jobs are of one kind; the kind is then hidden. */
   readonly isOneKind?: boolean;
-  /** Additional columns for this kind of jobs, after the subject. */
-  readonly more?: readonly Column<JobStatus>[];
   /** Opens a job. Default: a row links to the page of its result. */
   onOpen?(jobId: string): void;
   readonly openKey?: string | null;
@@ -28,14 +26,14 @@ interface JobTableProps {
 
 /** Renders jobs, newest first. The rows of running jobs update automatically. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
-  const { isOneKind = false, more = [] } = rest;
+  const { isOneKind = false } = rest;
   const { onOpen, openKey = null } = rest;
   const rows = jobs.map((job) => jobOf(job.job_id) ?? job);
   return (
     <Table
       label={label}
       {...(name === undefined ? {} : { name })}
-      columns={columnsOf(isOneKind, rows.every(isOver)).flatMap((one) => (one.id === 'ident' ? [one, ...more] : one))}
+      columns={columnsOf(isOneKind, rows)}
       rows={rows}
       keyOf={({ job_id: id }) => id}
       {...(onOpen === undefined ? { addressOf: jobAddress } : { onOpen: ({ job_id: id }: JobStatus) => onOpen(id) })}
@@ -47,15 +45,22 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
   );
 }
 
-/** A list of ended jobs has no progress column. */
-const columnsOf = (isOneKind: boolean, areOver: boolean): readonly Column<JobStatus>[] =>
-  COLUMNS.filter(({ id }) => !(isOneKind && id === 'kind') && !(areOver && (id === 'progress' || id === 'left')));
+/** A list of ended jobs has no progress column, and one without remarks no description. */
+function columnsOf(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Column<JobStatus>[] {
+  const hidden = new Set([
+    ...(isOneKind ? ['kind'] : []),
+    ...(jobs.every(isOver) ? ['progress', 'left'] : []),
+    ...(jobs.every(({ error, message }) => error === null && message === 'Done.') ? ['message'] : []),
+  ]);
+  return COLUMNS.filter(({ id }) => !hidden.has(id));
+}
 
 const textOf = (job: JobStatus): string => `${job.job_id} ${jobSubject(job)} ${job.status} ${job.message}`;
 
-const isOver = ({ status }: JobStatus): boolean => status !== 'pending' && status !== 'running';
+export const isOver = ({ status }: JobStatus): boolean => status !== 'pending' && status !== 'running';
 
-function Act({ job }: { readonly job: JobStatus }) {
+/** Renders the button that cancels a job, or repeats a failed one. */
+export function JobAct({ job }: { readonly job: JobStatus }) {
   const { job_id: id, status } = job;
   if (status === 'failed')
     return (
@@ -148,6 +153,6 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     title: '',
     width: 76,
     value: () => null,
-    show: (job) => may('run') && <Act job={job} />,
+    show: (job) => may('run') && <JobAct job={job} />,
   },
 ];

@@ -58,13 +58,13 @@ export function createContributionLink({
   const totalReturn = computeCompoundReturn(returns, days);
   const overall = computeLinkingCoefficient(totalReturn);
   const contributions = new Float64Array(securityCount);
-  const coefficientOf = (period: number): number => computeLinkingCoefficient(returns[period]!) / overall;
+  const computeCoefficient = (period: number): number => computeLinkingCoefficient(returns[period]!) / overall;
   return {
     totalReturn,
     contributions,
-    coefficientOf,
+    coefficientOf: computeCoefficient,
     add(period, parts) {
-      const factor = coefficientOf(period);
+      const factor = computeCoefficient(period);
       for (let i = 0; i < securityCount; i++) contributions[i]! += parts[i]! * factor;
     },
     residual: () => totalReturn - contributions.reduce((sum, part) => sum + part, 0),

@@ -52,8 +52,8 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
   const returns = { portfolio: new Float64Array(periods), benchmark: new Float64Array(periods) };
   // The link coefficients depend on the returns of the whole window: a first pass sums them.
   for (let period = 0; period < periods; period++) {
-    returns.portfolio[period] = total(portfolio(period).contributions);
-    returns.benchmark[period] = total(benchmark(period).contributions);
+    returns.portfolio[period] = sumValues(portfolio(period).contributions);
+    returns.benchmark[period] = sumValues(benchmark(period).contributions);
   }
   const portfolioReturn = computeCompoundReturn(returns.portfolio, days);
   const benchmarkReturn = computeCompoundReturn(returns.benchmark, days);
@@ -82,7 +82,7 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
     averageWeights[k]! /= periods;
     benchmarkAverageWeights[k]! /= periods;
   }
-  const explained = total(effects.allocation) + total(effects.selection) + total(effects.interaction);
+  const explained = sumValues(effects.allocation) + sumValues(effects.selection) + sumValues(effects.interaction);
   return {
     ...effects,
     averageWeights,
@@ -103,7 +103,7 @@ function hasWeight(weight: number): boolean {
   return Math.abs(weight) > WEIGHT_MIN;
 }
 
-function total(values: Float64Array): number {
+function sumValues(values: Float64Array): number {
   let sum = 0;
   for (const value of values) sum += value;
   return sum;

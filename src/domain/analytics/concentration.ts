@@ -9,7 +9,7 @@ export interface ConcentrationPayload {
   readonly gross_largest: number;
 }
 
-const TOPS = [1, 5, 10, 20] as const;
+const TOP_COUNTS = [1, 5, 10, 20] as const;
 
 /**
  * Computes the concentration of weights. Constituents are the securities with a weight above 0; the gross figures count
@@ -27,7 +27,7 @@ export function measureConcentration(weights: Iterable<number>): ConcentrationPa
     herfindahl,
     largest: long[0] ?? 0,
     top_weights: Object.fromEntries(
-      TOPS.map((count) => [String(count), long.slice(0, count).reduce((sum, weight) => sum + weight, 0)]),
+      TOP_COUNTS.map((count) => [String(count), long.slice(0, count).reduce((sum, weight) => sum + weight, 0)]),
     ),
     gross_constituents: held.length,
     gross_effective_assets: computeGrossEffectiveAssets(gross, herfindahl),
@@ -55,7 +55,7 @@ export interface DriftFigures {
 }
 
 /** Measures how far the held weights have drifted from the target weights, over all securities in either set. */
-export function drift(held: Float64Array, target: Float64Array): DriftFigures {
+export function measureDrift(held: Float64Array, target: Float64Array): DriftFigures {
   let maximum = 0;
   let total = 0;
   for (let i = 0; i < held.length; i++) {

@@ -35,11 +35,12 @@ export function computeCompoundReturn(returns: Float64Array, days: ArrayLike<Day
   return growth - 1;
 }
 
-const RECONCILES_WITHIN = 1e-10;
+const RECONCILIATION_TOLERANCE = 1e-10;
 
 /** Returns true if the parts sum to the returns within rounding, relative to the largest return and at least to 1. */
 export function isReconciled(residual: number, ...returns: readonly number[]): boolean {
   return (
-    Math.abs(residual) <= RECONCILES_WITHIN * returns.reduce((scale, value) => Math.max(scale, Math.abs(value)), 1)
+    Math.abs(residual) <=
+    RECONCILIATION_TOLERANCE * returns.reduce((scale, value) => Math.max(scale, Math.abs(value)), 1)
   );
 }

@@ -31,19 +31,19 @@ const VARIANCE_MIN = 1e-18;
  * @throws Refusal NO_COMMON_DATES with fewer than two shared dates
  */
 export function computeRelativeMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics {
-  const shared = shareDates(series, benchmark);
+  const shared = selectSharedDates(series, benchmark);
   const { length } = shared.days;
   if (length < 2) throw new Refusal('NO_COMMON_DATES', `The series share ${length} dates; at least two are needed.`);
-  return metricsOf(shared);
+  return computeMetrics(shared);
 }
 
 /** Computes relative metrics; null with fewer than two shared dates. */
 export function computeSharedMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics | null {
-  const shared = shareDates(series, benchmark);
-  return shared.days.length < 2 ? null : metricsOf(shared);
+  const shared = selectSharedDates(series, benchmark);
+  return shared.days.length < 2 ? null : computeMetrics(shared);
 }
 
-function metricsOf({ days, first, second }: Shared): RelativeMetrics {
+function computeMetrics({ days, first, second }: SharedSeries): RelativeMetrics {
   const own = computeReturns(first);
   const other = computeReturns(second);
   const totalReturn = first.at(-1)! / first[0]! - 1;
@@ -71,7 +71,7 @@ export function computeActiveReturns(
   series: DatedSeries,
   parent: DatedSeries,
 ): { readonly since: Int32Array; readonly values: Float64Array } {
-  const { days, first, second } = shareDates(series, parent);
+  const { days, first, second } = selectSharedDates(series, parent);
   return { since: days.subarray(0, -1), values: subtractSeries(computeReturns(first), computeReturns(second)) };
 }
 
@@ -87,13 +87,13 @@ export function computeComovement(
   return { beta: shared / variance, correlation: product > 0 ? Math.max(-1, Math.min(1, shared / product)) : 0 };
 }
 
-interface Shared {
+interface SharedSeries {
   readonly days: Int32Array;
   readonly first: Float64Array;
   readonly second: Float64Array;
 }
 
-function shareDates(a: DatedSeries, b: DatedSeries): Shared {
+function selectSharedDates(a: DatedSeries, b: DatedSeries): SharedSeries {
   const days: number[] = [];
   const first: number[] = [];
   const second: number[] = [];

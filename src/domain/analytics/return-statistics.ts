@@ -16,7 +16,7 @@ export interface ReturnStatistics {
   readonly worst_return: number;
 }
 
-const WORST = 0.05;
+const TAIL_FRACTION = 0.05;
 
 /**
  * Computes the return statistics of a level series.
@@ -35,7 +35,7 @@ export function computeReturnStatistics(
   return {
     downside_volatility: downside,
     sortino_ratio: downside === 0 ? null : (middle * periods) / downside,
-    cvar_95: 0 - computeMean(ascending.subarray(0, Math.ceil(WORST * returns.length))),
+    cvar_95: 0 - computeMean(ascending.subarray(0, Math.ceil(TAIL_FRACTION * returns.length))),
     skewness:
       spread < SPREAD_MIN
         ? null
@@ -90,12 +90,16 @@ export function computeBenchmarkStatistics(
     excess_return: level.at(-1)! / level[0]! - 1 - benchmarkReturn,
     tracking_error: spread * year,
     information_ratio: spread < SPREAD_MIN ? null : (computeMean(active) / spread) * year,
-    up_capture: capture(own, other, (value) => value > 0),
-    down_capture: capture(own, other, (value) => value < 0),
+    up_capture: computeCaptureRatio(own, other, (value) => value > 0),
+    down_capture: computeCaptureRatio(own, other, (value) => value < 0),
   };
 }
 
-function capture(own: Float64Array, other: Float64Array, isCounted: (value: number) => boolean): number | null {
+function computeCaptureRatio(
+  own: Float64Array,
+  other: Float64Array,
+  isCounted: (value: number) => boolean,
+): number | null {
   let count = 0;
   let growth = 1;
   let reference = 1;

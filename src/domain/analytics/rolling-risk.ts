@@ -26,10 +26,10 @@ export const RISK_REFERENCES = ['index', 'benchmark'] as const;
 export type RiskReference = (typeof RISK_REFERENCES)[number];
 
 /** Number of series: run, index, and active return of the run. */
-const SERIES = 3;
+const SERIES_COUNT = 3;
 
 /** Variance below which an index counts as constant. */
-const STILL = 1e-18;
+const VARIANCE_MIN = 1e-18;
 
 /**
  * Computes rolling risk of a level relative to the index it tracks, on the same dates. Active returns are a third
@@ -46,31 +46,31 @@ export function computeRollingRisk(
   memory: RiskMemory,
   periods: number = LIMITS.PERIODS_PER_YEAR,
 ): RollingRisk {
-  const returns = new Float64Array(SERIES * Math.max(0, level.length - 1));
-  for (let t = 0, at = 0; t + 1 < level.length; t++, at += SERIES) {
+  const returns = new Float64Array(SERIES_COUNT * Math.max(0, level.length - 1));
+  for (let t = 0, at = 0; t + 1 < level.length; t++, at += SERIES_COUNT) {
     returns[at] = level[t + 1]! / level[t]! - 1;
     returns[at + 1] = index[t + 1]! / index[t]! - 1;
     returns[at + 2] = returns[at]! - returns[at + 1]!;
   }
   const first = 'window' in memory ? memory.window : 2;
-  const risk = emptyRisk(first, Math.max(0, level.length - first));
-  const visit = (last: number, _means: Float64Array, covariance: Float64Array): void => {
-    measure(risk, last + 1 - first, covariance, periods);
+  const risk = allocateRisk(first, Math.max(0, level.length - first));
+  const visitWindow = (last: number, _means: Float64Array, covariance: Float64Array): void => {
+    writeRiskAt(risk, last + 1 - first, covariance, periods);
   };
-  if ('window' in memory) visitRollingCovariances(referenceEngine, returns, SERIES, memory.window, visit);
-  else visitExponentialCovariances(referenceEngine, returns, SERIES, memory.halfLife, visit);
+  if ('window' in memory) visitRollingCovariances(referenceEngine, returns, SERIES_COUNT, memory.window, visitWindow);
+  else visitExponentialCovariances(referenceEngine, returns, SERIES_COUNT, memory.halfLife, visitWindow);
   return risk;
 }
 
-function emptyRisk(from: number, count: number): RollingRisk {
-  const values = (): Float64Array => new Float64Array(count);
+function allocateRisk(from: number, count: number): RollingRisk {
+  const allocateValues = (): Float64Array => new Float64Array(count);
   return {
     from,
-    volatility: values(),
-    indexVolatility: values(),
-    trackingError: values(),
-    beta: values(),
-    correlation: values(),
+    volatility: allocateValues(),
+    indexVolatility: allocateValues(),
+    trackingError: allocateValues(),
+    beta: allocateValues(),
+    correlation: allocateValues(),
   };
 }
 
@@ -78,14 +78,15 @@ function emptyRisk(from: number, count: number): RollingRisk {
  * Writes the risk measures at index `k`.
  * @param covariance covariances of run, index and their difference, [3 x 3]
  */
-function measure(risk: RollingRisk, k: number, covariance: Float64Array, periods: number): void {
+function writeRiskAt(risk: RollingRisk, k: number, covariance: Float64Array, periods: number): void {
   const annualise = (variance: number): number => Math.sqrt(Math.max(0, variance) * periods);
   const own = covariance[0]!;
   const both = covariance[1]!;
-  const other = covariance[SERIES + 1]!;
+  const other = covariance[SERIES_COUNT + 1]!;
   risk.volatility[k] = annualise(own);
   risk.indexVolatility[k] = annualise(other);
-  risk.trackingError[k] = annualise(covariance[2 * SERIES + 2]!);
-  risk.beta[k] = other < STILL ? 0 : both / other;
-  risk.correlation[k] = own < STILL || other < STILL ? 0 : Math.min(1, Math.max(-1, both / Math.sqrt(own * other)));
+  risk.trackingError[k] = annualise(covariance[2 * SERIES_COUNT + 2]!);
+  risk.beta[k] = other < VARIANCE_MIN ? 0 : both / other;
+  risk.correlation[k] =
+    own < VARIANCE_MIN || other < VARIANCE_MIN ? 0 : Math.min(1, Math.max(-1, both / Math.sqrt(own * other)));
 }

@@ -48,14 +48,17 @@ export function assertRunnable(
   const range = checkRequestedRange({ document, calendar, dates: market.dates, request });
   const series = request.benchmark?.kind === 'identifier' ? market.series?.get(request.benchmark.id) : undefined;
   if (series === undefined) return;
-  const start = Math.max(range.start, earliestBegin(document, documents));
+  const start = Math.max(range.start, findEarliestStart(document, documents));
   assertSeriesBenchmark(series, document, { market, calendar, range: { start, end: range.end } });
 }
 
 /** Returns the earliest day on which an index can begin: an overlay begins no earlier than its underlying indices. */
-function earliestBegin(document: IndexDocument, documents: BacktestPlan['documents']): Day {
+function findEarliestStart(document: IndexDocument, documents: BacktestPlan['documents']): Day {
   const beneath = isOverlayDocument(document) ? listSources(document) : [];
-  return Math.max(parseValidDay(document.base_date), ...beneath.map((id) => earliestBegin(documents[id]!, documents)));
+  return Math.max(
+    parseValidDay(document.base_date),
+    ...beneath.map((id) => findEarliestStart(documents[id]!, documents)),
+  );
 }
 
 function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {

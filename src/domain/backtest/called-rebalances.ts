@@ -6,12 +6,12 @@ import type { Compositions } from '../books/compositions.js';
  * returns the triggered rebalances of its underlying indices.
  */
 export function listCalledRebalances(index: Compositions): TriggeredRebalance[] {
-  const byEffective = new Map(calledIn(index).map((one) => [one.effective, one]));
+  const byEffective = new Map(selectCalledRebalances(index).map((one) => [one.effective, one]));
   return [...byEffective.values()].toSorted((a, b) => a.effective - b.effective);
 }
 
-function calledIn({ list, sm, called, overlay }: Compositions): TriggeredRebalance[] {
-  if (overlay !== undefined) return overlay.sources.flatMap(calledIn);
+function selectCalledRebalances({ list, sm, called, overlay }: Compositions): TriggeredRebalance[] {
+  if (overlay !== undefined) return overlay.sources.flatMap(selectCalledRebalances);
   const traded = list
     .filter(({ cause }) => cause === 'breach')
     .map(({ date, decision }) => ({ decision: sm.sessions[decision]!, effective: date }));

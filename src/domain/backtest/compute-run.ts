@@ -35,11 +35,11 @@ export function computeRun(input: ComputeInput): ComputedRun {
   const sm = openMarketOn({ market, calendars, code: document.calendar });
   const range = checkRequestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
   const to = findLastPriced(sm, findLastAtMost(sm.sessions, range.end));
-  const composer = input.composer ?? composerUntil(input, sm.sessions[to] ?? range.end);
+  const composer = input.composer ?? createComposerUntil(input, sm.sessions[to] ?? range.end);
   const compositions = composer.compositions(indexId);
   const from = findFirstSessionOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
-  const index = indexOf(input, { compositions, from, to, coverage: range.coverage });
+  const index = resolveIndexRun(input, { compositions, from, to, coverage: range.coverage });
   const { own, warnings, solves } = decideOwnTerms(index, {
     plan,
     composer,
@@ -65,7 +65,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
     level,
     indexLevel,
     days,
-    rebalances: own ?? rebalancesOf(compositions, from),
+    rebalances: own ?? selectRebalancesFrom(compositions, from),
     metrics: computeBacktestMetrics(level, indexLevel, estimatePeriodsPerYear(days)),
     totalCosts: portfolio.costs.reduce((sum, cost) => sum + cost, 0),
   };
@@ -74,7 +74,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
 /**
  * Returns the simulated index of a run: the index of the previous run if it is the same, otherwise a new simulation.
  */
-function indexOf(
+function resolveIndexRun(
   { composer, before, memory, pricesApart = false, levelsOnly: isSparse = false, roomForWeights }: ComputeInput,
   { compositions, ...span }: Pick<IndexSpan, 'from' | 'to' | 'coverage'> & { readonly compositions: Compositions },
 ): IndexRun {
@@ -83,7 +83,7 @@ function indexOf(
   return runIndex(compositions, { ...span, memory, pricesApart, isSparse, roomForWeights });
 }
 
-function composerUntil(input: ComputeInput, until: Day): Composer {
+function createComposerUntil(input: ComputeInput, until: Day): Composer {
   const { market, calendars, plan, models, createDecider, report } = input;
   return createComposer({
     market,
@@ -202,7 +202,7 @@ export function runIndex(
   return { compositions, book, days: listBookDays(book), coverage };
 }
 
-function rebalancesOf({ list }: Compositions, from: number): Composition[] {
+function selectRebalancesFrom({ list }: Compositions, from: number): Composition[] {
   const within = list.filter(({ session }) => session >= from);
   const before = findInForce(list, from - 1);
   return before && within[0]?.session !== from ? [before, ...within] : within;

@@ -4,13 +4,13 @@ import { compareVersions, parseVersion } from '#base/text/version.js';
  * First engine version with results bit-identical to those of this version. Set it to the next release when results
  * change: runs of earlier versions are then reported as stale.
  */
-export const SAME_BITS_SINCE = '0.5.0';
+export const BIT_IDENTICAL_SINCE = '0.5.0';
 
 /**
  * Returns true if the results of a stored run may not be bit-identical to those of this version: its version is earlier
- * than `SAME_BITS_SINCE`, or later than the current one.
+ * than `BIT_IDENTICAL_SINCE`, or later than the current one.
  */
-export function hasOtherBits(stored: string, current: string, since: string = SAME_BITS_SINCE): boolean {
+export function mayDifferInBits(stored: string, current: string, since: string = BIT_IDENTICAL_SINCE): boolean {
   if (stored === current) return false;
   const [before, now, first] = [parseVersion(stored), parseVersion(current), parseVersion(since)];
   if (before === undefined || now === undefined || first === undefined) return true;

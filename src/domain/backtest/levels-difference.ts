@@ -17,15 +17,15 @@ export interface LevelsDifference {
 export function findLevelsDifference(from: DatedLevels, to: DatedLevels): LevelsDifference {
   let first: number | null = null;
   let largest: { readonly day: number; readonly from: number; readonly to: number; readonly by: number } | null = null;
-  const differs = (day: number): void => {
+  const recordDifference = (day: number): void => {
     first ??= day;
   };
   for (let i = 0, k = 0; i < from.days.length || k < to.days.length;) {
     const day = Math.min(from.days[i] ?? Infinity, to.days[k] ?? Infinity);
     const isCommon = from.days[i] === day && to.days[k] === day;
-    if (!isCommon) differs(day);
+    if (!isCommon) recordDifference(day);
     else if (!Object.is(from.level[i], to.level[k])) {
-      differs(day);
+      recordDifference(day);
       const by = Math.abs(to.level[k]! / from.level[i]! - 1);
       if (largest === null || by > largest.by) largest = { day, from: from.level[i]!, to: to.level[k]!, by };
     }

@@ -5,7 +5,7 @@ import { listReferences } from '../checks/validate-reference.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 
 /** Plan with the original request. */
-export interface AskedPlan {
+export interface RequestedPlan {
   readonly plan: BacktestPlan;
   /** Request as a client sent it; absent if it was not stored. */
   readonly asked?: unknown;
@@ -15,12 +15,12 @@ export interface AskedPlan {
  * Describes the differences between the definitions of two plans with the same id, one sentence each; empty if only the
  * requests differ. A benchmark that only one plan has counts as a difference of the requests.
  */
-export function listDefinitionChanges(before: AskedPlan, now: AskedPlan): string[] {
+export function listDefinitionChanges(before: RequestedPlan, now: RequestedPlan): string[] {
   return [
-    ...documentChanges(before.plan, now.plan),
-    ...calendarChanges(before.plan, now.plan),
-    ...modelChanges(before.plan, now.plan),
-    ...strategyChanges(before, now),
+    ...listDocumentChanges(before.plan, now.plan),
+    ...listCalendarChanges(before.plan, now.plan),
+    ...listModelChanges(before.plan, now.plan),
+    ...listStrategyChanges(before, now),
   ];
 }
 
@@ -29,18 +29,20 @@ export function isSameRequest({ request: before }: BacktestPlan, { request: now 
   return isSame({ ...before, end: null }, { ...now, end: null });
 }
 
-function documentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
+function listDocumentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
   const changes = Object.keys(before.documents)
     .toSorted()
     .flatMap((id) => {
       const [was, is] = [removeClosures(before.documents[id]!), removeClosures(now.documents[id])];
       return is === undefined || isSame(was, is)
         ? []
-        : [`The index ${id} changed since this run: ${list(listChangedFields(was, is))}.`];
+        : [`The index ${id} changed since this run: ${joinTexts(listChangedFields(was, is))}.`];
     });
-  const isOther = before.indexId !== now.indexId || !isSame(reachOf(before), reachOf(now));
+  const isOther = before.indexId !== now.indexId || !isSame(listReachedIndices(before), listReachedIndices(now));
   if (changes.length > 0 || !isOther) return changes;
-  return [`The indices that the run depends on changed from ${list(reachOf(before))} to ${list(reachOf(now))}.`];
+  return [
+    `The indices that the run depends on changed from ${joinTexts(listReachedIndices(before))} to ${joinTexts(listReachedIndices(now))}.`,
+  ];
 }
 
 const removeClosures = <T extends IndexDocument | undefined>(document: T): T =>
@@ -50,29 +52,29 @@ const removeClosures = <T extends IndexDocument | undefined>(document: T): T =>
 const NAMED_DAYS_MAX = 5;
 
 /** Describes recorded changes of calendars that differ. */
-function calendarChanges({ documents: before }: BacktestPlan, { documents: now }: BacktestPlan): string[] {
+function listCalendarChanges({ documents: before }: BacktestPlan, { documents: now }: BacktestPlan): string[] {
   const [was, is] = [listClosures(before), listClosures(now)];
   return [...new Set([...Object.keys(was), ...Object.keys(is)])].toSorted().flatMap((code) => {
     const days = listChangedDays(was[code]?.changes ?? [], is[code]?.changes ?? []);
     if (days.length === 0) return [];
     const more = days.length > NAMED_DAYS_MAX ? ` and ${days.length - NAMED_DAYS_MAX} more` : '';
-    return [`The calendar ${code} changed since this run: ${list(days.slice(0, NAMED_DAYS_MAX))}${more}.`];
+    return [`The calendar ${code} changed since this run: ${joinTexts(days.slice(0, NAMED_DAYS_MAX))}${more}.`];
   });
 }
 
 /** Returns the dates of changes that only one of two lists has. Reasons and hours have no effect on a run. */
 function listChangedDays(before: readonly SessionChange[], now: readonly SessionChange[]): string[] {
-  const effectOf = ({ date, session }: SessionChange) => `${date} ${session}`;
-  const [was, is] = [new Set(before.map(effectOf)), new Set(now.map(effectOf))];
+  const formatEffect = ({ date, session }: SessionChange) => `${date} ${session}`;
+  const [was, is] = [new Set(before.map(formatEffect)), new Set(now.map(formatEffect))];
   const changed = [
-    ...before.filter((change) => !is.has(effectOf(change))),
-    ...now.filter((change) => !was.has(effectOf(change))),
+    ...before.filter((change) => !is.has(formatEffect(change))),
+    ...now.filter((change) => !was.has(formatEffect(change))),
   ];
   return [...new Set(changed.map(({ date }) => date))].toSorted();
 }
 
 /** Describes stored risk models of both plans that were re-estimated. */
-function modelChanges({ models: before = {} }: BacktestPlan, { models: now = {} }: BacktestPlan): string[] {
+function listModelChanges({ models: before = {} }: BacktestPlan, { models: now = {} }: BacktestPlan): string[] {
   return Object.keys(before)
     .toSorted()
     .flatMap((id) =>
@@ -81,20 +83,20 @@ function modelChanges({ models: before = {} }: BacktestPlan, { models: now = {} 
 }
 
 /** Returns the ids of the tracked index and of every index on which it depends. */
-function reachOf({ indexId, documents }: BacktestPlan): string[] {
+function listReachedIndices({ indexId, documents }: BacktestPlan): string[] {
   const reached: string[] = [];
-  const reach = (id: string): void => {
+  const visitIndex = (id: string): void => {
     if (reached.includes(id)) return;
     reached.push(id);
     const document: IndexDocument | undefined = documents[id];
-    if (document !== undefined) for (const next of listReferences(document)) reach(next);
+    if (document !== undefined) for (const next of listReferences(document)) visitIndex(next);
   };
-  reach(indexId);
+  visitIndex(indexId);
   return reached;
 }
 
 /** Returns the differences in the terms of a strategy, which come from its plan or from the request. */
-function strategyChanges(before: AskedPlan, now: AskedPlan): string[] {
+function listStrategyChanges(before: RequestedPlan, now: RequestedPlan): string[] {
   const { runId, strategy: was } = before.plan;
   const { strategy: is } = now.plan;
   if (was === undefined && is === undefined) return [];
@@ -104,7 +106,7 @@ function strategyChanges(before: AskedPlan, now: AskedPlan): string[] {
   const filledIn = isAskedAgain ? listChangedFields(before.plan.request, now.plan.request) : [];
   const name = before.plan.name === now.plan.name ? [] : ['name'];
   const fields = [...name, ...listChangedFields(was, is), ...filledIn];
-  return fields.length === 0 ? [] : [`The strategy ${runId} changed since this run: ${list(fields)}.`];
+  return fields.length === 0 ? [] : [`The strategy ${runId} changed since this run: ${joinTexts(fields)}.`];
 }
 
 /** Returns the fields that differ, in alphabetical order. */
@@ -120,4 +122,4 @@ function isSame(a: unknown, b: unknown): boolean {
   return toCanonicalJson(a ?? null) === toCanonicalJson(b ?? null);
 }
 
-const list = (texts: readonly string[]): string => texts.join(', ');
+const joinTexts = (texts: readonly string[]): string => texts.join(', ');

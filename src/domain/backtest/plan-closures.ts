@@ -3,16 +3,16 @@ import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { MarketData } from '../market/market-data.js';
 import { createReferenceSpells } from '../market/reference-spells.js';
 
-const exchanges = new WeakMap<MarketData, ReadonlySet<string>>();
+const exchangeCache = new WeakMap<MarketData, ReadonlySet<string>>();
 
 /** Returns the exchanges of a market's securities. @cost a pass over the reference data, once per market */
-function exchangesIn(market: MarketData): ReadonlySet<string> {
-  const known = exchanges.get(market);
+function listExchanges(market: MarketData): ReadonlySet<string> {
+  const known = exchangeCache.get(market);
   if (known !== undefined) return known;
   const codes = new Set<string>();
   for (const spells of createReferenceSpells(market, 'EXCHANGE'))
     for (const { value } of spells) if (typeof value === 'string') codes.add(value);
-  exchanges.set(market, codes);
+  exchangeCache.set(market, codes);
   return codes;
 }
 
@@ -23,9 +23,9 @@ function exchangesIn(market: MarketData): ReadonlySet<string> {
 export function selectPlanClosures(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
   const followed = new Set([
     ...Object.values(plan.documents).map(({ calendar }) => calendar),
-    ...(market === undefined ? [] : exchangesIn(market)),
+    ...(market === undefined ? [] : listExchanges(market)),
   ]);
-  const effective = (closures: RecordedClosures): RecordedClosures =>
+  const selectEffectiveClosures = (closures: RecordedClosures): RecordedClosures =>
     Object.fromEntries(
       Object.entries(closures).flatMap(([code, { changes }]) =>
         (market !== undefined && !followed.has(code)) || changes.length === 0
@@ -34,7 +34,7 @@ export function selectPlanClosures(plan: BacktestPlan, market: MarketData | unde
       ),
     );
   const documents = Object.entries(plan.documents).map(([id, { closures = {}, ...document }]) => {
-    const kept = effective(closures);
+    const kept = selectEffectiveClosures(closures);
     return [id, Object.keys(kept).length === 0 ? document : { ...document, closures: kept }] as const;
   });
   return { ...plan, documents: Object.fromEntries(documents) };

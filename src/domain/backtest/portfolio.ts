@@ -43,7 +43,7 @@ export function selectLatestPositions(
     session: new Int32Array(memory, 32 * count, count),
     slot: new Int32Array(memory, 36 * count, count),
   };
-  const priceOf = pricesIn(portfolio, readSecurityCurrency(portfolio, document));
+  const priceOf = createPriceReader(portfolio, readSecurityCurrency(portfolio, document));
   let row = count;
   for (let t = length - 1; row > 0; t--) {
     for (let slot = columns.length - 1; slot >= 0 && row > 0; slot--) {
@@ -75,7 +75,7 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
 export function listTradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
   const rates = createExchangeRates(sm, readSecurityCurrency(portfolio, document));
-  const priceOf = pricesIn(portfolio, readSecurityCurrency(portfolio, document));
+  const priceOf = createPriceReader(portfolio, readSecurityCurrency(portfolio, document));
   const { treatment, outside } = index.compositions;
   const terms = { sm, rates, treatment, outside, growth: createIndexTerms(index.compositions) };
   const price = allocateKeptFloats(trades.count - first);
@@ -84,29 +84,29 @@ export function listTradePrices({ portfolio, index, document, trades }: TradedRu
     const at = trades.at[i]!;
     const slot = trades.slot[i]!;
     while (events[e]!.at < at) e++;
-    const left = trades.isFree[i] === 1 ? weightThatLeft(events[e]!, slot) : 0;
+    const left = trades.isFree[i] === 1 ? computeLeavingWeight(events[e]!, slot) : 0;
     // A trade that closes a position that left the book is priced at the proceeds.
     price[i - first] = !(left * trades.notional[i]! < 0)
       ? priceOf(from + at, columns[slot]!)
-      : priceOfLeaver(terms, { session: from + at, column: columns[slot]! }, left < 0);
+      : computeLeavingPrice(terms, { session: from + at, column: columns[slot]! }, left < 0);
   }
   return price;
 }
 
 /** Returns the weight with which a security left the book or converted into another security; 0 if it did neither. */
-function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number {
+function computeLeavingWeight({ conversions, exits }: BookEvent, slot: number): number {
   const exit = exits.find((move) => move.slot === slot);
   return (conversions.find((conversion) => conversion.slot === slot)?.weight ?? 0) - (exit?.change ?? 0);
 }
 
-function priceOfLeaver(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
+function computeLeavingPrice(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
   const { sm, rates, growth } = terms;
   const proceeds = listEvents(terms, session)?.exits.get(column)?.proceeds ?? sm.carriedClose(session, column);
   const cash = findEffect(createEffectTable(sm, isShort ? toShortTerms(growth) : growth), session, column)?.cash ?? 0;
   return (proceeds + cash) * rates.rateAt(session, column);
 }
 
-function pricesIn({ sm }: Book, currency: string): (session: number, column: number) => number {
+function createPriceReader({ sm }: Book, currency: string): (session: number, column: number) => number {
   const rates = createExchangeRates(sm, currency);
   if (!rates.isForeign) return sm.carriedClose;
   return (session, column) => sm.carriedClose(session, column) * rates.rateAt(session, column);

@@ -8,18 +8,18 @@ import { toStoredIndex, type StoredOverlay } from './extend/overlay-state.js';
 import { shortenBookEnd } from '../books/resumed-book.js';
 import type { Run, VariantLevel, RunRemains } from './run.js';
 
-interface Variants {
+interface ComputedVariants {
   readonly variants: Run['variants'];
   readonly ends: Pick<RunRemains, 'variants' | 'overlays' | 'decisionsBeneath'>;
 }
 
-export function computeVariants({ compositions, book }: IndexRun, to: number): Variants {
+export function computeVariants({ compositions, book }: IndexRun, to: number): ComputedVariants {
   const {
     treatment,
     sm: { market },
   } = compositions;
   const own = resolveVariant(market, treatment.dividends);
-  const known = new Map<ReturnVariant, VariantLevel>([[own, levelOf(book)]]);
+  const known = new Map<ReturnVariant, VariantLevel>([[own, toVariantLevel(book)]]);
   const ends: Partial<Record<ReturnVariant, BriefEnd>> = {};
   const overlays: Partial<Record<ReturnVariant, StoredOverlay>> = {};
   for (const variant of listVariants(market)) {
@@ -32,20 +32,23 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): V
     const other = twin === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
     if (other && other.overlay === undefined) ends[variant] = shortenBookEnd(other);
     else if (other) overlays[variant] = toStoredIndex(other) as StoredOverlay; // the book of an overlay is stored as an overlay
-    known.set(variant, twin ?? levelOf(other!)); // either the twin or the simulation is present
+    known.set(variant, twin ?? toVariantLevel(other!)); // either the twin or the simulation is present
   }
-  const levelIn = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
+  const findLevel = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
   return {
-    variants: { price: levelIn('price'), total: levelIn('total'), net: levelIn('net') },
-    ends: { variants: ends, ...(book.overlay ? { overlays, decisionsBeneath: decisionsBeneath(compositions) } : {}) },
+    variants: { price: findLevel('price'), total: findLevel('total'), net: findLevel('net') },
+    ends: {
+      variants: ends,
+      ...(book.overlay ? { overlays, decisionsBeneath: listUnderlyingDecisions(compositions) } : {}),
+    },
   };
 }
 
 /** Returns the findings of separately composed underlying indices, in the order of the overlay's sources. */
-function decisionsBeneath({ findings, overlay }: Compositions): readonly (readonly Finding[])[] {
-  return overlay?.sources.flatMap(decisionsBeneath) ?? [findings];
+function listUnderlyingDecisions({ findings, overlay }: Compositions): readonly (readonly Finding[])[] {
+  return overlay?.sources.flatMap(listUnderlyingDecisions) ?? [findings];
 }
 
-function levelOf({ value: level, divisor }: Pick<Book, 'value' | 'divisor'>): VariantLevel {
+function toVariantLevel({ value: level, divisor }: Pick<Book, 'value' | 'divisor'>): VariantLevel {
   return { level, divisor };
 }

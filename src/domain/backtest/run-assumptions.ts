@@ -17,7 +17,7 @@ interface RunIndex {
  * Returns the assumptions of a run that neither its request nor its definition states.
  * @param days sessions of the run
  */
-export function runAssumptions(
+export function listRunAssumptions(
   { plan, market }: { readonly plan: BacktestPlan; readonly market: MarketData },
   { document, treatment, sm }: RunIndex,
   days: Int32Array,

@@ -1,7 +1,7 @@
 import { formatDay } from '../time/days.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import { findLastAtMost } from '../numbers/search.js';
-import { runAssumptions } from './run-assumptions.js';
+import { listRunAssumptions } from './run-assumptions.js';
 import { runBenchmark } from '../books/benchmark.js';
 import type { Book } from '../books/book.js';
 import type { Composer, Compositions } from '../books/compositions.js';
@@ -50,7 +50,7 @@ export function runBacktest(input: RunInput): Run {
   const staleFills = groupFillsByRebalance(portfolio, rebalances);
   const stale = countStale(staleFills);
   const assumptions = [
-    ...runAssumptions(input, { ...compositions, document }, days),
+    ...listRunAssumptions(input, { ...compositions, document }, days),
     ...reportStaleFills(stale),
     ...reportPartialLastSession(portfolio),
   ];

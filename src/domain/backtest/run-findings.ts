@@ -15,7 +15,7 @@ interface FindingsInput {
 
 export function groupFindings({ decisions, solves, index, portfolio }: FindingsInput): FindingGroups {
   const { sm } = index;
-  const exits = ({ silent }: Book): Finding[] =>
+  const listExits = ({ silent }: Book): Finding[] =>
     silent.map(({ session, column }) => ({
       severity: 'warning',
       code: 'SILENT_DELISTING',
@@ -31,8 +31,8 @@ export function groupFindings({ decisions, solves, index, portfolio }: FindingsI
   return {
     decisions: sortByRebalance(decisions),
     solves,
-    indexExits: exits(index),
-    portfolioExits: exits(portfolio),
+    indexExits: listExits(index),
+    portfolioExits: listExits(portfolio),
     rights,
   };
 }
@@ -60,7 +60,7 @@ export function selectReportedFindings(
   const isOfRun = ({ last_date: date }: Finding): boolean => date === undefined || date >= since;
   const atRebalances = [...decisions, ...solves].filter(isOfRun);
   const warnings = new Map<string, Finding>();
-  for (const finding of [...assumptions, ...recurringAsOne(atRebalances), ...indexExits, ...portfolioExits, ...rights])
+  for (const finding of [...assumptions, ...mergeRecurring(atRebalances), ...indexExits, ...portfolioExits, ...rights])
     warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
   const all = [...warnings.values()];
   if (all.length <= FINDINGS_MAX) return all;
@@ -74,7 +74,7 @@ export function selectReportedFindings(
 }
 
 /** Codes of findings that are merged over all rebalances of a run, because they seldom differ between rebalances. */
-const RECURRING: ReadonlySet<FindingCode> = new Set([
+const RECURRING_CODES: ReadonlySet<FindingCode> = new Set([
   'NO_WEIGHT_DATA',
   'RISK_FALLBACK_IDENTITY',
   'CHOICE_NOT_PROVEN',
@@ -82,21 +82,21 @@ const RECURRING: ReadonlySet<FindingCode> = new Set([
 ]);
 
 /** Merges recurring rebalance findings with equal code, path and row, at the position of the first one. */
-function recurringAsOne(findings: readonly Finding[]): Finding[] {
+function mergeRecurring(findings: readonly Finding[]): Finding[] {
   const groups = new Map<string, Finding[]>();
   findings.forEach((finding, k) => {
     const { severity, code, path, row_id: row } = finding;
-    const place = RECURRING.has(code) ? `${severity} ${code} ${path} ${row ?? ''}` : String(k);
+    const place = RECURRING_CODES.has(code) ? `${severity} ${code} ${path} ${row ?? ''}` : String(k);
     groups.set(place, [...(groups.get(place) ?? []), finding]);
   });
-  return [...groups.values()].map(asOne);
+  return [...groups.values()].map(mergeGroup);
 }
 
 /**
  * Merges the findings of one group. Findings on underlying indices of an overlay are listed by index, with ascending
  * dates per index.
  */
-function asOne(group: readonly Finding[]): Finding {
+function mergeGroup(group: readonly Finding[]): Finding {
   const first = group.reduce((least, finding) => (finding.first_date! < least.first_date! ? finding : least));
   if (group.length === 1) return first;
   const last = group.reduce((most, { last_date: date }) => (date! > most ? date! : most), '');
@@ -105,8 +105,8 @@ function asOne(group: readonly Finding[]): Finding {
 }
 
 /** Maximum number of securities without a price bar in the places of a finding, and in its message. */
-const NAMES_MAX = 20;
-const NAMES_LISTED_MAX = 3;
+const PLACES_MAX = 20;
+const LISTED_MAX = 3;
 
 /**
  * Warns if a portfolio holds securities without a price bar at the last close, although their exchange was open and no
@@ -121,7 +121,7 @@ export function reportPartialLastSession({ sm, from, length, columns, weights }:
       : [],
   );
   if (names.length === 0) return [];
-  const list = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${names.length > NAMES_LISTED_MAX ? ' and more' : ''}`;
+  const list = `${names.slice(0, LISTED_MAX).join(', ')}${names.length > LISTED_MAX ? ' and more' : ''}`;
   const [have, their] = names.length === 1 ? ['1 holding has', 'its'] : [`${names.length} holdings have`, 'their'];
   return [
     {
@@ -130,7 +130,7 @@ export function reportPartialLastSession({ sm, from, length, columns, weights }:
       message: `${have} no price bar on the last session, ${formatDay(sm.sessions[last]!)}: ${list}. The level carries ${their} earlier price.`,
       path: '',
       count: names.length,
-      places: names.slice(0, NAMES_MAX),
+      places: names.slice(0, PLACES_MAX),
     },
   ];
 }

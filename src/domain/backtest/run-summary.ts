@@ -10,7 +10,7 @@ import { assertFinite } from './record/pack.js';
 import type { Run } from './run.js';
 import type { StoredRebalance } from './run-file/header.js';
 import type { RunColumns } from './run-file/read.js';
-import { readLatestWeights, recordParts } from './run-file/record.js';
+import { readLatestWeights, openRecordParts } from './run-file/record.js';
 import { computeAnnualReturns, computeDrawdown, rebase, computeReturns } from '../analytics/series.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { BenchmarkRun } from '../books/benchmark.js';
@@ -50,7 +50,7 @@ export interface ParentRun {
   readonly forecast: TrackingForecast | null;
 }
 
-interface RunBeside extends Pick<RunSummary, 'plan' | 'days' | 'level'> {
+interface ComparedRun extends Pick<RunSummary, 'plan' | 'days' | 'level'> {
   readonly rebalances: readonly StoredRebalance[];
 }
 
@@ -58,7 +58,10 @@ interface RunBeside extends Pick<RunSummary, 'plan' | 'days' | 'level'> {
  * Compares a run with the parent of its derived index.
  * @param parent levels of the parent on the dates of the parent's book
  */
-export function compareWithParent({ plan, days, level, rebalances }: RunBeside, parent: DatedSeries): ParentRun | null {
+export function compareWithParent(
+  { plan, days, level, rebalances }: ComparedRun,
+  parent: DatedSeries,
+): ParentRun | null {
   const indexId = plan.documents[plan.indexId]!.derivation!.source_index_id;
   const own = { days, values: level };
   const relative = computeSharedMetrics(own, parent);
@@ -76,7 +79,7 @@ export function compareWithParent({ plan, days, level, rebalances }: RunBeside, 
  */
 export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummary {
   const { header } = columns;
-  const parts = recordParts(columns);
+  const parts = openRecordParts(columns);
   const days = columns.i32('days');
   const level = columns.f64('level');
   const own = { days, values: level };
@@ -111,7 +114,7 @@ export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummar
 }
 
 /** Figures of a run that are checked before the run is stored. */
-interface Measured extends Pick<RunSummary, 'days' | 'level' | 'indexLevel' | 'metrics'> {
+interface RunFigures extends Pick<RunSummary, 'days' | 'level' | 'indexLevel' | 'metrics'> {
   readonly relative: RelativeMetrics | null;
 }
 
@@ -119,7 +122,7 @@ interface Measured extends Pick<RunSummary, 'days' | 'level' | 'indexLevel' | 'm
  * Checks that a result can represent all figures.
  * @throws Refusal NUMERIC_FAILURE after a total loss inside the run, or if a figure is not finite
  */
-export function assertMeasured({ metrics, relative, ...series }: Measured): void {
+export function assertMeasured({ metrics, relative, ...series }: RunFigures): void {
   assertReturns(series);
   const figures = [...Object.values(metrics), ...Object.values(relative ?? {})];
   for (const figure of figures) if (typeof figure === 'number') assertFinite(Float64Array.of(figure));

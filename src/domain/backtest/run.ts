@@ -98,9 +98,9 @@ export interface RunInput {
   readonly createDecider: DeciderFactory;
   /** Market as known at each decision, for a request for point-in-time data. */
   readonly known?: KnownMarkets | undefined;
-  /** Allocator of memory for the weights, with space around them for the columns of the run; see `runToColumns`. */
+  /** Allocator of memory for the weights, with space around them for the columns of the run; see `createRunColumns`. */
   readonly memory?: Memory;
-  /** True if the memory around the weights is sized for columns without large prices; see `runToFiles`. */
+  /** True if the memory around the weights is sized for columns without large prices; see `createRunFiles`. */
   readonly pricesApart?: boolean;
   /** Engine of matrix products for the constraint set of a strategy. Default: plain loops. */
   readonly engine?: Engine;

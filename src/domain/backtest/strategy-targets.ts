@@ -13,17 +13,18 @@ import type { ComputedRun } from './run.js';
  */
 export function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
   const request = findRequestedShares(book, from);
-  const first = { session: from, ...request, ...countsAt(book, request.columns) };
+  const first = { session: from, ...request, ...readCountsAt(book, request.columns) };
   return [first, ...compositions.list.filter(({ session }) => session > from)];
 }
 
 /** Returns the share counts of an index book's holdings at the first close of a portfolio that follows it. */
-function countsAt({ pending }: Book, columns: Int32Array): Pick<Targets, 'counts'> {
+function readCountsAt({ pending }: Book, columns: Int32Array): Pick<Targets, 'counts'> {
   const held = pending?.counts;
   if (held === undefined) return {};
   const places = Array.from(columns, (column) => held.columns.indexOf(column));
-  const of = (counts: Float64Array): Float64Array => Float64Array.from(places, (place) => counts[place] ?? Number.NaN);
-  return { counts: { adopted: of(held.adopted), latest: of(held.latest) } };
+  const selectCounts = (counts: Float64Array): Float64Array =>
+    Float64Array.from(places, (place) => counts[place] ?? Number.NaN);
+  return { counts: { adopted: selectCounts(held.adopted), latest: selectCounts(held.latest) } };
 }
 
 /** Returns true if a strategy only holds its index. */
@@ -39,7 +40,7 @@ export function hasOwnRebalances(strategy: StrategyTerms | undefined): boolean {
   return strategy !== undefined && (strategy.rebalance !== null || strategy.constraints !== undefined);
 }
 
-interface OwnInput {
+interface OwnTermsInput {
   readonly plan: BacktestPlan;
   readonly composer: Composer;
   readonly engine: Engine;
@@ -58,7 +59,7 @@ interface OwnTerms extends Pick<ComputedRun, 'warnings' | 'solves'> {
  */
 export function decideOwnTerms(
   index: IndexRun,
-  { plan: { strategy }, composer, engine, from, to, tick }: OwnInput,
+  { plan: { strategy }, composer, engine, from, to, tick }: OwnTermsInput,
 ): OwnTerms {
   if (strategy === undefined) return { own: null, warnings: [], solves: null };
   const dated = strategy.rebalance === null ? null : decideOwnRebalances(index, strategy.rebalance, { from, to });

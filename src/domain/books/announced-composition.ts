@@ -5,7 +5,7 @@ import { addComposition, decideOne } from './decide-index.js';
 import { areAllAnnounced, toDueRebalance, findNextRebalances, type NextRebalance } from './next-rebalance.js';
 import { findPendingChange, addReplacements } from './pending-changes.js';
 
-export interface AsIfEffective {
+export interface AnnouncedInput {
   readonly indexId: string;
   readonly session: number;
   /** Compositions before `session`, ascending. */
@@ -19,7 +19,7 @@ export interface AsIfEffective {
  */
 export function composeAsIfEffective(
   composer: Composer,
-  { indexId, session, before, next }: AsIfEffective,
+  { indexId, session, before, next }: AnnouncedInput,
 ): { readonly list: readonly Composition[]; readonly findings: readonly Finding[] } {
   const sm = composer.market(indexId);
   const list = [...before];
@@ -43,7 +43,7 @@ export interface AnnouncedIndex {
 }
 
 /** Index without a pending announcement, with the next rebalance if the calendar has one. */
-export interface NotAnnounced {
+export interface UnannouncedIndex {
   readonly effective: null;
   readonly next: NextRebalance | undefined;
 }
@@ -55,8 +55,8 @@ export interface NotAnnounced {
  */
 export function findAnnouncedIndex(
   composer: Composer,
-  { indexId, session }: Pick<AsIfEffective, 'indexId' | 'session'>,
-): AnnouncedIndex | NotAnnounced {
+  { indexId, session }: Pick<AnnouncedInput, 'indexId' | 'session'>,
+): AnnouncedIndex | UnannouncedIndex {
   const compositions = composer.compositions(indexId);
   const { sm, list } = compositions;
   const day = sm.sessions[session]!;
@@ -64,7 +64,7 @@ export function findAnnouncedIndex(
   const change = findPendingChange(composer, { indexId, session, list });
   if (change !== undefined)
     return { effective: change.effective, compositions: { ...compositions, list: [...list, change.composition] } };
-  const next = nextOf(composer, compositions, day);
+  const next = findNextRebalancesOf(composer, compositions, day);
   if (!areAllAnnounced(next, day)) return { effective: null, next: next[0] };
   const pending = composeAsIfEffective(composer, { indexId, session, before: list, next });
   if (pending.list.length === list.length) return { effective: null, next: next[0] };
@@ -72,7 +72,11 @@ export function findAnnouncedIndex(
 }
 
 /** Returns the next rebalances: those of the schedule, or the one triggered by a breach. */
-function nextOf(composer: Composer, { document, sm, called }: Compositions, day: Day): readonly NextRebalance[] {
+function findNextRebalancesOf(
+  composer: Composer,
+  { document, sm, called }: Compositions,
+  day: Day,
+): readonly NextRebalance[] {
   const scheduled = findNextRebalances(composer.document(document.id), sm, day + 1);
   const [first] = scheduled;
   if (called === undefined || called.effective === null) return scheduled;

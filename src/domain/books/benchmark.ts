@@ -60,7 +60,7 @@ export interface BenchmarkInput {
  */
 export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   const { reference, composer, level, range } = input;
-  if (reference.kind === 'identifier') return identifierBenchmark(input);
+  if (reference.kind === 'identifier') return createIdentifierBenchmark(input);
   const compositions = composer.compositions(reference.id);
   const to = findLastAtMost(compositions.sm.sessions, level.days.at(-1)!);
   const book = simulateIndexBook({ compositions, to });
@@ -81,7 +81,7 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
  * Returns an identifier as benchmark: a `CLOSE` series grows in the return variant of the index; other columns are used
  * unchanged.
  */
-function identifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
+function createIdentifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
   const { series, end, variant } = createSeriesBenchmark(compositions, reference, {
     from,
     to,
@@ -108,8 +108,8 @@ export function createSeriesBenchmark(
   const { sm, treatment } = index;
   const external = reference.kind === 'identifier' ? sm.market.series?.get(reference.id) : undefined;
   if (external !== undefined)
-    return rebase(sm, {
-      levels: externalLevels(index, external, { from, to }),
+    return rebaseLevels(sm, {
+      levels: readExternalLevels(index, external, { from, to }),
       level: Number.NaN,
       from,
       first: begin.first,
@@ -128,8 +128,8 @@ export function createSeriesBenchmark(
   if (isClose) requireRatesAboveZero(sm, [column], { currency: createIndexTerms(index).currency, from, to });
   const { levels, level } = isClose
     ? growLevels(sm, computeGrowth(sm, createIndexTerms(index)), span, begin.level)
-    : { levels: rawLevels(sm, panel, span), level: Number.NaN };
-  return rebase(sm, {
+    : { levels: readRawLevels(sm, panel, span), level: Number.NaN };
+  return rebaseLevels(sm, {
     levels,
     level,
     from,
@@ -138,7 +138,7 @@ export function createSeriesBenchmark(
   });
 }
 
-interface Levels {
+interface SeriesLevels {
   /** Levels from session `from` on; NaN on sessions without a value. */
   readonly levels: Float64Array;
   readonly level: number;
@@ -148,7 +148,7 @@ interface Levels {
   readonly variant: BenchmarkRun['variant'];
 }
 
-function rebase(sm: SessionMarket, { levels, level, from, first: given, variant }: Levels) {
+function rebaseLevels(sm: SessionMarket, { levels, level, from, first: given, variant }: SeriesLevels) {
   const known = [...levels.keys()].filter((at) => levels[at] === levels[at]);
   const first = given === given ? given : (levels[known[0] ?? 0] ?? Number.NaN);
   const series: DatedSeries = {
@@ -162,7 +162,7 @@ function rebase(sm: SessionMarket, { levels, level, from, first: given, variant 
  * Returns a stored series in the currency of an index, NaN on sessions without a value, [to - from + 1].
  * @throws Refusal FX_MISSING; NUMERIC_FAILURE for a value of 0 or less, from which no growth can be computed
  */
-function externalLevels(
+function readExternalLevels(
   { sm, document }: Pick<Compositions, 'sm' | 'document'>,
   series: PriceSeries,
   { from, to }: Pick<Span, 'from' | 'to'>,
@@ -210,6 +210,6 @@ function growLevels(
   return { levels, level };
 }
 
-function rawLevels(sm: SessionMarket, panel: Float64Array, { column, from, to }: Span): Float64Array {
+function readRawLevels(sm: SessionMarket, panel: Float64Array, { column, from, to }: Span): Float64Array {
   return Float64Array.from({ length: to - from + 1 }, (_, at) => sm.valueAt(panel, from + at, column));
 }

@@ -4,13 +4,13 @@ import { requireRate } from '../market/exchange-rates.js';
 import type { Conversion, Fill, WeightMove, PendingSecurities, Targets } from './book.js';
 import { listFillableOrders, fillOrder, findFrozenSlots, openOrder } from './book-orders.js';
 import {
-  append,
+  appendSlot,
   beginHoldingPeriod,
   dropSecurity,
   holdSecurity,
   isHeldColumn,
-  createRow,
-  waitFor,
+  findRowOffset,
+  copyPending,
   writeRow,
   type BookState,
 } from './book-state.js';
@@ -20,7 +20,7 @@ import { spreadSides, type Sides } from './proceeds.js';
 import { tradeToTargets, type TradeInput } from './trade-to-targets.js';
 import { tradeUnpriced } from './trade-unpriced.js';
 
-const NOTHING: PendingSecurities = { children: [], renamed: [] };
+const NO_PENDING: PendingSecurities = { children: [], renamed: [] };
 
 /** Processes a close: removes securities that leave or convert, applies target weights, and fills waiting orders. */
 export function closeSession(state: BookState, session: number, targets: Targets | undefined): void {
@@ -38,18 +38,18 @@ export function closeSession(state: BookState, session: number, targets: Targets
     state.renamed.size === 0 &&
     state.waiting.length === 0;
   if (isQuiet) return;
-  const conversions = conversionsOn(state, session);
-  const leaving = leavingOn(state, session, { targets, conversions });
+  const conversions = listConversions(state, session);
+  const leaving = listLeaving(state, session, { targets, conversions });
   const fillable = targets ? [] : listFillableOrders(state, session);
   if (!targets && conversions.size === 0 && leaving.length === 0 && fillable.length === 0) return;
   if (state.rowSession !== session) writeRow(state, session);
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   const before = input.isBrief ? null : weights.slice(row, row + columns.length);
   const valueBefore = value[at]!;
-  const { converted, paid } = convertNames(state, conversions, row);
-  const exits = releaseNames(state, { leaving, paid }, session);
+  const { converted, paid } = convertSecurities(state, conversions, row);
+  const exits = releaseSecurities(state, { leaving, paid }, session);
   const fills: Fill[] = [];
-  if (targets) takeTargets(state, targets, session);
+  if (targets) tradeToTargetWeights(state, targets, session);
   else {
     spreadProceeds(state, session, {
       exits,
@@ -73,7 +73,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
 }
 
 /** Returns the held securities that convert into other securities at this close, by column. */
-function conversionsOn(state: BookState, session: number): Map<number, number> {
+function listConversions(state: BookState, session: number): Map<number, number> {
   const { sm, today, treatment } = state;
   const conversions = new Map<number, number>();
   for (const [column, related] of today?.conversions ?? [])
@@ -94,7 +94,7 @@ interface LeavingInput {
 }
 
 /** Returns the held columns that leave at this close, ascending. */
-function leavingOn(state: BookState, session: number, { targets, conversions }: LeavingInput): number[] {
+function listLeaving(state: BookState, session: number, { targets, conversions }: LeavingInput): number[] {
   const { sm, today, treatment } = state;
   const leaving: number[] = [];
   for (const column of today?.exits.keys() ?? []) {
@@ -115,13 +115,13 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
   return leaving.length < 2 ? leaving : leaving.toSorted((a, b) => a - b);
 }
 
-interface Converted {
+interface ConversionOutcome {
   readonly converted: Conversion[];
   /** Weights that mergers pay in cash. */
   readonly paid: WeightMove[];
 }
 
-function convertNames(state: BookState, conversions: ReadonlyMap<number, number>, row: number): Converted {
+function convertSecurities(state: BookState, conversions: ReadonlyMap<number, number>, row: number): ConversionOutcome {
   const { slotOf, weights, today } = state;
   const converted: Conversion[] = [];
   const paid: WeightMove[] = [];
@@ -144,7 +144,7 @@ function convertNames(state: BookState, conversions: ReadonlyMap<number, number>
   return { converted, paid };
 }
 
-interface Leaving {
+interface LeavingSecurities {
   /** Columns of the securities that leave. */
   readonly leaving: readonly number[];
   readonly paid: readonly WeightMove[];
@@ -154,10 +154,10 @@ interface Leaving {
  * Removes securities at their prices. In a long-only book their market value leaves the book and the divisor falls. A
  * book with short positions keeps the exposure of each side, and no market value leaves.
  */
-function releaseNames(state: BookState, { leaving, paid }: Leaving, session: number): WeightMove[] {
+function releaseSecurities(state: BookState, { leaving, paid }: LeavingSecurities, session: number): WeightMove[] {
   const { input, slotOf, weights, cash, divisor } = state;
   const at = session - input.from;
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   const gone = leaving.map((column): WeightMove => ({
     slot: slotOf[column]!,
     change: -weights[row + slotOf[column]!]!,
@@ -199,7 +199,7 @@ interface Proceeds {
 function spreadProceeds(state: BookState, session: number, { exits, selling }: Proceeds): void {
   const { input, weights, cash, value, held, count } = state;
   const at = session - input.from;
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   const left = sumExitsBySide(exits);
   if (left.long === 0 && left.short === 0) return;
   const rest = { long: 0, short: 0 };
@@ -233,10 +233,10 @@ function computeTradedSlots({ asked, before, slots }: BookState): Int32Array {
 }
 
 /** Trades to target weights at the close; keeps holdings that cannot be traded. */
-function takeTargets(state: BookState, targets: Targets, session: number): void {
+function tradeToTargetWeights(state: BookState, targets: Targets, session: number): void {
   const { input, sm, rates, columns, slotOf, weights, cash, value } = state;
   const at = session - input.from;
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   const { asked, before } = state;
   asked.fill(0);
   for (let k = 0; k < targets.columns.length; k++) {
@@ -257,12 +257,12 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
     cash: left,
   } = isAround ? { ...tradeUnpriced(order, unpriced), scale: 1 } : { ...tradeToTargets(order), bought: 1, raised: 0 };
   assertAffordable(input, session, retained);
-  waitFor(state, session === input.from && input.pending ? input.pending : NOTHING);
+  copyPending(state, session === input.from && input.pending ? input.pending : NO_PENDING);
   for (const earlier of state.waiting) earlier.replacedAt = at;
   state.waiting = [];
   state.count = 0;
   state.isHeld.fill(0);
-  if (frozen.size === 0 && bought === 1 && raised === 0) holdAsked(state, slots, { row, scale });
+  if (frozen.size === 0 && bought === 1 && raised === 0) holdTargets(state, slots, { row, scale });
   else {
     for (let k = 0; k < slots.length; k++) {
       const slot = slots[k]!;
@@ -271,7 +271,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
       const traded = frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
       const weight = raised > 0 && traded > 0 && !unpriced.has(slot) ? traded * (1 - raised) : traded;
       weights[row + slot] = weight;
-      if (weight !== 0) append(state, slot);
+      if (weight !== 0) appendSlot(state, slot);
     }
   }
   adoptCounts(state, targets);
@@ -292,7 +292,7 @@ function holdBasket(state: BookState, at: number, basket: number): void {
 }
 
 /** Sets every slot to its target weight and removes all other holdings. */
-function holdAsked(
+function holdTargets(
   state: BookState,
   slots: Int32Array,
   { row, scale }: { readonly row: number; readonly scale: number },

@@ -14,12 +14,12 @@ import {
   dropAllSecurities,
   holdSecurity,
   isHeldColumn,
-  NONE,
+  NO_COLUMNS,
   findSlot,
-  createRow,
+  findRowOffset,
   writeRow,
   type BookState,
-  type Child,
+  type SpunOffSecurity,
 } from './book-state.js';
 import { assertWorth } from './book-limits.js';
 import { changeUnits, computeBookValue } from './book-growth.js';
@@ -31,20 +31,20 @@ import { countFactors } from './share-changes.js';
  * Moves the book from the previous close to this close: applies growth, proceeds of securities that leave, and
  * spin-offs.
  */
-export function driftTo(state: BookState, session: number): void {
+export function driftToClose(state: BookState, session: number): void {
   const { treatment } = state.input;
   if (treatment.amended) state.treatment = findTreatment(treatment, state.sm.sessions[session]!);
   const { input, sm, value, gross, cash, divisor } = state;
   const at = session - input.from;
   clearRow(state, session);
-  const written = writtenOff(state, session);
+  const written = listWrittenOff(state, session);
   const isStructural =
     sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0 || written.length > 0;
   state.today = isStructural ? listEvents(state, session) : undefined;
-  state.droppedChildren = NONE;
+  state.droppedChildren = NO_COLUMNS;
   const ofCounts = countFactors(state, session);
   roundShareFactors(state, session, ofCounts);
-  const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session, ofCounts);
+  const spunOff = state.today === undefined ? NO_CHILDREN : listSpunOff(state, session, ofCounts);
   const opened = openSession(state, session, ofCounts);
   if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
@@ -70,11 +70,11 @@ export function driftTo(state: BookState, session: number): void {
   if (!(sum > 0)) dropAllSecurities(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
-  divisor[at] = adjusted * reinvest(state, session);
+  divisor[at] = adjusted * computeReinvestmentFactor(state, session);
   if (isStructural) beginHoldingPeriod(state, session);
 }
 
-const NOTHING: readonly Child[] = [];
+const NO_CHILDREN: readonly SpunOffSecurity[] = [];
 
 function scaleRow({ weights, columns, input, held, count }: BookState, session: number, factor: number): void {
   const row = input.isBrief ? 0 : (session - input.from) * columns.length;
@@ -97,14 +97,14 @@ function adjustCash(state: BookState, session: number): void {
     const cash = columnA === column ? own.cash[a++]! : 0;
     const cashInIndex = columnB === column ? inIndex.cash[b++]! : 0;
     const place = findSlot(state, column);
-    if (place < 0 || isApart(state, place)) continue;
+    if (place < 0 || hasSeparateTerms(state, place)) continue;
     const price = columnA === column ? findCloseOfEffect(sm, own, a - 1) : findCloseOfEffect(sm, inIndex, b - 1);
     changeUnits(state, place, (price + cash) / (price + cashInIndex));
   }
 }
 
 /** Returns true if a position has separate dividend terms: a short position under a withholding tax. */
-function isApart({ ofShorts, effects, units }: BookState, place: number): boolean {
+function hasSeparateTerms({ ofShorts, effects, units }: BookState, place: number): boolean {
   return ofShorts !== effects && units[place]! < 0;
 }
 
@@ -115,15 +115,15 @@ function adjustShorts(state: BookState, session: number): void {
     const column = ofShorts.columns[e]!;
     const cash = ofShorts.cash[e]!;
     const place = findSlot(state, column);
-    if (place < 0 || !isApart(state, place)) continue;
+    if (place < 0 || !hasSeparateTerms(state, place)) continue;
     const price = sm.carriedClose(session, column);
     const inOthers = findEffect(inIndex ?? effects, session, column)?.cash ?? 0;
     changeUnits(state, place, (price + cash) / (price + inOthers));
   }
 }
 
-interface Through {
-  readonly spunOff: readonly Child[];
+interface EventOutcome {
+  readonly spunOff: readonly SpunOffSecurity[];
   /** Columns whose value becomes zero at this close. */
   readonly written: readonly number[];
 }
@@ -132,16 +132,16 @@ interface Through {
  * Grows the holdings of a session one by one through all corporate actions. The weights row then contains values
  * relative to the start of the holding period.
  */
-function growThroughEvents(state: BookState, session: number, { spunOff, written }: Through): number {
+function growThroughEvents(state: BookState, session: number, { spunOff, written }: EventOutcome): number {
   const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   state.rowSession = session;
   if (input.isBrief) weights.fill(0, row, row + columns.length);
   const from = readPanelRow(sm, session);
   for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[from + heldColumns[k]!]!;
-  noteRenamed(state, session);
+  valueRenamed(state, session);
   for (const [column, { proceeds }] of state.today?.exits ?? []) {
-    if (proceeds !== undefined && isHeldColumn(state, column)) valueAt(state, session, { column, proceeds });
+    if (proceeds !== undefined && isHeldColumn(state, column)) valueAtProceeds(state, session, { column, proceeds });
   }
   for (const column of written) weights[row + state.slotOf[column]!] = 0;
   enterChildren(state, session, spunOff);
@@ -154,7 +154,7 @@ function growThroughEvents(state: BookState, session: number, { spunOff, written
  * Returns the constituents that are written off at this close: those without a price for longer than the treatment
  * allows, and suspended constituents that a review removes.
  */
-function writtenOff(state: BookState, session: number): number[] {
+function listWrittenOff(state: BookState, session: number): number[] {
   const { sm, treatment, targetsOn, columns, held, count } = state;
   if (treatment.suspension !== 'zero') return [];
   const targets = targetsOn.get(session);
@@ -168,16 +168,16 @@ function writtenOff(state: BookState, session: number): number[] {
   return results;
 }
 
-interface Worth {
+interface ProceedsOfSecurity {
   readonly column: number;
   /** Price per share in money. */
   readonly proceeds: number;
 }
 
 /** Values a held security at its proceeds instead of its close. */
-function valueAt(state: BookState, session: number, { column, proceeds }: Worth): void {
+function valueAtProceeds(state: BookState, session: number, { column, proceeds }: ProceedsOfSecurity): void {
   const { weights, slotOf, growth } = state;
-  const at = createRow(state, session) + slotOf[column]!;
+  const at = findRowOffset(state, session) + slotOf[column]!;
   weights[at]! *= computeExitFactor({
     ...state,
     growth: weights[at]! < 0 ? toShortTerms(growth) : growth,
@@ -191,7 +191,7 @@ function valueAt(state: BookState, session: number, { column, proceeds }: Worth)
  * Values held securities whose ticker changed. A security without a new price bar is valued at the price of its new
  * ticker, once the new ticker has a price.
  */
-function noteRenamed(state: BookState, session: number): void {
+function valueRenamed(state: BookState, session: number): void {
   const { sm, treatment } = state;
   const { all, starts } = sm.actions;
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
@@ -209,22 +209,22 @@ function noteRenamed(state: BookState, session: number): void {
     )
       continue;
     const proceeds = convertPrice(state, session, { priced: related, quoted: column });
-    valueAt(state, session, { column, proceeds });
+    valueAtProceeds(state, session, { column, proceeds });
   }
 }
 
-function factorAt(factors: CountFactors | null, place: number): number {
+function findFactor(factors: CountFactors | null, place: number): number {
   const at = factors === null ? -1 : factors.places.subarray(0, factors.count).indexOf(place);
   return at < 0 ? 1 : factors!.values[at]!;
 }
 
 /** Returns the spun-off securities that the holdings of the previous close receive. */
-function spunOffOn(state: BookState, session: number, ofCounts: CountFactors | null): Child[] {
+function listSpunOff(state: BookState, session: number, ofCounts: CountFactors | null): SpunOffSecurity[] {
   const { sm, rates, slotOf, effects, units, index, today } = state;
-  return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): Child[] => {
+  return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): SpunOffSecurity[] => {
     const place = findSlot(state, parent);
     if (place < 0) return [];
-    const share = units[place]! * factorAt(ofCounts, place) * index[readPanelRow(sm, session - 1) + parent]!;
+    const share = units[place]! * findFactor(ofCounts, place) * index[readPanelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio =
       effects.termsAt(session).splitShares === 'keep' ? 1 : (findEffect(effects, session, parent)?.ratio ?? 1);
@@ -233,10 +233,10 @@ function spunOffOn(state: BookState, session: number, ofCounts: CountFactors | n
 }
 
 /** Adds spun-off securities with value zero; their value begins with their first price bar. */
-function enterChildren(state: BookState, session: number, spunOff: readonly Child[]): void {
+function enterChildren(state: BookState, session: number, spunOff: readonly SpunOffSecurity[]): void {
   const { sm, rates, weights, treatment, effects } = state;
   const dropped: number[] = [];
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   for (const child of state.children) child.units *= findEffect(effects, session, child.column)?.ratio ?? 1;
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
@@ -259,7 +259,7 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
  * Returns the factor on the divisor for money that left or entered a security at this close without a price change
  * (dividends, subscriptions) and is reinvested in that security.
  */
-function reinvest(state: BookState, session: number): number {
+function computeReinvestmentFactor(state: BookState, session: number): number {
   const { sm, effects: own, ofShorts, slotOf, weights, units, index, path } = state;
   const { columns, rights, starts } = ofShorts;
   const isForAll = ofShorts === own;
@@ -270,7 +270,7 @@ function reinvest(state: BookState, session: number): number {
     if (place < 0) continue;
     const weight =
       state.rowSession === session
-        ? weights[createRow(state, session) + slotOf[column]!]!
+        ? weights[findRowOffset(state, session) + slotOf[column]!]!
         : (units[place]! * index[readPanelRow(sm, session) + column]!) / path;
     const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (findEffect(own, session, column)?.cash ?? 0);
     if (cash > 0) factor -= (weight * cash) / (findCloseOfEffect(sm, ofShorts, e) + cash);

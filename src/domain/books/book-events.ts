@@ -62,7 +62,7 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
     switch (action.type) {
       case 'DELISTING':
       case 'ACQUISITION':
-        if (!conversions.has(column) && !paysMore(exits.get(column), action)) {
+        if (!conversions.has(column) && !prevailsOverDelisting(exits.get(column), action)) {
           const proceeds = computeProceeds(action.value, action.type === 'DELISTING', treatment.delisting);
           exits.set(column, { type: action.type, action, proceeds, cashShare: 0 });
         }
@@ -76,7 +76,7 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
           sm.isPriceable(session, related, readPriceSessions(treatment));
         if (!priced && (exits.get(column)?.action.value ?? 0) > 0) break;
         if (priced) conversions.set(column, related);
-        exits.set(column, { type: action.type, action, ...considerationOf(terms, session, { action, priced }) });
+        exits.set(column, { type: action.type, action, ...computeConsideration(terms, session, { action, priced }) });
         break;
       }
       case 'SPIN_OFF':
@@ -101,7 +101,7 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
  * Returns true if an acquisition prevails over a delisting on the same session: the acquisition states a payment, or
  * the delisting states none.
  */
-function paysMore(before: Exit | undefined, { type, value }: CorporateAction): boolean {
+function prevailsOverDelisting(before: Exit | undefined, { type, value }: CorporateAction): boolean {
   return before?.type === 'ACQUISITION' && type === 'DELISTING' && (before.action.value > 0 || !(value > 0));
 }
 
@@ -109,7 +109,7 @@ function paysMore(before: Exit | undefined, { type, value }: CorporateAction): b
  * Returns the price in shares and cash that a merger pays per share; the last close if the acquirer's shares have no
  * price.
  */
-function considerationOf(
+function computeConsideration(
   terms: EventTerms,
   session: number,
   { action, priced }: { readonly action: CorporateAction; readonly priced: boolean },

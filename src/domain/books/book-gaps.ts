@@ -8,11 +8,11 @@ import { isHeldColumn, type BookState } from './book-state.js';
 /** Records the missing price bars of securities that are held at the start of a session or targeted on it. */
 export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
   const { sm, gaps, absences, treatment, missing: earlier } = state;
-  state.missing = NONE;
+  state.missing = NO_COLUMNS;
   const isLong = countStaleSessions(treatment) > LISTED_SESSIONS_MAX;
-  const mayBeLong = isLong && (earlier.length > 0 || isHeldAnew(state, session));
+  const mayBeLong = isLong && (earlier.length > 0 || haveHoldingsChanged(state, session));
   if (!targets && !mayBeLong && absences.starts[session] === absences.starts[session + 1]) return;
-  const missing = absentHeld(state, session);
+  const missing = listAbsentHoldings(state, session);
   if (mayBeLong) addLongAbsent(state, session, { missing, earlier });
   if (targets) {
     const { columns } = targets;
@@ -23,20 +23,20 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
       if (lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
     }
   }
-  state.missing = missing.length === 0 ? NONE : missing.sort((a, b) => a - b);
+  state.missing = missing.length === 0 ? NO_COLUMNS : missing.sort((a, b) => a - b);
   for (const column of missing) {
     if (!sm.isOpen(session, column)) continue;
-    if (treatment.missing_prices === 'fail') throw missingPrice(sm, { session, column });
+    if (treatment.missing_prices === 'fail') throw createMissingPriceRefusal(sm, { session, column });
     gaps.push({ session, column });
   }
 }
 
-const NONE: readonly number[] = [];
+const NO_COLUMNS: readonly number[] = [];
 
 /** Maximum length in sessions of an absence whose securities are listed: see `listAbsences`. */
 const LISTED_SESSIONS_MAX = 60;
 
-function absentHeld(state: BookState, session: number): number[] {
+function listAbsentHoldings(state: BookState, session: number): number[] {
   const { starts, columns } = state.absences;
   const missing: number[] = [];
   for (let a = starts[session]!; a < starts[session + 1]!; a++)
@@ -44,7 +44,7 @@ function absentHeld(state: BookState, session: number): number[] {
   return missing;
 }
 
-interface LongAbsent {
+interface AbsenceInput {
   readonly missing: number[];
   /** Securities that had no price bar on the previous session either. */
   readonly earlier: readonly number[];
@@ -54,23 +54,23 @@ interface LongAbsent {
  * Adds holdings whose absence is too long to be listed. Such a holding had no price bar on the previous session either,
  * unless it was bought since then.
  */
-function addLongAbsent(state: BookState, session: number, { missing, earlier }: LongAbsent): void {
+function addLongAbsent(state: BookState, session: number, { missing, earlier }: AbsenceInput): void {
   const { sm, columns, held, count } = state;
   const bars = readPanelRow(sm, session);
-  const add = (column: number): void => {
+  const addMissing = (column: number): void => {
     if (sm.lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
   };
-  if (isHeldAnew(state, session)) for (let k = 0; k < count; k++) add(columns[held[k]!]!);
-  else for (const column of earlier) if (isHeldColumn(state, column)) add(column);
+  if (haveHoldingsChanged(state, session)) for (let k = 0; k < count; k++) addMissing(columns[held[k]!]!);
+  else for (const column of earlier) if (isHeldColumn(state, column)) addMissing(column);
 }
 
 /** Returns true if the holdings may have changed since the previous search for gaps. */
-function isHeldAnew({ begins, input: { from, resume } }: BookState, session: number): boolean {
+function haveHoldingsChanged({ begins, input: { from, resume } }: BookState, session: number): boolean {
   const at = session - from;
   return at <= (resume ? 1 : 0) || begins[at] === 1 || begins[at - 1] === 1;
 }
 
-function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
+function createMissingPriceRefusal(sm: SessionMarket, { session, column }: Gap): Refusal {
   const identifier = sm.identifiers[column]!;
   const date = formatDay(sm.sessions[session]!);
   return new Refusal(

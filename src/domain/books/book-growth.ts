@@ -18,7 +18,7 @@ export function computeBookValue(state: BookState, session: number): number {
   if (!panel.has(ahead, state.periods)) panel.load(holding, { isRun: isOneRun, owner: ahead, version: state.periods });
   ahead.period = state.periods;
   ahead.from = session;
-  ahead.to = staysSameUntil(state, session);
+  ahead.to = findNextUnitChange(state, session);
   panel.values(row, ahead.to - session, ahead.values);
   return ahead.values[0]!;
 }
@@ -34,7 +34,7 @@ export function changeUnits({ units, panel, ahead, periods }: BookState, place: 
  * Returns the first session on which units of a holding are known to change. An unforeseen event at a close may change
  * them earlier.
  */
-function staysSameUntil(state: BookState, session: number): number {
+function findNextUnitChange(state: BookState, session: number): number {
   const { input, sm, targetsOn, inIndex, ofShorts, effects } = state;
   if (inIndex !== null || ofShorts !== effects) return session + 1;
   const { isOpening } = effects;

@@ -26,7 +26,7 @@ export function openSession(state: BookState, session: number, ofCounts: CountFa
     const column = columns[e]!;
     const place = findSlot(state, column);
     if (place < 0) continue;
-    const weight = valueAt(state, session - 1, place) / before;
+    const weight = computeValueAt(state, session - 1, place) / before;
     const factor =
       computeOpening(effects, e, findCarriedUnder(state.sm, effects, session - 1, column)) *
       computeOpeningShareFactor(state, session, { effect: e, column, weight: weight * counted });
@@ -47,7 +47,7 @@ export function roundShareFactors(state: BookState, session: number, factors: Co
   const { before, after } = state.shareCounts!.changes;
   for (let i = 0, recorded = after.length - count; i < count; i++, recorded++) {
     const column = state.heldColumns[places[i]!]!;
-    const weight = valueAt(state, session - 1, places[i]!) / state.path;
+    const weight = computeValueAt(state, session - 1, places[i]!) / state.path;
     const rounded = computeCountedShareFactor(state, session, { column, weight }, values[i]!);
     if (rounded === 1) continue;
     values[i]! *= rounded;
@@ -62,7 +62,7 @@ export function roundShareFactors(state: BookState, session: number, factors: Co
 function changeShares(state: BookState, session: number, { places, values, count }: CountFactors): number {
   const { path, heldColumns, slotOf, transfers, input } = state;
   let counted = 1;
-  for (let i = 0; i < count; i++) counted += (valueAt(state, session - 1, places[i]!) / path) * (values[i]! - 1);
+  for (let i = 0; i < count; i++) counted += (computeValueAt(state, session - 1, places[i]!) / path) * (values[i]! - 1);
   const isRecorded = !input.isBrief && !input.isSparse;
   if (isRecorded) {
     transfers.keptAt.push(session - input.from);
@@ -72,8 +72,8 @@ function changeShares(state: BookState, session: number, { places, values, count
     const place = places[i]!;
     const factor = values[i]!;
     if (isRecorded) {
-      const kept = valueAt(state, session - 1, place) / path / counted;
-      record(state, session, { slot: slotOf[heldColumns[place]!]!, dividends: 0, moved: kept * (1 - factor) });
+      const kept = computeValueAt(state, session - 1, place) / path / counted;
+      recordTransfer(state, session, { slot: slotOf[heldColumns[place]!]!, dividends: 0, moved: kept * (1 - factor) });
     }
     changeUnits(state, place, factor);
   }
@@ -81,7 +81,7 @@ function changeShares(state: BookState, session: number, { places, values, count
 }
 
 /** Returns the value of a position relative to the start of the holding period. */
-function valueAt({ sm, units, index, heldColumns }: BookState, session: number, place: number): number {
+function computeValueAt({ sm, units, index, heldColumns }: BookState, session: number, place: number): number {
   return units[place]! * index[readPanelRow(sm, session) + heldColumns[place]!]!;
 }
 
@@ -99,8 +99,12 @@ function recordMoves(state: BookState, session: number, { factors, opened, befor
   for (let k = 0; k < state.count; k++) {
     const slot = state.held[k]!;
     const place = state.places[slot]!;
-    const weight = valueAt(state, session - 1, place) / before;
-    record(state, session, { slot, dividends: 0, moved: weight - (weight * (factors.get(place) ?? 1)) / opened });
+    const weight = computeValueAt(state, session - 1, place) / before;
+    recordTransfer(state, session, {
+      slot,
+      dividends: 0,
+      moved: weight - (weight * (factors.get(place) ?? 1)) / opened,
+    });
   }
 }
 
@@ -110,7 +114,7 @@ interface Transfer {
   readonly moved: number;
 }
 
-function record({ transfers, input }: BookState, session: number, { slot, dividends, moved }: Transfer): void {
+function recordTransfer({ transfers, input }: BookState, session: number, { slot, dividends, moved }: Transfer): void {
   transfers.at.push(session - input.from);
   transfers.slot.push(slot);
   transfers.dividends.push(dividends);
@@ -133,7 +137,7 @@ export function reinvestDividends(state: BookState, session: number, before: num
     if (ordinary[e] === 0) continue;
     const place = findSlot(state, columns[e]!);
     if (place < 0) continue;
-    const worth = valueAt(state, session, place);
+    const worth = computeValueAt(state, session, place);
     const perShare = worth / findCarriedAtEffect(state.sm, effects, e);
     if (!(Math.abs(perShare) < Infinity) || !(path > 0)) continue;
     // short positions pay dividends in full
@@ -144,13 +148,17 @@ export function reinvestDividends(state: BookState, session: number, before: num
     const paid = perShare * (worth < 0 ? ordinary[e]! : income[e]!);
     own += paid / path;
     if (isRecorded)
-      record(state, session, { slot: state.slotOf[columns[e]!]!, dividends: (paid * carry) / before, moved: 0 });
+      recordTransfer(state, session, {
+        slot: state.slotOf[columns[e]!]!,
+        dividends: (paid * carry) / before,
+        moved: 0,
+      });
   }
   state.carry *= 1 + own;
-  noteLevels(state, session, yields);
+  recordLevels(state, session, yields);
 }
 
-function noteLevels({ reinvested, input, drift }: BookState, session: number, yields: Yields): void {
+function recordLevels({ reinvested, input, drift }: BookState, session: number, yields: Yields): void {
   if (reinvested === null) return;
   const { levels, points, netPoints } = reinvested;
   const at = session - input.from;

@@ -1,7 +1,7 @@
 import type { SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
-import { driftOf, type Book, type BookEvent, type BookOverlay, type Gap, type UnfilledOrder } from './book.js';
-import { NOTHING_KEPT, listTransfers, type Transfers } from './transfers.js';
+import { readDrift, type Book, type BookEvent, type BookOverlay, type Gap, type UnfilledOrder } from './book.js';
+import { NO_COUNT_CHANGES, listTransfers, type Transfers } from './transfers.js';
 import type { Composition } from './compositions.js';
 
 /**
@@ -22,15 +22,15 @@ export function alignBook(
   const width = book.columns.length;
   const isBrief = book.weights.length < book.length * width;
   const selectKnown = (values: Float64Array): Float64Array => Float64Array.from(positions, (p) => values[p]!);
-  const gross = spanProducts(book.gross, positions);
-  const events = isBrief ? [] : eventsOn(book, positions, gross);
-  const place = (session: number): number => findFirstAtLeast(sm.sessions, book.sm.sessions[session]!);
+  const gross = computeSpanProducts(book.gross, positions);
+  const events = isBrief ? [] : mapEvents(book, positions, gross);
+  const findMappedSession = (session: number): number => findFirstAtLeast(sm.sessions, book.sm.sessions[session]!);
   const { drift: _, transfers: __, reinvested: ___, ...own } = book;
   const transfers = listTransfers(book);
   return {
     ...own,
-    ...(book.drift ? { drift: driftOn(driftOf(book), { positions, gross, events }) } : {}),
-    ...(transfers ? { transfers: transfersOn(transfers, positions) } : {}),
+    ...(book.drift ? { drift: mapDrift(readDrift(book), { positions, gross, events }) } : {}),
+    ...(transfers ? { transfers: mapTransfers(transfers, positions) } : {}),
     onOwnSessions: book,
     sm,
     from,
@@ -41,17 +41,17 @@ export function alignBook(
     begins: new Uint8Array(length).fill(1),
     divisor: selectKnown(book.divisor),
     costs: new Float64Array(length),
-    weights: isBrief ? book.weights : rowsAt(book.weights, positions, width),
+    weights: isBrief ? book.weights : selectRows(book.weights, positions, width),
     cash: selectKnown(book.cash),
     counts: Int32Array.from(positions, (p) => book.counts[p]!),
     events,
     unfilled: book.unfilled
-      .map((order) => orderOn(order, (p) => place(book.from + p) - from))
+      .map((order) => mapOrder(order, (p) => findMappedSession(book.from + p) - from))
       .filter(({ at }) => at < length),
-    gaps: gapsOn(book.gaps, place, to),
-    silent: gapsOn(book.silent, place, to),
+    gaps: mapGaps(book.gaps, findMappedSession, to),
+    silent: mapGaps(book.silent, findMappedSession, to),
     pending: null,
-    ...(book.overlay ? { overlay: overlayOn(book, book.overlay, { positions, gross, events }) } : {}),
+    ...(book.overlay ? { overlay: mapOverlay(book, book.overlay, { positions, gross, events }) } : {}),
   };
 }
 
@@ -68,7 +68,7 @@ export function alignComposition(of: SessionMarket, sm: SessionMarket): (composi
 }
 
 /** Returns the product of the factors after one position up to the next position, [T]; 1 on the first session. */
-function spanProducts(factors: Float64Array, positions: Int32Array): Float64Array {
+function computeSpanProducts(factors: Float64Array, positions: Int32Array): Float64Array {
   return Float64Array.from(positions, (p, t) => {
     let product = 1;
     for (let s = t === 0 ? p + 1 : positions[t - 1]! + 1; s <= p; s++) product *= factors[s]!;
@@ -76,7 +76,7 @@ function spanProducts(factors: Float64Array, positions: Int32Array): Float64Arra
   });
 }
 
-function rowsAt(rows: Float64Array, positions: Int32Array, width: number): Float64Array {
+function selectRows(rows: Float64Array, positions: Int32Array, width: number): Float64Array {
   const placed = new Float64Array(positions.length * width);
   positions.forEach((p, t) => placed.set(rows.subarray(p * width, (p + 1) * width), t * width));
   return placed;
@@ -86,7 +86,7 @@ function rowsAt(rows: Float64Array, positions: Int32Array, width: number): Float
  * Returns the events on the mapped sessions: merges the events of a span of sessions into one event with all
  * contributions.
  */
-function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookEvent[] {
+function mapEvents(book: Book, positions: Int32Array, gross: Float64Array): BookEvent[] {
   const byPosition = new Map(book.events.map((event) => [event.at, event]));
   const hasOwnDrift = book.overlay !== undefined || book.drift !== undefined;
   const placed: BookEvent[] = [];
@@ -96,8 +96,11 @@ function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookE
     const happened = own.filter((event) => event !== undefined);
     if (end - begin === 1) placed.push(...happened.map((event) => ({ ...event, at: t })));
     // A span with dividends, or between resets of an overlay, has several drift factors.
-    else if (happened.length > 0 || (end > begin && (hasOwnDrift || transfersBySession(book, begin, end).size > 0)))
-      placed.push(merge(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
+    else if (
+      happened.length > 0 ||
+      (end > begin && (hasOwnDrift || groupTransfersBySession(book, begin, end).size > 0))
+    )
+      placed.push(mergeEvents(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
   }
   return placed;
 }
@@ -112,37 +115,39 @@ interface EventSpan {
   readonly growth: number;
 }
 
-function merge(book: Book, { happened, own, at, begin, end, growth }: EventSpan): BookEvent {
+function mergeEvents(book: Book, { happened, own, at, begin, end, growth }: EventSpan): BookEvent {
   const width = book.columns.length;
-  const row = (p: number): Float64Array => book.weights.subarray(p * width, (p + 1) * width);
-  const earned = row(begin).slice();
-  const moved = transfersBySession(book, begin, end);
+  const readRow = (p: number): Float64Array => book.weights.subarray(p * width, (p + 1) * width);
+  const earned = readRow(begin).slice();
+  const moved = groupTransfersBySession(book, begin, end);
   let grown = 1;
   own.forEach((event, k) => {
     const p = begin + 1 + k;
-    const drifted = event?.before ?? row(p);
-    const factor = driftOf(book)[p]!;
-    for (let i = 0; i < width; i++) earned[i]! += grown * (drifted[i]! * factor - row(p - 1)[i]!);
+    const drifted = event?.before ?? readRow(p);
+    const factor = readDrift(book)[p]!;
+    for (let i = 0; i < width; i++) earned[i]! += grown * (drifted[i]! * factor - readRow(p - 1)[i]!);
     for (const { slot, earnings } of moved.get(p) ?? []) earned[slot]! += grown * earnings;
     grown *= book.gross[p]!;
   });
   const valueBefore = book.value[end]!;
-  const scale = ({ valueBefore: then }: BookEvent): number => then / valueBefore;
+  const computeScale = ({ valueBefore: then }: BookEvent): number => then / valueBefore;
   return {
     at,
     rebalanced: happened.some(({ rebalanced }) => rebalanced),
     valueBefore,
     before: earned.map((weight) => weight / growth),
     conversions: happened.flatMap((event) =>
-      event.conversions.map((one) => ({ ...one, weight: one.weight * scale(event) })),
+      event.conversions.map((one) => ({ ...one, weight: one.weight * computeScale(event) })),
     ),
-    exits: happened.flatMap((event) => event.exits.map((one) => ({ ...one, change: one.change * scale(event) }))),
+    exits: happened.flatMap((event) =>
+      event.exits.map((one) => ({ ...one, change: one.change * computeScale(event) })),
+    ),
     fills: happened.flatMap(({ fills }) => fills),
     ...(happened.every(({ isUntraded }) => isUntraded === true) ? { isUntraded: true } : {}),
   };
 }
 
-interface Placed {
+interface MappedBook {
   readonly positions: Int32Array;
   readonly gross: Float64Array;
   readonly events: readonly BookEvent[];
@@ -154,7 +159,7 @@ interface Transfer {
 }
 
 /** Returns the transfers after position `begin` up to position `end`, by session. */
-function transfersBySession(book: Book, begin: number, end: number): ReadonlyMap<number, readonly Transfer[]> {
+function groupTransfersBySession(book: Book, begin: number, end: number): ReadonlyMap<number, readonly Transfer[]> {
   const transfers = listTransfers(book);
   const bySession = new Map<number, Transfer[]>();
   if (transfers === undefined) return bySession;
@@ -172,7 +177,7 @@ function transfersBySession(book: Book, begin: number, end: number): ReadonlyMap
  * Maps the transfers of sessions that both calendars have. Transfers of a longer span are part of the weights before
  * the span's event.
  */
-function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32Array): Transfers {
+function mapTransfers({ at, slot, dividends, moved }: Transfers, positions: Int32Array): Transfers {
   const kept = { at: [] as number[], i: [] as number[] };
   for (let t = 1; t < positions.length; t++) {
     const p = positions[t]!;
@@ -187,7 +192,7 @@ function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32
     slot: Int32Array.from(kept.i, (i) => slot[i]!),
     dividends: Float64Array.from(kept.i, (i) => dividends[i]!),
     moved: Float64Array.from(kept.i, (i) => moved[i]!),
-    ...NOTHING_KEPT,
+    ...NO_COUNT_CHANGES,
   };
 }
 
@@ -195,14 +200,14 @@ function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32
  * Returns the drift over each span. After an event, the stored weights are those before the event, which grew by
  * `gross`.
  */
-function driftOn(drift: Float64Array, { positions, gross, events }: Placed): Float64Array {
+function mapDrift(drift: Float64Array, { positions, gross, events }: MappedBook): Float64Array {
   const placed = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
   for (const { at } of events) if (positions[at - 1] !== positions[at]! - 1) placed[at] = gross[at]!;
   return placed;
 }
 
 /** Returns the return components of an overlay over each span. */
-function overlayOn(book: Book, overlay: BookOverlay, { positions, gross, events }: Placed): BookOverlay {
+function mapOverlay(book: Book, overlay: BookOverlay, { positions, gross, events }: MappedBook): BookOverlay {
   const drift = Float64Array.from(positions, (p, t) =>
     t > 0 && positions[t - 1] === p - 1 ? overlay.drift[p]! : gross[t]!,
   );
@@ -221,13 +226,13 @@ function overlayOn(book: Book, overlay: BookOverlay, { positions, gross, events 
   return { ...overlay, drift, parts };
 }
 
-function orderOn(order: UnfilledOrder, placedAt: (position: number) => number): UnfilledOrder {
+function mapOrder(order: UnfilledOrder, placedAt: (position: number) => number): UnfilledOrder {
   const { at, filledAt, replacedAt } = order;
   const placeLater = (position: number | null): number | null => (position === null ? null : placedAt(position));
   return { ...order, at: placedAt(at), filledAt: placeLater(filledAt), replacedAt: placeLater(replacedAt) };
 }
 
-function gapsOn(gaps: readonly Gap[], placed: (session: number) => number, to: number): Gap[] {
+function mapGaps(gaps: readonly Gap[], placed: (session: number) => number, to: number): Gap[] {
   return gaps
     .map(({ session, column }) => ({ session: placed(session), column }))
     .filter(({ session }) => session <= to);

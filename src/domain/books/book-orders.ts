@@ -2,9 +2,9 @@ import { findTreatment } from '../documents/treatment.js';
 import { readPriceSessions } from '../documents/stale-sessions.js';
 import { readPanelRow } from '../market/session-market.js';
 import type { BookInput, Fill } from './book.js';
-import { dropSecurity, holdSecurity, createRow, type BookState, type Order } from './book-state.js';
+import { dropSecurity, holdSecurity, findRowOffset, type BookState, type Order } from './book-state.js';
 
-export interface Frozen {
+export interface FrozenSlots {
   readonly frozen: ReadonlySet<number>;
   /** Frozen slots without a price to trade at. */
   readonly unpriced: ReadonlySet<number>;
@@ -28,16 +28,16 @@ export interface FrozenInput {
  * Returns the maximum age of a trade price in sessions of the security's calendar, under the definition that takes
  * effect at the close.
  */
-function staleMax({ fills, treatment: dated, sm }: FrozenInput['input'], session: number): number {
+function findPriceAgeMax({ fills, treatment: dated, sm }: FrozenInput['input'], session: number): number {
   const treatment = findTreatment(dated, sm.sessions[session]! + 1);
   if (treatment.stale_targets === 'defer') return 0;
   return fills === 'all' ? Infinity : readPriceSessions(treatment);
 }
 
 /** Returns the slots that are not traded: without a price, or close enough to the target. */
-export function findFrozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): Frozen {
+export function findFrozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): FrozenSlots {
   const { sm, from } = input;
-  const oldest = staleMax(input, session);
+  const oldest = findPriceAgeMax(input, session);
   const tolerance = session === from ? undefined : input.tolerance;
   const frozen = new Set<number>();
   const unpriced = new Set<number>();
@@ -99,7 +99,7 @@ export function listFillableOrders({ sm, columns, waiting }: BookState, session:
 export function fillOrder(state: BookState, order: Order, session: number): Fill {
   const { input, columns, weights, cash, value } = state;
   const at = session - input.from;
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   const { slot, side, target } = order;
   const weight = weights[row + slot]!;
   const spend = side === 'buy' ? Math.min(order.notional / value[at]!, cash[at]!) : 0;

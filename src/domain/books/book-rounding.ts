@@ -8,13 +8,13 @@ import { formatDay, type Day } from '../time/days.js';
 import { createDatedRounding, findRounding, roundsAny } from '../documents/dated-rounding.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
-import { dropSecurity, createRow, type BookState } from './book-state.js';
+import { dropSecurity, findRowOffset, type BookState } from './book-state.js';
 
 /** Number of correct digits in a product of weights, levels and prices: a half is recognised within them. */
-const DIGITS = 13;
+const CORRECT_DIGITS = 13;
 
 /** Relative change by rounding below which index shares count as whole already. */
-const WHOLE = 1e-12;
+const WHOLE_TOLERANCE = 1e-12;
 
 /** Returns the rounding decimals and the first divisor of an index book. */
 export function createBookRounding(
@@ -35,7 +35,7 @@ export function createBookRounding(
  * @param exact divisor after the adjustments before the session's growth
  */
 export function computeOpeningDivisor(state: BookState, session: number, exact: number): number {
-  const kept = computeKeptDivisor(state, exact, { session, day: dayOf(state, session) });
+  const kept = computeKeptDivisor(state, exact, { session, day: readDay(state, session) });
   if (kept !== exact) state.carry *= exact / kept;
   return kept;
 }
@@ -53,7 +53,7 @@ export function roundDivisor(state: BookState, session: number): void {
   if (exactDivisor === null) return;
   const at = session - input.from;
   const exact = divisor[at]!;
-  const kept = computeKeptDivisor(state, exact, { session, day: dayOf(state, session) + 1 });
+  const kept = computeKeptDivisor(state, exact, { session, day: readDay(state, session) + 1 });
   divisor[at] = kept;
   exactDivisor[at] = exact / kept;
   state.roundedBy = exact / kept;
@@ -66,11 +66,11 @@ export function roundDivisor(state: BookState, session: number): void {
 function computeKeptDivisor(
   { input, sm, exactDivisor }: BookState,
   exact: number,
-  { session, day }: RoundedOn,
+  { session, day }: RoundingDate,
 ): number {
   const decimals = findRounding(input.rounding, day).divisor;
   if (decimals === undefined || exactDivisor === null) return exact;
-  const kept = roundHalfAwayFromZero(Number(exact.toPrecision(DIGITS)), decimals);
+  const kept = roundHalfAwayFromZero(Number(exact.toPrecision(CORRECT_DIGITS)), decimals);
   if (kept > 0) return kept;
   throw new Refusal(
     'NUMERIC_FAILURE',
@@ -80,31 +80,31 @@ function computeKeptDivisor(
 }
 
 /** Returns the decimals of index shares on a day; undefined if index shares are not rounded. */
-function shareDecimals({ input }: BookState, day: Day): number | undefined {
+function findShareDecimals({ input }: BookState, day: Day): number | undefined {
   return input.rounding === undefined ? undefined : findRounding(input.rounding, day).shares;
 }
 
-interface RoundedOn {
+interface RoundingDate {
   readonly session: number;
   /** Day of the close, or the following day for a rounding after the close. */
   readonly day: Day;
 }
 
-const dayOf = ({ sm }: BookState, session: number): Day => sm.sessions[session]!;
+const readDay = ({ sm }: BookState, session: number): Day => sm.sessions[session]!;
 
 /** Rounds the index shares after a close. The divisor absorbs the difference in value, so the level is unchanged. */
 export function roundShares(state: BookState, session: number): void {
   const { input, sm, rates, reinvested, divisor, weights, columns, cash } = state;
-  const decimals = shareDecimals(state, dayOf(state, session) + 1);
+  const decimals = findShareDecimals(state, readDay(state, session) + 1);
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return;
   const at = session - input.from;
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   const money = reinvested.levels.price[at]! * divisor[at]!;
   let sum = cash[at]!;
   for (const slot of state.held.slice(0, state.count)) {
     const column = columns[slot]!;
     const price = sm.carriedClose(session, column) * rates.rateAt(session, column);
-    const weight = weights[row + slot]! * wholeFactor((weights[row + slot]! * money) / price, decimals);
+    const weight = weights[row + slot]! * computeRoundingFactor((weights[row + slot]! * money) / price, decimals);
     if (weight === 0) dropSecurity(state, slot, row);
     weights[row + slot] = weight;
     sum += weight;
@@ -142,13 +142,13 @@ export function computeCountedShareFactor(
   changed: SharesBefore,
   factor: number,
 ): number {
-  const decimals = shareDecimals(state, dayOf(state, session));
+  const decimals = findShareDecimals(state, readDay(state, session));
   if (decimals === undefined || state.reinvested === null || state.basketUnit !== null) return 1;
-  return wholeFactor(sharesBefore(state, session, changed) * factor, decimals);
+  return computeRoundingFactor(computeSharesBefore(state, session, changed) * factor, decimals);
 }
 
 /** Returns the index shares of a holding at the previous close. */
-function sharesBefore(state: BookState, session: number, { column, weight }: SharesBefore): number {
+function computeSharesBefore(state: BookState, session: number, { column, weight }: SharesBefore): number {
   const { input, sm, rates, reinvested, divisor } = state;
   const at = session - 1 - input.from;
   const money = reinvested!.levels.price[at]! * divisor[at]! * state.roundedBy;
@@ -165,15 +165,15 @@ export function computeOpeningShareFactor(
   { effect, column, weight }: OpeningShares,
 ): number {
   const { sm, effects, reinvested } = state;
-  const decimals = shareDecimals(state, dayOf(state, session));
+  const decimals = findShareDecimals(state, readDay(state, session));
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return 1;
   const before = findCarriedUnder(sm, effects, session - 1, column);
   const factor = computeShareFactor(readEffect(effects, effect), before, effects.termsAt(session));
   if (factor === 1 || factor !== factor) return 1;
-  return wholeFactor(sharesBefore(state, session, { column, weight }) * factor, decimals);
+  return computeRoundingFactor(computeSharesBefore(state, session, { column, weight }) * factor, decimals);
 }
 
-function wholeFactor(shares: number, decimals: number): number {
-  const factor = roundHalfAwayFromZero(Number(shares.toPrecision(DIGITS)), decimals) / shares;
-  return !Number.isFinite(factor) || Math.abs(factor - 1) < WHOLE ? 1 : factor;
+function computeRoundingFactor(shares: number, decimals: number): number {
+  const factor = roundHalfAwayFromZero(Number(shares.toPrecision(CORRECT_DIGITS)), decimals) / shares;
+  return !Number.isFinite(factor) || Math.abs(factor - 1) < WHOLE_TOLERANCE ? 1 : factor;
 }

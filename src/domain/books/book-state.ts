@@ -10,12 +10,12 @@ import type {
   BookInput,
   Gap,
   PendingSecurities,
-  Reinvested,
+  ReinvestedLevels,
   Targets,
   UnfilledOrder,
 } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
-import { forgetCounts, selectHeldCounts, type CountState } from './security-counts.js';
+import { clearCounts, selectHeldCounts, type CountState } from './security-counts.js';
 
 export interface BookState extends EventTerms {
   /** Treatment in force on the simulated session. */
@@ -42,12 +42,12 @@ export interface BookState extends EventTerms {
    * Growth from prices, [T]. Shares the array of `gross` unless `gross` includes dividends that the index reinvests.
    */
   readonly drift: Float64Array;
-  readonly transfers: Recorded;
+  readonly transfers: TransferRecorder;
   /**
    * Levels in each return variant and dividend points, [T]; null unless the index reinvests dividends in all
    * constituents.
    */
-  readonly reinvested: Reinvested | null;
+  readonly reinvested: ReinvestedLevels | null;
   /** Share counts that the book follows; null if shares change only at reviews. */
   readonly shareCounts: CountState | null;
   readonly weights: Float64Array;
@@ -102,7 +102,7 @@ export interface BookState extends EventTerms {
   /** Held or targeted columns without a price bar on the session. */
   missing: readonly number[];
   /** Spun-off securities that have no price yet. */
-  children: Child[];
+  children: SpunOffSecurity[];
   /** True if a spun-off security joined the holdings on the session. */
   hasEntered: boolean;
   /** Columns of spun-off securities that leave at the close of the session, on which they have their first price. */
@@ -114,7 +114,7 @@ export interface BookState extends EventTerms {
 }
 
 /** Transfers in the order in which they are recorded. */
-export interface Recorded {
+export interface TransferRecorder {
   readonly at: GrowingNumbers<Int32Array>;
   readonly slot: GrowingNumbers<Int32Array>;
   readonly dividends: GrowingNumbers<Float64Array>;
@@ -125,7 +125,7 @@ export interface Recorded {
 
 export type Order = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
 
-export interface Child {
+export interface SpunOffSecurity {
   readonly slot: number;
   readonly column: number;
   readonly since: number;
@@ -134,7 +134,7 @@ export interface Child {
 }
 
 /** Copies pending spin-offs and ticker changes from another book. Both books have equal holdings per unit of value. */
-export function waitFor(state: BookState, { children, renamed }: PendingSecurities): void {
+export function copyPending(state: BookState, { children, renamed }: PendingSecurities): void {
   state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
   state.renamed = new Map(renamed);
 }
@@ -172,7 +172,7 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
     input,
   } = state;
   const at = session - input.from;
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   const heldNow = new Int32Array(count);
   const weightsNow = new Float64Array(count);
   for (let k = 0; k < count; k++) {
@@ -202,10 +202,10 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
   };
 }
 
-export const NONE: readonly number[] = [];
+export const NO_COLUMNS: readonly number[] = [];
 
 /** Returns the offset of a session's weights row. */
-export function createRow({ input, columns }: BookState, session: number): number {
+export function findRowOffset({ input, columns }: BookState, session: number): number {
   return input.isBrief ? 0 : (session - input.from) * columns.length;
 }
 
@@ -224,7 +224,7 @@ export function findSlot({ slotOf, isHeld, places }: BookState, column: number):
 export function clearRow(state: BookState, session: number): void {
   const { input, count, columns, weights } = state;
   if (input.roomForWeights === undefined || input.isBrief || input.isSparse || count === columns.length) return;
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   weights.fill(0, row, row + columns.length);
 }
 
@@ -234,7 +234,7 @@ export function writeRow(state: BookState, session: number): void {
   if (state.rowSession === session) return;
   state.rowSession = session;
   const from = readPanelRow(sm, session);
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   if (input.isBrief) weights.fill(0, row, row + columns.length);
   if (state.isOneRun) {
     const to = row + held[0]!;
@@ -249,7 +249,7 @@ export function writeRow(state: BookState, session: number): void {
 export function beginHoldingPeriod(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
   const at = session - input.from;
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   const from = readPanelRow(sm, session);
   for (let k = 0; k < count; k++) {
     const slot = held[k]!;
@@ -279,7 +279,7 @@ export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
 }
 
 /** Appends a slot to the held slots. */
-export function append(state: BookState, slot: number): void {
+export function appendSlot(state: BookState, slot: number): void {
   state.held[state.count++] = slot;
   state.isHeld[slot] = 1;
   state.everHeld[slot] = 1;
@@ -301,7 +301,7 @@ export function holdSecurity(state: BookState, slot: number): void {
 export function dropSecurity(state: BookState, slot: number, row: number): void {
   const { held, weights } = state;
   weights[row + slot] = 0;
-  forgetCounts(state, slot);
+  clearCounts(state, slot);
   if (state.isHeld[slot] === 0) return;
   const k = held.subarray(0, state.count).indexOf(slot);
   held.copyWithin(k, k + 1, state.count);
@@ -312,7 +312,7 @@ export function dropSecurity(state: BookState, slot: number, row: number): void 
 /** Sets the value of the book to zero. */
 export function dropAllSecurities(state: BookState, session: number): void {
   const { weights, columns } = state;
-  const row = createRow(state, session);
+  const row = findRowOffset(state, session);
   weights.fill(0, row, row + columns.length);
   state.count = 0;
   state.isHeld.fill(0);

@@ -165,7 +165,7 @@ export interface Book {
   /** Contributions to session returns that weights and `drift` do not contain; absent if there are none. */
   readonly transfers?: Transfers;
   /** Levels and dividend points; only for an index that reinvests dividends in all constituents. */
-  readonly reinvested?: Reinvested;
+  readonly reinvested?: ReinvestedLevels;
   /** Share-count changes adopted between reviews; absent if the book does not follow share counts. */
   readonly shareChanges?: ShareChanges;
   /** Value before the events of the close, relative to the start of the holding period, [T]. */
@@ -209,7 +209,7 @@ export interface Book {
 }
 
 /** Levels and dividend points of an index, [T] each. */
-export interface Reinvested {
+export interface ReinvestedLevels {
   readonly levels: Readonly<Record<ReturnVariant, Float64Array>>;
   /** Ordinary dividends in points of the price return, before and after tax. */
   readonly points: Float64Array;
@@ -217,7 +217,7 @@ export interface Reinvested {
 }
 
 /** Returns the growth by prices of the holdings of a book, [T]. */
-export function driftOf({ drift, overlay, gross }: Pick<Book, 'drift' | 'overlay' | 'gross'>): Float64Array {
+export function readDrift({ drift, overlay, gross }: Pick<Book, 'drift' | 'overlay' | 'gross'>): Float64Array {
   return overlay?.drift ?? drift ?? gross;
 }
 

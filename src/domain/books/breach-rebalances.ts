@@ -25,11 +25,11 @@ export type WatchedCompositions = Pick<Compositions, 'list' | 'findings' | 'call
  * triggers no further rebalance; neither does a breach while a rebalance is pending.
  * @cost O(T H), and SPAN_SESSIONS more for each breach
  */
-export function decideWatched(composer: Composer, input: WatchInput): WatchedCompositions {
+export function decideWithBreaches(composer: Composer, input: WatchInput): WatchedCompositions {
   const { due, first, last, tick } = input;
   const known: Composition[] = [];
   const findings: Finding[] = [];
-  const decide = (rebalance: DueRebalance): Composition | undefined => {
+  const decideAndRecord = (rebalance: DueRebalance): Composition | undefined => {
     const decided = decideOne(composer, { indexId: input.indexId, rebalance, known });
     findings.push(...decided.findings);
     const { composition } = decided;
@@ -45,16 +45,16 @@ export function decideWatched(composer: Composer, input: WatchInput): WatchedCom
     const next = due[position];
     // decisions are made in session order, because each uses the state of the previous decision
     if (next !== undefined && next.decision <= at + 1) {
-      decide(next);
+      decideAndRecord(next);
       position++;
       continue;
     }
-    const { sm, text, ends } = textAt(composer, input, at + 1);
+    const { sm, text, ends } = findTextAt(composer, input, at + 1);
     const to = Math.min(at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last, ends);
     const rule = findBreachRule(text.document.pipeline?.treatment);
     if (rule !== state.rule) state.open.clear();
     state.rule = rule;
-    const span: Span = { stored, at, to, known, decide, sm, text };
+    const span: Span = { stored, at, to, known, decide: decideAndRecord, sm, text };
     const book = watchSpan(composer, input, span, state);
     stored = extendStoredUntil(stored, book);
     at = to;
@@ -63,7 +63,7 @@ export function decideWatched(composer: Composer, input: WatchInput): WatchedCom
 }
 
 /** Returns the definition in force on a session, and the last session on which it is in force. */
-function textAt(
+function findTextAt(
   composer: Composer,
   { indexId, first }: WatchInput,
   session: number,
@@ -111,10 +111,10 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
     const breach = findNextBreach(book, { rule, from, to, span, state });
     if (breach === null) return book;
     from = breach + 1;
-    const session = effectiveSession(sm, breach + rebalance.effective_lag, input.last);
+    const session = findEffectiveSession(sm, breach + rebalance.effective_lag, input.last);
     state.calledUntil = session;
     if (session > input.last) {
-      state.called = { session: breach, effective: dayBehind(sm, input.last, session - input.last) };
+      state.called = { session: breach, effective: findDayAfter(sm, input.last, session - input.last) };
       continue;
     }
     const isScheduled = input.due.some((one) => one.session === session);
@@ -135,14 +135,14 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
 }
 
 /** Returns the first session at or after `earliest` on which any security trades; `last + 1` if there is none. */
-function effectiveSession(sm: SessionMarket, earliest: number, last: number): number {
+function findEffectiveSession(sm: SessionMarket, earliest: number, last: number): number {
   let session = earliest;
   while (session <= last && !hasAnyBar(sm, session)) session++;
   return session;
 }
 
 /** Returns the calendar day `count` sessions after a session; null if the calendar ends earlier. */
-function dayBehind({ sessions, calendar }: SessionMarket, session: number, count: number): Day | null {
+function findDayAfter({ sessions, calendar }: SessionMarket, session: number, count: number): Day | null {
   return calendar.sessions[findFirstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
 }
 

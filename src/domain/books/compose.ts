@@ -8,7 +8,7 @@ import { type DueRebalance, listDueRebalances } from './due-rebalances.js';
 import { addComposition, decideOne } from './decide-index.js';
 import { decideWithChanges, hasMemberChanges } from './member-changes.js';
 import { isWatched } from './find-rule-text.js';
-import { decideWatched } from './breach-rebalances.js';
+import { decideWithBreaches } from './breach-rebalances.js';
 import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
 
 interface ComposeInput {
@@ -17,7 +17,7 @@ interface ComposeInput {
   readonly tick: ((fraction: number) => void) | undefined;
 }
 
-export function compose(composer: Composer, { indexId, until, tick }: ComposeInput): Compositions {
+export function composeDocument(composer: Composer, { indexId, until, tick }: ComposeInput): Compositions {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const treatment = composer.treatment(indexId);
@@ -27,7 +27,7 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   const decided = hasMemberChanges(composer, indexId)
     ? decideWithChanges(composer, { indexId, due, first, last, tick })
     : isWatched(document)
-      ? decideWatched(composer, { indexId, due, first, last, tick })
+      ? decideWithBreaches(composer, { indexId, due, first, last, tick })
       : decideAll(composer, { indexId, due, before: [], tick });
   const outside = composer.outsideMergers(indexId);
   return {

@@ -69,7 +69,7 @@ export interface Composition {
   /** Reviews that decided the composition, in order; absent for the `rebalance` of the document. */
   readonly reviews?: readonly string[];
   /** Latest selection of constituents, if later reviews only reweighted them. */
-  readonly selected?: SelectedOn;
+  readonly selected?: SelectionReference;
   /** Close of a rebalance that is spread over several closes. */
   readonly phase?: PhaseClose;
   /** Portfolios that the remaining closes of the phase combine; absent after the last close. */
@@ -77,13 +77,13 @@ export interface Composition {
 }
 
 /** Selection of constituents: the review, and the session of the reference date. */
-export interface SelectedOn {
+export interface SelectionReference {
   readonly review: string;
   readonly decision: number;
 }
 
 /** Portfolio at a close, with its market value relative to another portfolio. */
-export interface Leg {
+export interface PhasePortfolio {
   /** Market columns, ascending. */
   readonly columns: Int32Array;
   readonly weights: Float64Array;
@@ -93,16 +93,16 @@ export interface Leg {
 }
 
 /** Portfolios in index shares before and after a rebalance. */
-export interface LegPair {
-  readonly held: Leg;
-  readonly target: Leg;
+export interface PortfolioPair {
+  readonly held: PhasePortfolio;
+  readonly target: PhasePortfolio;
 }
 
 /** Old and new portfolio that the closes of a phase combine, valued at the latest close. */
 export interface Transition {
-  readonly applied: LegPair;
+  readonly applied: PortfolioPair;
   /** Portfolios without caps; absent if neither portfolio has caps. */
-  readonly uncapped?: LegPair;
+  readonly uncapped?: PortfolioPair;
   /** Caps of the target portfolio, which apply once it is reached. */
   readonly caps: Pick<Composition, 'cap' | 'capped' | 'redistributed'>;
   /**

@@ -80,7 +80,7 @@ export function findPresence(book: Book, compositions: Compositions, column: num
   const { columns, weights, length, events } = book;
   const slot = columns.indexOf(column);
   if (slot < 0) return { held: null, entered: null, left: null, order: null };
-  const name = { book, terms: termsOf(compositions), list: compositions.list, slot, column };
+  const name = { book, terms: createEventTerms(compositions), list: compositions.list, slot, column };
   const eventAt = new Map(events.map((event) => [event.at, event]));
   let entered: ConstituentChange | null = null;
   let left: ConstituentChange | null = null;
@@ -91,16 +91,16 @@ export function findPresence(book: Book, compositions: Compositions, column: num
     const before = event === undefined ? after : event.before[slot]!;
     const isSpunOff = weight === 0 && before !== 0;
     const wasIn = weight !== 0 || isSpunOff;
-    if (isSpunOff) entered = spunOff({ ...name, at }, before);
-    else if (!wasIn && after !== 0) entered = entry({ ...name, at }, event!, after); // a security enters only through an event
-    if (wasIn && after === 0) left = departure({ ...name, at }, event, isSpunOff);
+    if (isSpunOff) entered = describeSpinOff({ ...name, at }, before);
+    else if (!wasIn && after !== 0) entered = describeEntry({ ...name, at }, event!, after); // a security enters only through an event
+    if (wasIn && after === 0) left = describeDeparture({ ...name, at }, event, isSpunOff);
     weight = after;
   }
-  return { held: weight === 0 ? null : weight, entered, left, order: waitingOrder(book, slot, weight !== 0) };
+  return { held: weight === 0 ? null : weight, entered, left, order: findWaitingOrder(book, slot, weight !== 0) };
 }
 
 /** Security at one close of an index book. */
-interface NameAt {
+interface SecurityAtClose {
   readonly book: Book;
   readonly terms: EventTerms;
   readonly list: readonly Composition[];
@@ -110,7 +110,7 @@ interface NameAt {
   readonly at: number;
 }
 
-function termsOf(compositions: Compositions): EventTerms {
+function createEventTerms(compositions: Compositions): EventTerms {
   const { sm, treatment, document, outside } = compositions;
   return {
     sm,
@@ -122,9 +122,9 @@ function termsOf(compositions: Compositions): EventTerms {
 }
 
 /** Describes the first price of a spun-off security, or its exit at that close if it was sold immediately. */
-function spunOff(name: NameAt, weight: number): ConstituentChange {
-  const action = turning(name, 'SPIN_OFF', { into: name.column });
-  return change(name, {
+function describeSpinOff(name: SecurityAtClose, weight: number): ConstituentChange {
+  const action = findConversionAction(name, 'SPIN_OFF', { into: name.column });
+  return createChange(name, {
     event: 'spin_off',
     weight,
     action,
@@ -133,14 +133,14 @@ function spunOff(name: NameAt, weight: number): ConstituentChange {
   });
 }
 
-function entry(name: NameAt, event: BookEvent, weight: number): ConstituentChange {
+function describeEntry(name: SecurityAtClose, event: BookEvent, weight: number): ConstituentChange {
   const { book, terms, slot, column, at } = name;
   const conversion = event.conversions.find(({ into }) => into === slot);
   if (conversion === undefined) return describeTrade(name, event, weight);
   const from = book.columns[conversion.slot]!;
-  const merger = mergerOf(terms, book.from + at, from);
-  const action = merger?.action ?? turning(name, 'TICKER_CHANGE', { from, into: column });
-  return change(name, {
+  const merger = findMerger(terms, book.from + at, from);
+  const action = merger?.action ?? findConversionAction(name, 'TICKER_CHANGE', { from, into: column });
+  return createChange(name, {
     event: merger ? 'merger' : 'ticker_change',
     weight,
     action,
@@ -150,7 +150,7 @@ function entry(name: NameAt, event: BookEvent, weight: number): ConstituentChang
 }
 
 /** Returns the merger by which a security converts into another security on a session; undefined if there is none. */
-function mergerOf(terms: EventTerms, session: number, column: number): Exit | undefined {
+function findMerger(terms: EventTerms, session: number, column: number): Exit | undefined {
   const today = listEvents(terms, session);
   return today?.conversions.has(column) ? today.exits.get(column) : undefined;
 }
@@ -159,39 +159,42 @@ function mergerOf(terms: EventTerms, session: number, column: number): Exit | un
  * Describes the exit of a security.
  * @param isSpunOff true if its first price was on the session
  */
-function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolean): ConstituentChange {
+function describeDeparture(name: SecurityAtClose, event: BookEvent | undefined, isSpunOff: boolean): ConstituentChange {
   const { book, terms, slot, column, at } = name;
   const session = book.from + at;
   const conversion = event?.conversions.find((converted) => converted.slot === slot);
   const move = event?.exits.find((exit) => exit.slot === slot);
   if (conversion !== undefined)
-    return convert(name, conversion.weight - (move?.change ?? 0), book.columns[conversion.into]!);
+    return describeConversion(name, conversion.weight - (move?.change ?? 0), book.columns[conversion.into]!);
   // A security without value is missing from `exits` if no holdings remain.
   if (event !== undefined && move === undefined) return describeTrade(name, event, event.before[slot]!);
   const weight = move === undefined ? 0 : 0 - move.change;
   const exit = listEvents(terms, session)?.exits.get(column);
-  if (exit !== undefined) return change(name, { event: ENDINGS[exit.type], weight, ...exit });
-  if (isSpunOff && move !== undefined) return change(name, { event: 'spin_off_exit', weight });
+  if (exit !== undefined) return createChange(name, { event: ENDING_EVENTS[exit.type], weight, ...exit });
+  if (isSpunOff && move !== undefined) return createChange(name, { event: 'spin_off_exit', weight });
   const isSilent = book.silent.some((gap) => gap.session === session && gap.column === column);
-  return change(name, { event: isSilent ? 'silence' : move === undefined ? 'total_loss' : 'missing_price', weight });
+  return createChange(name, {
+    event: isSilent ? 'silence' : move === undefined ? 'total_loss' : 'missing_price',
+    weight,
+  });
 }
 
-const ENDINGS = { MERGER: 'merger', ACQUISITION: 'acquisition', DELISTING: 'delisting' } as const;
+const ENDING_EVENTS = { MERGER: 'merger', ACQUISITION: 'acquisition', DELISTING: 'delisting' } as const;
 
 /** Describes the conversion of a holding into another security. */
-function convert(name: NameAt, weight: number, into: number): ConstituentChange {
+function describeConversion(name: SecurityAtClose, weight: number, into: number): ConstituentChange {
   const { book, terms, column, at } = name;
   const session = book.from + at;
-  const merger = mergerOf(terms, session, column);
+  const merger = findMerger(terms, session, column);
   const related = book.sm.identifiers[into]!;
   if (merger !== undefined)
-    return change(name, { event: 'merger', weight, related, ratio: merger.action.value, ...merger });
-  return change(name, {
+    return createChange(name, { event: 'merger', weight, related, ratio: merger.action.value, ...merger });
+  return createChange(name, {
     event: 'ticker_change',
     weight,
     related,
     ratio: 1,
-    action: turning(name, 'TICKER_CHANGE', { from: column, into }),
+    action: findConversionAction(name, 'TICKER_CHANGE', { from: column, into }),
     proceeds: convertPrice(terms, session, { priced: into, quoted: column }),
   });
 }
@@ -200,15 +203,24 @@ function convert(name: NameAt, weight: number, into: number): ConstituentChange 
  * Describes a trade to rebalance weights, at the close of the rebalance or at the later close at which the waiting
  * order was filled.
  */
-function describeTrade(name: NameAt, { rebalanced }: BookEvent, weight: number): ConstituentChange {
+function describeTrade(name: SecurityAtClose, { rebalanced }: BookEvent, weight: number): ConstituentChange {
   const { book, slot, at } = name;
-  if (rebalanced) return change(name, { ...swapOf(name), weight });
+  if (rebalanced) return createChange(name, { ...findSwapEvent(name), weight });
   const order = book.unfilled.find((unfilled) => unfilled.slot === slot && unfilled.filledAt === at);
-  return change(name, { event: 'order', weight, orderedOn: order === undefined ? null : dayAt(book, order.at) });
+  return createChange(name, {
+    event: 'order',
+    weight,
+    orderedOn: order === undefined ? null : readDayAt(book, order.at),
+  });
 }
 
 /** Returns the swap between reviews by which a security entered or left at a close; otherwise the rebalance. */
-function swapOf({ book, list, column, at }: NameAt): Pick<ConstituentChange, 'event'> & { readonly related?: string } {
+function findSwapEvent({
+  book,
+  list,
+  column,
+  at,
+}: SecurityAtClose): Pick<ConstituentChange, 'event'> & { readonly related?: string } {
   const composition = list.find(({ session }) => session === book.from + at);
   const swap = composition?.swaps?.find(({ entered, left }) => entered === column || left === column);
   if (swap === undefined) return { event: 'rebalance' };
@@ -223,14 +235,18 @@ const SWAP_EVENTS = {
   fast_entry: 'fast_entry',
 } as const satisfies Record<SwapRule, ChangeEvent>;
 
-interface Turning {
+interface ConversionColumns {
   /** Column that converts into `into`. Default: any column. */
   readonly from?: number;
   readonly into: number;
 }
 
 /** Returns the latest corporate action of a type, up to a close, that converts a security into another one. */
-function turning({ book, at }: NameAt, type: CorporateAction['type'], { from, into }: Turning) {
+function findConversionAction(
+  { book, at }: SecurityAtClose,
+  type: CorporateAction['type'],
+  { from, into }: ConversionColumns,
+) {
   const { sm } = book;
   return sm.actions.related.findLast(
     ({ session, column, action }) =>
@@ -241,7 +257,7 @@ function turning({ book, at }: NameAt, type: CorporateAction['type'], { from, in
   )?.action;
 }
 
-interface Cause
+interface ChangeCause
   extends
     Pick<ConstituentChange, 'event' | 'weight'>,
     Partial<Pick<ConstituentChange, 'related' | 'ratio' | 'orderedOn'>> {
@@ -250,13 +266,13 @@ interface Cause
   readonly proceeds?: number | undefined;
 }
 
-function change({ book, terms, column, at }: NameAt, cause: Cause): ConstituentChange {
+function createChange({ book, terms, column, at }: SecurityAtClose, cause: ChangeCause): ConstituentChange {
   const { event, weight, action, proceeds, related = null, ratio = null, orderedOn = null } = cause;
   const { sm } = book;
   const session = book.from + at;
   const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
   return {
-    date: dayAt(book, at),
+    date: readDayAt(book, at),
     event,
     exDay: action?.exDay ?? null,
     related,
@@ -269,7 +285,7 @@ function change({ book, terms, column, at }: NameAt, cause: Cause): ConstituentC
   };
 }
 
-function dayAt({ sm, from }: Book, at: number): Day {
+function readDayAt({ sm, from }: Book, at: number): Day {
   return sm.sessions[from + at]!;
 }
 
@@ -277,11 +293,11 @@ function dayAt({ sm, from }: Book, at: number): Day {
  * Returns the order of a security that the latest rebalance left unfilled; null without such an order, and for a sale
  * without a holding.
  */
-function waitingOrder(book: Book, slot: number, isHeld: boolean): WaitingOrder | null {
+function findWaitingOrder(book: Book, slot: number, isHeld: boolean): WaitingOrder | null {
   const order = book.unfilled.findLast(
     (one) => one.slot === slot && one.filledAt === null && one.replacedAt === null && (isHeld || one.side === 'buy'),
   );
   if (order === undefined) return null;
   const { side, target, reason, at } = order;
-  return { side, target, reason, date: dayAt(book, at) };
+  return { side, target, reason, date: readDayAt(book, at) };
 }

@@ -12,7 +12,7 @@ export interface CountTimeline {
   readonly values: Float64Array;
 }
 
-interface Counted {
+interface CountedSeries {
   readonly sm: SessionMarket;
   readonly counts: Series;
   /** Key of the count series within a market. */
@@ -31,22 +31,22 @@ const SESSIONS_MIN = 64;
  */
 const CHANGES_MAX = 1 / 8;
 
-interface Listed extends Pick<Counted, 'columns' | 'from' | 'to'> {
+interface CachedTimeline extends Pick<CountedSeries, 'columns' | 'from' | 'to'> {
   readonly timeline: CountTimeline | null;
 }
 
 /** Latest change list for each kind of count. All books of one index have equal securities and share the list. */
-const latest = new WeakMap<SessionMarket, Map<string, Listed>>();
+const timelineCache = new WeakMap<SessionMarket, Map<string, CachedTimeline>>();
 
 /**
  * Lists the share-count changes over the sessions of a book; null if there are too many changes or too few sessions.
  * @cost O(T H), once
  */
-export function countTimeline(counted: Counted): CountTimeline | null {
+export function findCountTimeline(counted: CountedSeries): CountTimeline | null {
   const { sm, key, columns, from, to } = counted;
   if (to - from < SESSIONS_MIN) return null;
-  let lists = latest.get(sm);
-  if (lists === undefined) latest.set(sm, (lists = new Map()));
+  let lists = timelineCache.get(sm);
+  if (lists === undefined) timelineCache.set(sm, (lists = new Map()));
   const known = lists.get(key);
   if (known?.from === from && known.to === to && isEqual(known.columns, columns)) return known.timeline;
   const timeline = listChanges(counted);
@@ -54,7 +54,7 @@ export function countTimeline(counted: Counted): CountTimeline | null {
   return timeline;
 }
 
-function listChanges({ counts, columns, from, to }: Counted): CountTimeline | null {
+function listChanges({ counts, columns, from, to }: CountedSeries): CountTimeline | null {
   const H = columns.length;
   const most = CHANGES_MAX * H * (to - from);
   const starts = new Int32Array(to - from + 2);

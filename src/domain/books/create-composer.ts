@@ -12,7 +12,7 @@ import { Refusal } from '../refusals/refusal.js';
 import type { StoredModel, StoredModels } from '../risk/stored-model.js';
 import type { Decider } from './decider.js';
 import { openMarketOn } from './open-market-on.js';
-import { compose, composeOn } from './compose.js';
+import { composeDocument, composeOn } from './compose.js';
 import { composeOverlay } from './overlay-compositions.js';
 import { createSeats, type KnownMarkets } from './decision-seats.js';
 import type { OutsideMergers } from './merger-key.js';
@@ -53,7 +53,7 @@ export function createComposer({
   market,
   calendars,
   documents,
-  models = notGiven,
+  models = refuseMissingModel,
   until,
   createDecider,
   aligned: given,
@@ -142,12 +142,12 @@ export function createComposer({
     if (isOverlayDocument(document)) return composeOverlay(composer, document, until);
     const known = resumed?.get(indexId);
     return known === undefined
-      ? compose(composer, { indexId, until, tick })
+      ? composeDocument(composer, { indexId, until, tick })
       : composeOn(composer, { indexId, known, tick });
   };
   return composer;
 }
 
-function notGiven(modelId: string): StoredModel {
+function refuseMissingModel(modelId: string): StoredModel {
   throw new Error(`the plan lacks the risk model ${modelId}`);
 }

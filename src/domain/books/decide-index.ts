@@ -5,12 +5,12 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Review } from '../documents/reviews.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { findInForce, isReview, type Composer, type Composition, type SelectedOn } from './compositions.js';
+import { findInForce, isReview, type Composer, type Composition, type SelectionReference } from './compositions.js';
 import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
 import { findDecider } from './decided-by.js';
 import { warnOfUnkeptLimit } from './exceeded-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { refuseEmptyIndex, reportHeld, takeEffect, type TakingIndex } from './take-effect.js';
+import { refuseEmptyIndex, reportHeld, takeEffect, type AdoptingIndex } from './take-effect.js';
 import { beginPhase, continuePhase } from './transition.js';
 
 interface DecideInput {
@@ -20,7 +20,7 @@ interface DecideInput {
   readonly known: readonly Composition[];
 }
 
-interface DecidedOne {
+interface DecidedRebalance {
   /** Decided composition; absent if the previous composition remains in force. */
   readonly composition?: Composition;
   readonly findings: readonly Finding[];
@@ -31,17 +31,17 @@ interface DecidedOne {
  * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX or the detailed refusal of the decider if the first rebalance produces no
  *   composition
  */
-export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
+export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedRebalance {
   const { review: _review, ...due } = rebalance;
   const { phase, date } = due;
   const review = findDecider(composer.document(indexId), rebalance);
   const input = { indexId, review, rebalance: due, known };
   if (phase !== undefined && phase.start !== date) return continueReview(composer, input);
-  if (review.scope === 'shares' && hasCounts(known, due)) return join(input);
+  if (review.scope === 'shares' && hasCounts(known, due)) return joinReview(input);
   return decideNew(composer, input);
 }
 
-interface DecideDue extends ReviewInput {
+interface DecideDueInput extends ReviewInput {
   readonly rebalance: DueRebalance;
 }
 
@@ -49,24 +49,24 @@ interface DecideDue extends ReviewInput {
  * Decides a later close of a phase. Returns no composition if the first close was skipped or another rebalance has
  * ended the phase.
  */
-function continueReview(composer: Composer, input: DecideDue): DecidedOne {
+function continueReview(composer: Composer, input: DecideDueInput): DecidedRebalance {
   const { rebalance, known } = input;
   const before = findInForce(known, rebalance.session - 1);
   const { transition } = before ?? {};
   if (before === undefined || transition === undefined || before.phase?.start !== rebalance.phase!.start)
     return { findings: [] };
-  const index = indexIn(composer, input);
+  const index = createTakingIndex(composer, input);
   return { composition: continuePhase(index, rebalance, { ...before, transition }), findings: [] };
 }
 
 /** Records a review of share counts whose counts the composition already includes. */
-function join({ review, rebalance, known }: DecideDue): DecidedOne {
+function joinReview({ review, rebalance, known }: DecideDueInput): DecidedRebalance {
   const current = findInForce(known, rebalance.session);
   if (current?.session !== rebalance.session) return { findings: [] };
-  return { composition: { ...current, reviews: [...reviewsIn(current), review.id] }, findings: [] };
+  return { composition: { ...current, reviews: [...listReviews(current), review.id] }, findings: [] };
 }
 
-function indexIn(composer: Composer, { indexId, review, rebalance }: DecideDue): TakingIndex {
+function createTakingIndex(composer: Composer, { indexId, review, rebalance }: DecideDueInput): AdoptingIndex {
   const sm = composer.market(indexId);
   return {
     sm,
@@ -78,15 +78,15 @@ function indexIn(composer: Composer, { indexId, review, rebalance }: DecideDue):
   };
 }
 
-function decideNew(composer: Composer, input: DecideDue): DecidedOne {
+function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance {
   const { indexId, review, rebalance, known } = input;
   const sm = composer.market(indexId);
   const seat = composer.seatOf(indexId, rebalance.decision);
   const decision = decideReview(composer, input);
   if (decision.kind === 'decided') {
     assertHeld(seat.composer.market(indexId), decision.columns, sm);
-    const index = indexIn(composer, input);
-    const whole = takeEffect(...termsOf(index, review, rebalance), decision);
+    const index = createTakingIndex(composer, input);
+    const whole = takeEffect(...createReviewTerms(index, review, rebalance), decision);
     if (whole) {
       const before = findInForce(known, rebalance.session - 1);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
@@ -100,7 +100,11 @@ function decideNew(composer: Composer, input: DecideDue): DecidedOne {
 }
 
 /** A review of share counts uses them as index shares on the reference date. */
-function termsOf(index: TakingIndex, { scope }: Review, rebalance: DueRebalance): [TakingIndex, DueRebalance] {
+function createReviewTerms(
+  index: AdoptingIndex,
+  { scope }: Review,
+  rebalance: DueRebalance,
+): [AdoptingIndex, DueRebalance] {
   if (scope !== 'shares') return [index, rebalance];
   const { pricing: _pricing, ...due } = rebalance;
   return [{ ...index, weightsAs: 'shares' }, due];
@@ -110,7 +114,7 @@ function termsOf(index: TakingIndex, { scope }: Review, rebalance: DueRebalance)
  * Adds to a composition the reviews that ran on its session and the latest selection; only for an index with several
  * reviews.
  */
-function addReviews({ review, rebalance, known }: DecideDue, composition: Composition): Composition {
+function addReviews({ review, rebalance, known }: DecideDueInput, composition: Composition): Composition {
   if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;
   const current = findInForce(known, rebalance.session);
   const before = current?.session === composition.session ? current : undefined;
@@ -126,18 +130,18 @@ function addReviews({ review, rebalance, known }: DecideDue, composition: Compos
     date: date!,
     also,
     selected,
-    reviews: [...(before ? reviewsIn(before) : []), review.id],
+    reviews: [...(before ? listReviews(before) : []), review.id],
     ...(composition.ranking === undefined && current?.ranking !== undefined ? { ranking: current.ranking } : {}),
   };
 }
 
-function reviewsIn(composition: Composition): readonly string[] {
+function listReviews(composition: Composition): readonly string[] {
   const { reviews = isReview(composition) ? [DEFAULT_REVIEW] : [] } = composition;
   return reviews;
 }
 
 /** Returns the latest selection of constituents on which a composition is based. */
-export function findSelection({ selected, decision }: Composition): SelectedOn {
+export function findSelection({ selected, decision }: Composition): SelectionReference {
   return selected ?? { review: DEFAULT_REVIEW, decision };
 }
 

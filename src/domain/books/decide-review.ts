@@ -2,11 +2,11 @@ import { isEqual } from '../numbers/number-types.js';
 import type { Review } from '../documents/reviews.js';
 import { countStaleSessions } from '../documents/stale-sessions.js';
 import { hasLeft } from '../market/left-securities.js';
-import { advanceLeg, readShareCounts } from './transition.js';
+import { advancePortfolio, readShareCounts } from './transition.js';
 import { restoreDecided, findInForce, isReview, type Composer, type Composition } from './compositions.js';
-import type { Decided, Decision, Outgoing } from './decider.js';
+import type { DecidedComposition, Decision, OutgoingComposition } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { haveSameColumns } from './take-effect.js';
+import { alignToColumns } from './take-effect.js';
 import { selectPriceable } from './find-universe.js';
 import { sumMovedWeight } from './moved-weight.js';
 
@@ -31,30 +31,37 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   const current = findInForce(known, session);
   if (review.scope === 'membership' || current === undefined) {
     const before = findInForce(known, session - 1);
-    return decider.decide(seat.session, incumbents, before === undefined ? null : outgoingAt(before, rebalance));
+    return decider.decide(seat.session, incumbents, before === undefined ? null : createOutgoing(before, rebalance));
   }
-  const held = currentOn(composer, input, current);
+  const held = findCurrentConstituents(composer, input, current);
   const staleMax = countStaleSessions(composer.treatment(indexId));
   const members = selectPriceable(seat.composer.market(indexId), seat.session, held.columns, staleMax);
-  const decided = decider.decide(seat.session, incumbents, outgoingAt(current, rebalance), members);
+  const decided = decider.decide(seat.session, incumbents, createOutgoing(current, rebalance), members);
   return review.scope === 'weights' || decided.kind !== 'decided' ? decided : addFactors(decided, held);
 }
 
 /** Returns the composition that a rebalance replaces; in its decided form if it takes effect after the decision. */
-function outgoingAt(before: Composition, { decision, session }: Pick<DueRebalance, 'decision' | 'session'>): Outgoing {
+function createOutgoing(
+  before: Composition,
+  { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
+): OutgoingComposition {
   return { ...before, ...(before.session > decision ? restoreDecided(before) : {}), effective: session };
 }
 
 /** Constituents on the reference date of a review, with their capped and uncapped weights. */
-type Current = Pick<Composition, 'columns' | 'weights' | 'uncapped' | 'counts'>;
+type CurrentConstituents = Pick<Composition, 'columns' | 'weights' | 'uncapped' | 'counts'>;
 
 /**
  * Returns the constituents of an index on a reference date, adjusted for corporate actions since their effective close.
  * Returns the decided constituents if the composition takes effect later.
  */
-function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInput, current: Composition): Current {
+function findCurrentConstituents(
+  composer: Composer,
+  { indexId, review, rebalance }: ReviewInput,
+  current: Composition,
+): CurrentConstituents {
   const { decision } = rebalance;
-  const { columns, weights, uncapped, session, ...counts } = targetOf(current);
+  const { columns, weights, uncapped, session, ...counts } = readTarget(current);
   if (session > decision) {
     const decided = current.targets ?? current.decided;
     if (decided?.uncapped === undefined)
@@ -74,36 +81,36 @@ function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInp
     treatment: composer.treatment(indexId),
     outside: composer.outsideMergers(indexId),
   };
-  const leg = advanceLeg(index, { columns, weights, value: 1, ...counts }, session, decision);
+  const leg = advancePortfolio(index, { columns, weights, value: 1, ...counts }, session, decision);
   const isCapped = review.scope === 'shares' && !isEqual(weights, uncapped);
   const raw = isCapped
-    ? advanceLeg(index, { columns, weights: uncapped, value: 1, ...counts }, session, decision)
+    ? advancePortfolio(index, { columns, weights: uncapped, value: 1, ...counts }, session, decision)
     : leg;
   return {
     columns: leg.columns,
     weights: leg.weights,
-    uncapped: raw === leg ? leg.weights : haveSameColumns(raw, leg),
+    uncapped: raw === leg ? leg.weights : alignToColumns(raw, leg),
   };
 }
 
 /**
  * Returns the target of a composition. A pending phase ends: the review starts from the target portfolio of the phase.
  */
-function targetOf({
+function readTarget({
   columns,
   weights,
   uncapped,
   session,
   transition,
   counts,
-}: Composition): Current & { session: number } {
+}: Composition): CurrentConstituents & { session: number } {
   if (transition === undefined) return { columns, weights, uncapped, session, ...(counts ? { counts } : {}) };
   const { applied, uncapped: raw = applied } = transition;
   const { target } = applied;
   return {
     columns: target.columns,
     weights: target.weights,
-    uncapped: raw === applied ? target.weights : haveSameColumns(raw.target, target),
+    uncapped: raw === applied ? target.weights : alignToColumns(raw.target, target),
     session,
     ...readShareCounts(target),
   };
@@ -113,14 +120,17 @@ function targetOf({
  * Returns weights from the market values of new share counts, each times the capping factor of the constituent. A
  * constituent without a market value keeps its weight relative to the others.
  */
-function addFactors(decided: Decided, { columns, weights: held, uncapped: raw }: Current): Decided {
+function addFactors(
+  decided: DecidedComposition,
+  { columns, weights: held, uncapped: raw }: CurrentConstituents,
+): DecidedComposition {
   const valueOf = new Map(Array.from(decided.columns, (column, k) => [column, decided.uncapped[k]!]));
   const values = Float64Array.from(columns, (column) => valueOf.get(column) ?? Number.NaN);
   const isCapped = !isEqual(held, raw);
   const factored = isCapped ? values.map((value, k) => (value * held[k]!) / raw[k]!) : values;
   const scale = sumOver(factored, (k) => factored[k]!) / sumOver(factored, (k) => held[k]!);
-  const weights = normalise(factored.map((value, k) => (value === value ? value : scale * held[k]!)));
-  const uncapped = normalise(values.map((value, k) => (value === value ? value : weights[k]!)));
+  const weights = normaliseWeights(factored.map((value, k) => (value === value ? value : scale * held[k]!)));
+  const uncapped = normaliseWeights(values.map((value, k) => (value === value ? value : weights[k]!)));
   const redistributed = sumMovedWeight(uncapped, weights);
   return { ...decided, columns, weights, uncapped, cap: null, capped: new Int32Array(0), redistributed };
 }
@@ -130,7 +140,7 @@ function sumOver(values: Float64Array, of: (position: number) => number): number
   return values.reduce((sum, value, k) => (value === value ? sum + of(k) : sum), 0);
 }
 
-function normalise(values: Float64Array): Float64Array {
+function normaliseWeights(values: Float64Array): Float64Array {
   const sum = values.reduce((total, value) => total + value, 0);
   return values.map((value) => value / sum);
 }

@@ -5,7 +5,7 @@ import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import type { DueText } from './due-rebalances.js';
 
 /** Review of the definition by which a rebalance is decided. */
-interface DecidedBy extends Review {
+interface DecidingReview extends Review {
   /** Key of the decider within one composer. */
   readonly key: string;
   readonly text: IndexText;
@@ -15,7 +15,7 @@ interface DecidedBy extends Review {
 export function findDecider(
   document: IndexDocument,
   { amendment = 0, review = DEFAULT_REVIEW }: DueText = {},
-): DecidedBy {
+): DecidingReview {
   const text = listTexts(document)[amendment]!; // there is one version per amendment
   return { ...findReview(text.document, review), key: `${document.id} ${amendment} ${review}`, text };
 }

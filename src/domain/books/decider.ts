@@ -4,7 +4,7 @@ import type { Finding, FindingCode } from '../refusals/findings.js';
 import type { ErrorCode, Refusal } from '../refusals/refusal.js';
 
 /** Composition that an index holds until a rebalance replaces it. */
-export interface Outgoing {
+export interface OutgoingComposition {
   /** Effective session of the composition. */
   readonly session: number;
   /** Columns, ascending, with the weights at the effective close. */
@@ -25,7 +25,7 @@ export interface Decider {
   decide(
     session: number,
     incumbents: Int32Array | null,
-    outgoing?: Outgoing | null,
+    outgoing?: OutgoingComposition | null,
     among?: Int32Array | null,
   ): Decision;
   /**
@@ -38,7 +38,7 @@ export interface Decider {
 }
 
 /** Securities to rank, with the constituents at that time. */
-export interface Ranked {
+export interface RankedSecurities {
   readonly columns: Int32Array;
   readonly constituents: Int32Array;
 }
@@ -55,7 +55,7 @@ export interface ReviewPool {
    * Returns the securities that have a value of a datapoint, largest value first. The datapoint may depend on the
    * constituents.
    */
-  ranked(session: number, field: string, securities: Ranked): Int32Array;
+  ranked(session: number, field: string, securities: RankedSecurities): Int32Array;
 }
 
 /** State of optimised decisions, from which later decisions start so that they are bit-identical to a full run. */
@@ -68,9 +68,9 @@ export interface DecisionMemory {
   readonly moments: GramHistory | null;
 }
 
-export type Decision = Decided | Undecided;
+export type Decision = DecidedComposition | FailedDecision;
 
-export interface Decided {
+export interface DecidedComposition {
   readonly kind: 'decided';
   /** Market columns, ascending. */
   readonly columns: Int32Array;
@@ -97,7 +97,7 @@ export interface Decided {
 }
 
 /** Decision without a composition: no security is selected, or the weights cannot be computed. */
-export interface Undecided {
+export interface FailedDecision {
   readonly kind: 'empty' | 'refused';
   readonly code: ErrorCode | FindingCode;
   readonly finding: Finding;

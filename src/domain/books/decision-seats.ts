@@ -71,7 +71,7 @@ interface Seat {
 }
 
 /** One version of the data, with a seat for each index. */
-interface Seen {
+interface DataVersion {
   readonly market: MarketData;
   seatOf(indexId: string): Seat;
 }
@@ -82,9 +82,9 @@ interface Seen {
 export function createSeats({ composer, known, calendars, createDecider }: SeatsInput): DecisionSeats {
   /** Deciders of the latest decisions, by index. */
   const latest = new Map<string, Decider>();
-  let seen: Seen | undefined;
+  let seen: DataVersion | undefined;
 
-  function seeing(market: MarketData): Seen {
+  function createDataVersion(market: MarketData): DataVersion {
     const results = new Map<string, Seat>();
     const membersOf = createMembershipReader(market);
     return {
@@ -131,7 +131,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
     of(indexId, decision) {
       const { sessions } = composer.market(indexId);
       const market = known.at(sessions[decision]!);
-      if (seen?.market !== market) seen = seeing(market);
+      if (seen?.market !== market) seen = createDataVersion(market);
       const seat = seen.seatOf(indexId);
       const session = findLastKnown(seat.composer, { indexId, session: decision });
       seat.decided = sessions[decision]!;
@@ -143,13 +143,13 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
   return seats;
 }
 
-interface AskedSession {
+interface RequestedSession {
   readonly indexId: string;
   readonly session: number;
 }
 
 /** Returns the last session at or before the requested session with any known price bar. */
-function findLastKnown(composer: Composer, { indexId, session }: AskedSession): number {
+function findLastKnown(composer: Composer, { indexId, session }: RequestedSession): number {
   const sm = composer.market(indexId);
   let last = Math.min(session, sm.sessions.length - 1);
   while (last > 0 && !hasAnyBar(sm, last)) last--;

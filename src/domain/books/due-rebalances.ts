@@ -76,15 +76,15 @@ export interface DueSpan {
  */
 export function listDueAfter(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
   const reviews = listReviews(document);
-  if (reviews.length === 1) return dueOfCadence(document, sm, span);
+  if (reviews.length === 1) return listDueOfCadence(document, sm, span);
   return reviews
     .flatMap(({ id, document: reviewed }) =>
-      dueOfCadence(reviewed, sm, span).map((due) => (id === DEFAULT_REVIEW ? due : { ...due, review: id })),
+      listDueOfCadence(reviewed, sm, span).map((due) => (id === DEFAULT_REVIEW ? due : { ...due, review: id })),
     )
     .toSorted((a, b) => a.session - b.session);
 }
 
-function dueOfCadence(
+function listDueOfCadence(
   { rebalance, base_date }: Pick<IndexDocument, 'rebalance' | 'base_date'>,
   sm: SessionMarket,
   { first, after, last }: DueSpan,

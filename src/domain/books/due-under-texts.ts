@@ -22,10 +22,10 @@ export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarke
   if (texts.length === 1) return listDueAfter(document, sm, span);
   const due = texts.flatMap((text, k) => {
     const until = texts[k + 1]?.from ?? Infinity;
-    const isOwn = ({ date, phase }: DueRebalance): boolean =>
+    const isOfText = ({ date, phase }: DueRebalance): boolean =>
       (phase?.start ?? date) >= text.from && (phase?.start ?? date) < until;
-    const own = listDueAfter(text.document, sm, span).filter(isOwn);
-    return [...immediate(text, sm, { ...span, own }), ...own].map((rebalance) =>
+    const own = listDueAfter(text.document, sm, span).filter(isOfText);
+    return [...listImmediateRebalances(text, sm, { ...span, own }), ...own].map((rebalance) =>
       k === 0 ? rebalance : { ...rebalance, amendment: k },
     );
   });
@@ -43,7 +43,7 @@ function listLastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
 }
 
 /** Returns true if a rebalance selects constituents. */
-function isMembership(document: IndexDocument, { review, phase, date }: DueRebalance): boolean {
+function isSelection(document: IndexDocument, { review, phase, date }: DueRebalance): boolean {
   return findReview(document, review).scope === 'membership' && (phase?.start ?? date) === date;
 }
 
@@ -51,13 +51,13 @@ function isMembership(document: IndexDocument, { review, phase, date }: DueRebal
  * Returns the rebalance of an amendment that requests an immediate rebalance; empty if a selection is due on that
  * session.
  */
-function immediate(
+function listImmediateRebalances(
   { from, document, amendment }: IndexText,
   sm: SessionMarket,
   { first, after, last, own }: DueSpan & { readonly own: readonly DueRebalance[] },
 ): DueRebalance[] {
   if (amendment?.rebalance !== true) return [];
   const session = findFirstAtLeast(sm.sessions, from);
-  if (own.some((due) => due.session === session && isMembership(document, due))) return [];
+  if (own.some((due) => due.session === session && isSelection(document, due))) return [];
   return listDueCloses(document, sm, { first, after, last, session });
 }

@@ -2,7 +2,7 @@ import { countStaleSessions } from '../documents/stale-sessions.js';
 import { hasLeft } from '../market/left-securities.js';
 import { findInForce, type Composition } from './compositions.js';
 import type { ConstituentSwap } from './constituent-swap.js';
-import type { Ranked } from './decider.js';
+import type { RankedSecurities } from './decider.js';
 import {
   readClosingHoldings,
   weighEntrants,
@@ -27,22 +27,22 @@ export const applyFastExit: MemberChange = (watch, at) => {
   const staleMax = countStaleSessions(composer.treatment(indexId));
   // A constituent that left after its review is not ranked.
   const constituents = members.filter((column) => !hasLeft(sm, decision, column, staleMax));
-  const order = pool.ranked(decision, exit.field, among(constituents, universe));
+  const order = pool.ranked(decision, exit.field, createRankedSecurities(constituents, universe));
   const ends = readClosingHoldings(watch, at);
   const isMember = (column: number): boolean => ends.held.held.includes(column);
   const low = [...order].slice(exit.rank).filter(isMember).toReversed();
   const staying = ends.held.held.filter((column) => !low.includes(column));
-  const isThere = (column: number): boolean =>
+  const isAvailable = (column: number): boolean =>
     universe.includes(column) && sm.isPriceable(at.session, column, ENTRY_SESSIONS);
   const best: number[] = [];
   for (const column of order) {
     if (best.length === low.length) break;
-    if (!isMember(column) && isThere(column) && pool.passes(decision, staying, column)) best.push(column);
+    if (!isMember(column) && isAvailable(column) && pool.passes(decision, staying, column)) best.push(column);
   }
   // A constituent stays if its replacement ranks lower.
   const pairs = low.map((column, k) => [column, best[k]] as const);
   const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
-  return swapped(watch, at, {
+  return composeSwaps(watch, at, {
     ends,
     cause: 'fast_exit',
     decision,
@@ -65,30 +65,30 @@ export const applyFastEntry: MemberChange = (watch, at) => {
   const ends = readClosingHoldings(watch, at);
   const { held } = ends.held;
   const universe = composer.universe(indexId, at.session);
-  const order = [...pool.ranked(at.session, entry.field, among(held, universe))];
+  const order = [...pool.ranked(at.session, entry.field, createRankedSecurities(held, universe))];
   const inside = fresh.filter((column) => order.slice(0, entry.rank).includes(column) && !held.includes(column));
   const best = inside
     .filter((column) => universe.includes(column) && pool.passes(at.session, held, column))
     .toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
-  const worst = [...held].toSorted((a, b) => rankIn(order, b) - rankIn(order, a));
+  const worst = [...held].toSorted((a, b) => findRank(order, b) - findRank(order, a));
   const swaps = best.flatMap((column, k): [number, number][] =>
-    worst[k] === undefined || rankIn(order, worst[k]) < rankIn(order, column) ? [] : [[worst[k], column]],
+    worst[k] === undefined || findRank(order, worst[k]) < findRank(order, column) ? [] : [[worst[k], column]],
   );
-  return swapped(watch, at, { ends, cause: 'fast_entry', decision: at.session, order, swaps });
+  return composeSwaps(watch, at, { ends, cause: 'fast_entry', decision: at.session, order, swaps });
 };
 
-const among = (constituents: Int32Array, universe: Int32Array): Ranked => ({
+const createRankedSecurities = (constituents: Int32Array, universe: Int32Array): RankedSecurities => ({
   columns: Int32Array.from(new Set([...constituents, ...universe])).toSorted(),
   constituents,
 });
 
 /** Returns the rank of a security; Infinity if it has no value. */
-function rankIn(order: readonly number[], column: number): number {
+function findRank(order: readonly number[], column: number): number {
   const position = order.indexOf(column);
   return position < 0 ? Infinity : position + 1;
 }
 
-interface Swaps {
+interface SwapsInput {
   readonly ends: ClosingHoldings;
   readonly cause: 'fast_exit' | 'fast_entry';
   readonly decision: number;
@@ -98,10 +98,10 @@ interface Swaps {
   readonly swaps: readonly (readonly [number, number])[];
 }
 
-function swapped(
+function composeSwaps(
   watch: MemberWatch,
   at: WatchPosition,
-  { ends, cause, decision, order, swaps }: Swaps,
+  { ends, cause, decision, order, swaps }: SwapsInput,
 ): Composition | undefined {
   if (swaps.length === 0) return undefined;
   const { held, weights } = ends.held;
@@ -112,14 +112,14 @@ function swapped(
   }));
   const earlier = findInForce(watch.known, at.session);
   const results = swaps.map(([left, entered]): ConstituentSwap => {
-    const leftRank = rankIn(order, left);
+    const leftRank = findRank(order, left);
     return {
       rule: cause,
       entered,
       left,
       decision,
       ranked: decision,
-      rank: rankIn(order, entered),
+      rank: findRank(order, entered),
       leftRank: Number.isFinite(leftRank) ? leftRank : null,
     };
   });

@@ -76,7 +76,7 @@ export function listUniverseMembers(
     ? { kind: 'index', id: document.derivation.source_index_id }
     : (document.universe ?? { kind: 'all' });
   const input = { composer, membersOf, sm, currency: document.currency, day: sm.sessions[session]! };
-  return membersOn(input, universe, 'inForce');
+  return markMembers(input, universe, 'inForce');
 }
 
 /** Selects the columns that can be bought on a session. */
@@ -99,10 +99,10 @@ interface MembersInput {
  * Returns, by column, 1 for the members of a universe on a day.
  * @param indexAs constituents that count for an index: those in force or, within a set, the latest decided ones
  */
-function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForce' | 'decidedOn'): Uint8Array {
+function markMembers(input: MembersInput, universe: UniverseSpec, indexAs: 'inForce' | 'decidedOn'): Uint8Array {
   const { composer, membersOf, sm, currency, day } = input;
   const members = new Uint8Array(sm.securityCount);
-  const add = (identifier: string): void => {
+  const addMember = (identifier: string): void => {
     const column = sm.columnOf(identifier);
     if (column >= 0) members[column] = 1;
   };
@@ -113,11 +113,11 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
       break;
     case 'named':
       for (const { identifier, start, end } of membersOf(universe.id!))
-        if ((start === null || start <= day) && (end === null || day < end)) add(identifier);
+        if ((start === null || start <= day) && (end === null || day < end)) addMember(identifier);
       break;
     case 'list':
     case 'watchlist': // the plan has replaced a watchlist by its identifiers
-      for (const identifier of universe.identifiers ?? []) add(identifier);
+      for (const identifier of universe.identifiers ?? []) addMember(identifier);
       break;
     case 'index': {
       const parentId = universe.id!;
@@ -131,9 +131,9 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
     case 'union':
     case 'intersection':
     case 'difference': {
-      const [first, ...others] = (universe.of ?? []).map((part) => membersOn(input, part, 'decidedOn'));
+      const [first, ...others] = (universe.of ?? []).map((part) => markMembers(input, part, 'decidedOn'));
       return others.reduce(
-        (left, right) => left.map((is, i) => COMBINED[universe.kind as SetKind](is, right[i]!)),
+        (left, right) => left.map((is, i) => MEMBERSHIP_COMBINERS[universe.kind as SetKind](is, right[i]!)),
         first!,
       );
     }
@@ -144,7 +144,7 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
 type SetKind = (typeof SET_KINDS)[number];
 
 /** Combines the membership in the earlier parts of a set with the membership in the next part. */
-const COMBINED: Readonly<Record<SetKind, (left: number, right: number) => number>> = {
+const MEMBERSHIP_COMBINERS: Readonly<Record<SetKind, (left: number, right: number) => number>> = {
   union: (left, right) => left | right,
   intersection: (left, right) => left & right,
   difference: (left, right) => left & ~right,

@@ -28,7 +28,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
   const costs = new Float64Array(length);
   const events: BookEvent[] = [];
   const paying = { input, like, costRate, held: new Float64Array(names), all: new Int32Array(names) };
-  const mayWaitForPrice = pricesAwaited(input, like.columns);
+  const mayWaitForPrice = createAwaitedTest(input, like.columns);
   let next = like.events.findIndex(({ at }) => at > shift);
   let periodValue = resume?.stretchValue ?? initialValue;
   if (resume) value[0] = resume.value;
@@ -37,12 +37,12 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
     value[at] = drifted;
     const event =
       at === 0
-        ? opening(names, initialValue)
+        ? createOpeningEvent(names, initialValue)
         : like.events[next]?.at === at + shift
           ? { ...like.events[next++]!, at, valueBefore: drifted }
           : undefined;
     if (event) {
-      const retained = payFor({ ...paying, event, after: weights.subarray(at * names, (at + 1) * names) });
+      const retained = payForEvent({ ...paying, event, after: weights.subarray(at * names, (at + 1) * names) });
       if (retained === undefined) return undefined;
       if (retained !== 1 && !event.rebalanced && mayWaitForPrice(from + at)) return undefined;
       value[at] = drifted * retained;
@@ -60,11 +60,11 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
     events,
     weights,
     columns: like.columns,
-    everHeld: shift === 0 ? like.everHeld : heldIn({ weights, events }, names),
-    gross: fromOne(like.gross.slice(shift, shift + length)),
-    path: fromOne(like.path.slice(shift, shift + length)),
+    everHeld: shift === 0 ? like.everHeld : markHeld({ weights, events }, names),
+    gross: startAtOne(like.gross.slice(shift, shift + length)),
+    path: startAtOne(like.path.slice(shift, shift + length)),
     begins: like.begins.subarray(shift, shift + length),
-    ...earnedFrom(like, { shift, length }),
+    ...selectGrowth(like, { shift, length }),
     divisor: like.divisor.subarray(shift, shift + length),
     cash: like.cash.slice(shift, shift + length),
     counts: like.counts.subarray(shift, shift + length),
@@ -77,18 +77,18 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
 }
 
 /** Returns the price growth and the transfers of a followed book, which its weights do not show. */
-function earnedFrom(
+function selectGrowth(
   { drift, transfers }: Book,
   { shift, length }: { readonly shift: number; readonly length: number },
 ): Pick<Book, 'drift' | 'transfers'> {
   return {
-    ...(drift ? { drift: fromOne(drift.slice(shift, shift + length)) } : {}),
+    ...(drift ? { drift: startAtOne(drift.slice(shift, shift + length)) } : {}),
     ...(transfers ? { transfers: createTransfers(transfers, shift) } : {}),
   };
 }
 
 /** Returns the event of the first purchase. */
-function opening(names: number, valueBefore: number): BookEvent {
+function createOpeningEvent(names: number, valueBefore: number): BookEvent {
   return {
     at: 0,
     rebalanced: true,
@@ -100,7 +100,7 @@ function opening(names: number, valueBefore: number): BookEvent {
   };
 }
 
-function fromOne(series: Float64Array): Float64Array {
+function startAtOne(series: Float64Array): Float64Array {
   series[0] = 1;
   return series;
 }
@@ -121,7 +121,7 @@ interface Payment {
  * Returns the fraction of the value that remains after the costs of an event; undefined if a trade is impossible, or
  * differs from the trade without costs.
  */
-function payFor(payment: Payment): number | undefined {
+function payForEvent(payment: Payment): number | undefined {
   const { input, like, event, after, costRate, held, all } = payment;
   const { before, rebalanced } = event;
   if (!rebalanced) return payForExits(like, payment);
@@ -163,7 +163,7 @@ interface SpinOff {
 }
 
 /** Returns the spin-offs from a book's securities up to its last session, in session order. */
-function spinOffsOf({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
+function listSpinOffs({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
   const { all, starts } = sm.actions;
   const results: SpinOff[] = [];
   for (let a = 0; a < starts[to + 1]!; a++) {
@@ -178,20 +178,20 @@ function spinOffsOf({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
  * Returns a predicate that is true on sessions on which a spun-off security may still wait for its first price: a
  * payment then changes the security's later weight.
  */
-function pricesAwaited(input: BookInput, columns: Int32Array): (session: number) => boolean {
+function createAwaitedTest(input: BookInput, columns: Int32Array): (session: number) => boolean {
   const { sm, treatment } = input;
   let spinOffs: SpinOff[] | undefined;
   return (session) => {
     const first = session - findLongestStale(treatment);
     const bars = readPanelRow(sm, session);
-    return (spinOffs ??= spinOffsOf(input, columns)).some(
+    return (spinOffs ??= listSpinOffs(input, columns)).some(
       ({ ex, child }) => ex >= first && ex <= session && (child < 0 || sm.lastBar[bars + child]! < ex),
     );
   };
 }
 
 /** Returns, by slot, 1 for a weight at some close or before an event, [H]. */
-function heldIn({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
+function markHeld({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
   const held = new Uint8Array(names);
   for (const rows of [weights, ...events.map(({ before }) => before)]) {
     for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) held[i % names] = 1;

@@ -30,18 +30,18 @@ export function createIndexTerms(
   variant: ReturnVariant = dated.dividends,
 ): GrowthTerms {
   const { amended, ...first } = dated;
-  const termsOf = (treatment: TreatmentSpec, weighting: WeightingSpec | undefined): GrowthTerms => ({
+  const createTerms = (treatment: TreatmentSpec, weighting: WeightingSpec | undefined): GrowthTerms => ({
     ...createGrowthTerms(treatment, document.currency, variant),
     ...readShareTerms(treatment, weighting),
   });
-  const terms = termsOf(first, document.pipeline?.weighting);
+  const terms = createTerms(first, document.pipeline?.weighting);
   if (amended === undefined) return terms;
   // A derived index has the treatment of its parent, but a separate weighting.
   const isOwn = document.pipeline !== null;
   return {
     ...terms,
     amended: amended.map(({ after, treatment, weighting }) =>
-      toChangingTerms(termsOf(treatment, isOwn ? weighting : undefined), after),
+      toChangingTerms(createTerms(treatment, isOwn ? weighting : undefined), after),
     ),
   };
 }
@@ -72,17 +72,17 @@ export interface IndexBookInput {
 export function simulateIndexBook(input: IndexBookInput): Book {
   const { compositions, to, variant, isBrief = false } = input;
   const { overlay } = compositions;
-  if (overlay === undefined) return simulatedBook(input);
+  if (overlay === undefined) return simulateRuleBook(input);
   const { book } = overlay;
   if (book !== undefined && variant === undefined && to === book.from + book.length - 1) return book;
   const { sm } = compositions;
-  const bookOf = (source: Compositions): Book => {
+  const simulateSource = (source: Compositions): Book => {
     const last = source.sm === sm ? to : findLastAtMost(source.sm.sessions, sm.sessions[to]!);
     const held = variant ?? findHeldVariant(compositions, source);
     const own = simulateIndexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
     return source.sm === sm ? own : alignBook(own, sm, { to });
   };
-  return createOverlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf });
+  return createOverlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf: simulateSource });
 }
 
 /**
@@ -96,7 +96,7 @@ export function findHeldVariant(
   return source.treatment.dividends === dividends ? undefined : dividends;
 }
 
-function simulatedBook({
+function simulateRuleBook({
   compositions,
   to,
   variant,
@@ -194,12 +194,12 @@ export function findRequestedShares(book: Book, session: number): Omit<Targets, 
     (order) => order.side === 'buy' && order.at <= at && !(isPast(order.filledAt, at) || isPast(order.replacedAt, at)),
   );
   if (waiting.length === 0) return held;
-  const share = ({ notional }: { readonly notional: number }): number => notional / book.value[at]!;
-  const scale = Math.min(1, book.cash[at]! / waiting.reduce((sum, order) => sum + share(order), 0));
+  const toShare = ({ notional }: { readonly notional: number }): number => notional / book.value[at]!;
+  const scale = Math.min(1, book.cash[at]! / waiting.reduce((sum, order) => sum + toShare(order), 0));
   const asked = new Map(Array.from(held.columns, (column, k) => [column, held.weights[k]!]));
   for (const order of waiting) {
     const column = book.columns[order.slot]!;
-    asked.set(column, (asked.get(column) ?? 0) + scale * share(order));
+    asked.set(column, (asked.get(column) ?? 0) + scale * toShare(order));
   }
   const entries = [...asked].toSorted(([a], [b]) => a - b);
   return {

@@ -26,8 +26,8 @@ export type SharesOf = (composition: Composition) => IndexShares;
  * at the effective close.
  */
 export function createIndexShares(book: Book, currency: string): SharesOf {
-  const known = sharesFor.get(book) ?? new WeakMap<Composition, IndexShares>();
-  sharesFor.set(book, known);
+  const known = sharesCache.get(book) ?? new WeakMap<Composition, IndexShares>();
+  sharesCache.set(book, known);
   const sharesOf = countShares(book, currency);
   return (composition) => {
     const shares = known.get(composition) ?? sharesOf(composition);
@@ -37,7 +37,7 @@ export function createIndexShares(book: Book, currency: string): SharesOf {
 }
 
 /** Index shares by composition of a book, cached because record and result both use them. */
-const sharesFor = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
+const sharesCache = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
 
 function countShares(book: Book, currency: string): SharesOf {
   const { sm, from, value, divisor, exactDivisor, reinvested, overlay } = book;
@@ -45,7 +45,7 @@ function countShares(book: Book, currency: string): SharesOf {
   return (composition) => {
     const { session, columns } = composition;
     const at = session - from;
-    const decided = decidedIn(sm, composition);
+    const decided = readDecisionDates(sm, composition);
     if (overlay !== undefined || at < 0 || at >= book.length) return { ...decided, shares: null, factors: null };
     const rates = createExchangeRates(sm, currency);
     const shares = computeHeldWeights(book, composition).map(
@@ -53,7 +53,7 @@ function countShares(book: Book, currency: string): SharesOf {
         (weight * level[at]! * divisor[at]! * (exactDivisor?.[at] ?? 1)) /
         (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!)),
     );
-    const floats = floatShares(sm, session);
+    const floats = createFloatShareReader(sm, session);
     const factors = shares.map((held, k) => {
       const count = floats(columns[k]!);
       return count > 0 ? held / count : 0;
@@ -75,11 +75,11 @@ function computeHeldWeights(book: Book, { session, columns, weights }: Compositi
 /**
  * Returns a function that leaves compositions without index shares, because a strategy optimises or trades its weights.
  */
-export function refuseMissingShares(sm: SessionMarket): SharesOf {
-  return (composition) => ({ ...decidedIn(sm, composition), shares: null, factors: null });
+export function omitIndexShares(sm: SessionMarket): SharesOf {
+  return (composition) => ({ ...readDecisionDates(sm, composition), shares: null, factors: null });
 }
 
-function decidedIn(
+function readDecisionDates(
   { sessions }: SessionMarket,
   composition: Composition,
 ): Pick<IndexShares, 'reference' | 'priced' | 'targets'> {
@@ -91,7 +91,7 @@ function decidedIn(
 const COUNT_SESSIONS_MAX = 5;
 
 /** Returns a function that computes shares outstanding times free float (default 1); NaN without a share count. */
-function floatShares(sm: SessionMarket, session: number): (column: number) => number {
+function createFloatShareReader(sm: SessionMarket, session: number): (column: number) => number {
   const { fields, reference } = sm.market;
   const findLatest = (panel: Float64Array | undefined, column: number): number => {
     if (panel === undefined) return Number.NaN;

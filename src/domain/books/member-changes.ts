@@ -47,7 +47,7 @@ export function hasMemberChanges(composer: Composer, indexId: string): boolean {
  * @cost O(T H), plus SPAN_SESSIONS for each change
  */
 export function decideWithChanges(composer: Composer, input: WatchInput): Pick<Compositions, 'list' | 'findings'> {
-  const under = watchesOf(composer, input);
+  const under = createWatches(composer, input);
   const watch = under[0]!; // every index has a first version
   const { due, known, last, tick } = watch;
   let standing: WatchedBooks = { at: input.first - 1, book: null, uncapped: null, unit: null };
@@ -56,18 +56,18 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
     tick?.((standing.at - input.first + 1) / (last - input.first + 1));
     const next = due[position];
     if (next !== undefined && next.decision <= standing.at + 1) {
-      decide(under[next.amendment ?? 0]!, next, standing);
+      decideRebalance(under[next.amendment ?? 0]!, next, standing);
       position++;
       continue;
     }
     const to = Math.min(standing.at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last);
-    standing = passSpan(under, standing, to);
+    standing = searchSpan(under, standing, to);
   }
   return { list: known, findings: watch.findings };
 }
 
 /** Creates a watch for each version of an index definition, all with one shared list of compositions. */
-function watchesOf(composer: Composer, input: WatchInput): MemberWatch[] {
+function createWatches(composer: Composer, input: WatchInput): MemberWatch[] {
   const shared = { known: [], findings: [] };
   return listTexts(composer.document(input.indexId)).map((text) =>
     createWatch(composer, { ...input, ...shared, text }),
@@ -96,7 +96,7 @@ export function createWatch(whole: Composer, { text, ...input }: TextInput): Mem
     sm,
     pool,
     exits: exit === undefined ? [] : listDueAfter({ ...removeReviews(document), rebalance: exit.schedule }, sm, span),
-    entries: entry === undefined ? new Map() : newSecurities(sm, { ...input, after: entry.after_sessions }),
+    entries: entry === undefined ? new Map() : groupNewSecurities(sm, { ...input, after: entry.after_sessions }),
   };
 }
 
@@ -107,7 +107,7 @@ export const removeReviews = ({ reviews: _reviews, ...document }: IndexDocument)
  * Returns securities with their first price after the first session of an index, grouped by the session on which they
  * are ranked.
  */
-function newSecurities(
+function groupNewSecurities(
   sm: SessionMarket,
   { first, last, after }: { readonly first: number; readonly last: number; readonly after: number },
 ): Map<number, readonly number[]> {
@@ -122,18 +122,22 @@ function newSecurities(
   return results;
 }
 
-function decide(watch: MemberWatch, rebalance: DueRebalance, standing: WatchedBooks): void {
+function decideRebalance(watch: MemberWatch, rebalance: DueRebalance, standing: WatchedBooks): void {
   const { composer, indexId, known, findings } = watch;
   const { decision: session } = rebalance;
   const keepsMembers = findDecider(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
   if (keepsMembers && standing.at + 1 === session && known.length > 0) {
     // Constituents that left at the close of the reference date are replaced before weights are computed.
-    const composition = replace(watch, { standing, book: simulateWatchedBook(watch, standing, session), session });
-    if (composition !== undefined) insert(known, composition);
+    const composition = replaceLeavers(watch, {
+      standing,
+      book: simulateWatchedBook(watch, standing, session),
+      session,
+    });
+    if (composition !== undefined) insertComposition(known, composition);
   }
   const decided = decideOne(watch.whole, { indexId, rebalance, known });
   findings.push(...decided.findings);
-  if (decided.composition) insert(known, refillIndex(watch, decided.composition));
+  if (decided.composition) insertComposition(known, refillIndex(watch, decided.composition));
 }
 
 /**
@@ -153,7 +157,7 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
     { composer, indexId, pool, session, staying: columns, ranking, wanted },
     events,
   );
-  if (result.length < left.length) findings.push(unreplaced(sm, session, left.slice(result.length)));
+  if (result.length < left.length) findings.push(warnOfUnreplaced(sm, session, left.slice(result.length)));
   if (result.length === 0) return composition;
   const gone = 1 - left.reduce((sum, { weight }) => sum + weight, 0);
   const entering = composeEntering({
@@ -187,7 +191,7 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
   };
 }
 
-function insert(known: Composition[], composition: Composition): void {
+function insertComposition(known: Composition[], composition: Composition): void {
   const at = known.findLastIndex(({ session }) => session <= composition.session);
   const isSame = known[at]?.session === composition.session;
   known.splice(isSame ? at : at + 1, isSame ? 1 : 0, composition);
@@ -196,15 +200,15 @@ function insert(known: Composition[], composition: Composition): void {
 /**
  * Searches the sessions of a span for changes. Each change is searched on the book that includes the earlier changes.
  */
-function passSpan(under: readonly MemberWatch[], standing: WatchedBooks, to: number): WatchedBooks {
+function searchSpan(under: readonly MemberWatch[], standing: WatchedBooks, to: number): WatchedBooks {
   const first = under[0]!;
   let book = simulateWatchedBook(first, standing, to);
   for (let session = standing.at + 1; session <= to; session++) {
     const watch = under[findInForce(first.known.filter(isReview), session)?.amendment ?? 0]!;
-    for (const changeOf of CHANGES) {
+    for (const changeOf of MEMBER_CHANGES) {
       const composition = changeOf(watch, { standing, book, session });
       if (composition === undefined) continue;
-      insert(watch.known, composition);
+      insertComposition(watch.known, composition);
       book = simulateWatchedBook(watch, standing, to);
     }
   }
@@ -218,13 +222,13 @@ function passSpan(under: readonly MemberWatch[], standing: WatchedBooks, to: num
 }
 
 /** Replaces constituents that left at a close, unless a review takes effect at that close. */
-const replace: MemberChange = (watch, at) => {
+const replaceLeavers: MemberChange = (watch, at) => {
   const { events, known, composer, indexId, pool, findings, sm } = watch;
   if (events.replacement === 'none' || isInPhase(known, at.session)) return undefined;
   const before = findInForce(known, at.session);
   const event = at.book.events.find((one) => one.at === at.session - at.book.from);
   if (before === undefined || event === undefined || before.session === at.session) return undefined;
-  const left = leaversOf(at.book, event, before.columns);
+  const left = listLeavers(at.book, event, before.columns);
   if (left.length === 0) return undefined;
   const ends = readClosingHoldings(watch, at);
   if (ends.held.held.length === 0) return undefined;
@@ -239,7 +243,7 @@ const replace: MemberChange = (watch, at) => {
     wanted: left.length,
   };
   const result = listReplacementCandidates(request, events);
-  if (result.length < left.length) findings.push(unreplaced(sm, at.session, left.slice(result.length)));
+  if (result.length < left.length) findings.push(warnOfUnreplaced(sm, at.session, left.slice(result.length)));
   const gone = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
   const entries = result.map(({ column }, k): EnteringSecurity => ({ column, replaced: left[k]!.weight / gone }));
   if (entries.length === 0) return undefined;
@@ -259,7 +263,7 @@ interface Leaver {
 }
 
 /** Returns the constituents that left at a close, at a price or by converting into another constituent. */
-function leaversOf({ columns }: Book, { exits, conversions }: BookEvent, members: Int32Array): Leaver[] {
+function listLeavers({ columns }: Book, { exits, conversions }: BookEvent, members: Int32Array): Leaver[] {
   const into = conversions.filter(({ into: other }) => members.includes(columns[other]!));
   const left = new Map<number, number>();
   for (const { slot, weight } of into) left.set(columns[slot]!, weight);
@@ -269,7 +273,7 @@ function leaversOf({ columns }: Book, { exits, conversions }: BookEvent, members
   return [...left].filter(([column]) => members.includes(column)).map(([column, weight]) => ({ column, weight }));
 }
 
-function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[]): Finding {
+function warnOfUnreplaced(sm: SessionMarket, session: number, left: readonly Leaver[]): Finding {
   const names = left.map(({ column }) => sm.identifiers[column]!).join(', ');
   const [finding] = addRebalanceDate(
     [
@@ -285,4 +289,4 @@ function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[])
   return finding!;
 }
 
-const CHANGES: readonly MemberChange[] = [replace, applyFastExit, applyFastEntry];
+const MEMBER_CHANGES: readonly MemberChange[] = [replaceLeavers, applyFastExit, applyFastEntry];

@@ -61,10 +61,10 @@ export function computeMarketValueUnit(
 ): number | null {
   const review = known.findLast((one) => one.session <= session && isReview(one));
   if (review === undefined || review.session <= standing.at) return standing.unit;
-  return review.worth === undefined ? null : marketValue(book, review.session) / review.worth;
+  return review.worth === undefined ? null : computeMarketValue(book, review.session) / review.worth;
 }
 
-function marketValue({ reinvested, value, divisor, from }: Book, session: number): number {
+function computeMarketValue({ reinvested, value, divisor, from }: Book, session: number): number {
   return (reinvested?.levels.price ?? value)[session - from]! * divisor[session - from]!;
 }
 
@@ -87,7 +87,7 @@ export function readClosingHoldings(watch: MemberWatch, { standing, session }: W
   const book = simulateWatchedBook(watch, standing, session);
   const held = requireOwnEnd(book);
   const uncapped = isCapped(watch) ? requireOwnEnd(simulateWatchedBook(watch, standing, session, true)) : held;
-  return { held, uncapped, marketValue: marketValue(book, session) };
+  return { held, uncapped, marketValue: computeMarketValue(book, session) };
 }
 
 export function weighEntrants(
@@ -99,7 +99,7 @@ export function weighEntrants(
   const { session } = at;
   const unit = computeMarketValueUnit(watch, at);
   const before = findInForce(known, session)!;
-  const findOwnWorth = (): number | null => {
+  const findWorthOfPool = (): number | null => {
     const isSelfWeighing = hasIndependentWeights(watch.document.pipeline?.weighting);
     return isSelfWeighing ? computePoolValue(pool, session, { ...held, without: before.capped }) : null;
   };
@@ -112,7 +112,7 @@ export function weighEntrants(
     before,
     held,
     uncapped,
-    worth: unit === null ? findOwnWorth() : worth / unit,
+    worth: unit === null ? findWorthOfPool() : worth / unit,
   };
 }
 

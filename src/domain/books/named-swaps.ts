@@ -45,7 +45,7 @@ export function listPendingSwaps({ effective, composition }: PendingComposition,
  */
 export function listSwapsDecidedOn(composer: Composer, indexId: string, session: number): NamedSwap[] {
   if (!hasMemberChanges(composer, indexId)) return [];
-  const compositions = compositionsOrNone(composer, indexId);
+  const compositions = findCompositions(composer, indexId);
   if (compositions === undefined) return [];
   const { sm, list } = compositions;
   const pending = findPendingChange(composer, { indexId, session, list });
@@ -56,7 +56,7 @@ export function listSwapsDecidedOn(composer: Composer, indexId: string, session:
 }
 
 /** Returns the compositions of an index; undefined if it has none yet. */
-function compositionsOrNone(composer: Composer, indexId: string): Compositions | undefined {
+function findCompositions(composer: Composer, indexId: string): Compositions | undefined {
   try {
     return composeKnown(composer, indexId);
   } catch (failure) {

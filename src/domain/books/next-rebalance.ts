@@ -28,7 +28,7 @@ export function findNextRebalances(
 ): readonly NextRebalance[] {
   const texts = listTexts(document);
   const next = texts.flatMap((text, k) =>
-    nextUnder(text, { calendar, day, until: texts[k + 1]?.from ?? Infinity }).map((one) =>
+    listNextRebalances(text, { calendar, day, until: texts[k + 1]?.from ?? Infinity }).map((one) =>
       k === 0 ? one : { ...one, amendment: k },
     ),
   );
@@ -43,7 +43,7 @@ interface NextSpan extends Pick<SessionMarket, 'calendar'> {
 }
 
 /** Returns the next rebalance of each review under one version of the definition. */
-function nextUnder(
+function listNextRebalances(
   { document, from: begins, amendment }: IndexText,
   { calendar, day, until }: NextSpan,
 ): NextRebalance[] {
@@ -73,8 +73,8 @@ function nextUnder(
 /** Returns an upcoming rebalance as if it took effect on a session, from data known on that session. */
 export function toDueRebalance(sm: SessionMarket, session: number, next: NextRebalance): DueRebalance {
   const { review, phase, amendment, decision, pricing = decision } = next;
-  const at = (day: Day): number => Math.min(sm.sessionAt(day), session);
-  const [decided, priced] = [at(decision), at(pricing)];
+  const clampSession = (day: Day): number => Math.min(sm.sessionAt(day), session);
+  const [decided, priced] = [clampSession(decision), clampSession(pricing)];
   return {
     date: next.date,
     also: [],

@@ -13,7 +13,14 @@ import type { BookInput, BookResume } from './book.js';
 import { listBookSecurities } from './book-securities.js';
 import { openCounts } from './security-counts.js';
 import { adoptCounts } from './share-changes.js';
-import { type BookState, type Order, type Recorded, waitFor, NONE, isOneRunOf } from './book-state.js';
+import {
+  type BookState,
+  type Order,
+  type TransferRecorder,
+  copyPending,
+  NO_COLUMNS,
+  isOneRunOf,
+} from './book-state.js';
 
 /**
  * Creates the state of a book at its first session.
@@ -24,7 +31,7 @@ export function openBook(input: BookInput): BookState {
   const { resume } = input;
   const columns = resume
     ? listBookSecurities({ sm, targets: [...targets, resume], from: resume.first, to })
-    : listBookSecurities({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
+    : listBookSecurities({ sm, targets: [...targets, ...listPendingColumns(input)], from, to });
   requireRatesAboveZero(sm, columns, { currency: growth.currency, from, to });
   requireTaxes(input, columns);
   const slotOf = new Int32Array(sm.securityCount).fill(-1);
@@ -48,13 +55,13 @@ export function openBook(input: BookInput): BookState {
     inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : createEffectTable(sm, indexTerms),
     absences: listAbsences(sm),
     targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
-    ...sessionArrays(input, H),
+    ...allocateSessionArrays(input, H),
     events: [],
     gaps: [],
     silent: [],
     orders: [],
     waiting: [],
-    ...slotArrays(H),
+    ...allocateSlotArrays(H),
     shareCounts: openCounts(input, columns),
     count: 0,
     isOneRun: false,
@@ -63,22 +70,22 @@ export function openBook(input: BookInput): BookState {
     path: 1,
     carry: 1,
     basketUnit: null,
-    ...roundingState(input),
+    ...allocateRounding(input),
     hasEntered: false,
-    transfers: noTransfers(),
-    ...incomeArrays(input),
+    transfers: createTransferRecorder(),
+    ...allocateIncome(input),
     periods: 0,
     ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_AT_ONCE) },
     rowSession: from,
-    ...nothingYet(),
+    ...createInitialState(),
     renamed: new Map(),
   };
-  if (resume) resumeFrom(state, resume);
+  if (resume) resumeState(state, resume);
   else state.divisor[0] = input.baseDivisor ?? 1;
   return state;
 }
 
-const noTransfers = (): Recorded => ({
+const createTransferRecorder = (): TransferRecorder => ({
   at: createGrowingIntegers(),
   slot: createGrowingIntegers(),
   dividends: createGrowingFloats(),
@@ -87,7 +94,7 @@ const noTransfers = (): Recorded => ({
   kept: createGrowingFloats(),
 });
 
-const nothingYet = () => ({ missing: NONE, children: [], droppedChildren: NONE, today: undefined });
+const createInitialState = () => ({ missing: NO_COLUMNS, children: [], droppedChildren: NO_COLUMNS, today: undefined });
 
 function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array): void {
   const [first, last] = [sm.sessions[from]!, sm.sessions[to]!];
@@ -100,30 +107,30 @@ function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array):
 }
 
 /** Allocates the state for rounding the divisor of an index. */
-function roundingState({ rounding, growth, from, to }: BookInput): Pick<BookState, 'roundedBy' | 'exactDivisor'> {
+function allocateRounding({ rounding, growth, from, to }: BookInput): Pick<BookState, 'roundedBy' | 'exactDivisor'> {
   const isRounded = roundsAny(rounding, 'divisor') && growth.reinvestment === 'index';
   return { roundedBy: 1, exactDivisor: isRounded ? new Float64Array(to - from + 1).fill(1) : null };
 }
 
 /** Allocates the values of a book by session, and the weights. */
-function sessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
+function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
   const length = to - from + 1;
   const memory = allocateKeptFloats(7 * length);
   const hasDividends = growth.reinvestment === 'index' && growth.variant !== 'price';
   const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
   weights.fill(0, 0, H); // each further row is cleared before it is written
-  const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
-  const gross = series(1).fill(1);
+  const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
+  const gross = sliceSeries(1).fill(1);
   return {
-    value: series(0),
+    value: sliceSeries(0),
     gross,
-    drift: hasDividends ? series(6).fill(1) : gross,
-    paths: series(2).fill(1),
+    drift: hasDividends ? sliceSeries(6).fill(1) : gross,
+    paths: sliceSeries(2).fill(1),
     begins: new Uint8Array(length),
-    divisor: series(3).fill(1),
-    costs: series(4),
+    divisor: sliceSeries(3).fill(1),
+    costs: sliceSeries(4),
     weights,
-    cash: series(5),
+    cash: sliceSeries(5),
     counts: new Int32Array(length),
   };
 }
@@ -132,19 +139,19 @@ function sessionArrays({ from, to, growth, isBrief = false, roomForWeights }: Bo
  * Allocates the levels and dividend points of an index that reinvests dividends in all constituents; null for other
  * books.
  */
-function incomeArrays(input: BookInput): Pick<BookState, 'reinvested'> {
+function allocateIncome(input: BookInput): Pick<BookState, 'reinvested'> {
   const { growth, fills, initialValue, from, to } = input;
   if (growth.reinvestment !== 'index' || fills !== 'all') return { reinvested: null };
   const length = to - from + 1;
   const memory = allocateKeptFloats(5 * length);
-  const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
-  const levels = { price: series(0), total: series(1), net: series(2) };
+  const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
+  const levels = { price: sliceSeries(0), total: sliceSeries(1), net: sliceSeries(2) };
   for (const level of Object.values(levels)) level[0] = initialValue;
-  return { reinvested: { levels, points: series(3), netPoints: series(4) } };
+  return { reinvested: { levels, points: sliceSeries(3), netPoints: sliceSeries(4) } };
 }
 
 /** Allocates the values of a book by security. */
-function slotArrays(H: number) {
+function allocateSlotArrays(H: number) {
   return {
     everHeld: new Uint8Array(H),
     held: new Int32Array(H),
@@ -159,7 +166,7 @@ function slotArrays(H: number) {
 }
 
 /** Sets the state to the end state of the resumed book. */
-function resumeFrom(state: BookState, { end, orders }: BookResume): void {
+function resumeState(state: BookState, { end, orders }: BookResume): void {
   const { input, slotOf, columns, weights, held, heldColumns, places, units, isHeld, everHeld } = state;
   state.count = end.held.length;
   for (let k = 0; k < end.held.length; k++) {
@@ -192,13 +199,13 @@ function resumeFrom(state: BookState, { end, orders }: BookResume): void {
     levels.total[0] = end.levels.total;
     levels.net[0] = end.levels.net;
   }
-  waitFor(state, end);
+  copyPending(state, end);
   state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
   state.waiting = end.waiting.map((position) => state.orders[position]!);
   state.rowSession = input.from;
 }
 
-function pendingColumns({ pending }: BookInput): { readonly columns: readonly number[] }[] {
+function listPendingColumns({ pending }: BookInput): { readonly columns: readonly number[] }[] {
   return pending
     ? [{ columns: [...pending.children.map(({ column }) => column), ...pending.renamed.map(([, into]) => into)] }]
     : [];

@@ -4,7 +4,7 @@ import { alignMarket, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 
 /** Aligned markets by calendar. All indices of a calendar share one alignment. */
-const aligned = new WeakMap<MarketData, WeakMap<Calendars, Map<string, SessionMarket>>>();
+const alignedMarkets = new WeakMap<MarketData, WeakMap<Calendars, Map<string, SessionMarket>>>();
 
 /**
  * Returns the market aligned to the sessions of a calendar. Calendars with equal recorded changes share one alignment.
@@ -19,8 +19,8 @@ export function openMarketOn({
   readonly calendars: Calendars;
   readonly code: string;
 }): SessionMarket {
-  let bySet = aligned.get(market);
-  if (!bySet) aligned.set(market, (bySet = new WeakMap()));
+  let bySet = alignedMarkets.get(market);
+  if (!bySet) alignedMarkets.set(market, (bySet = new WeakMap()));
   let byCode = bySet.get(calendars);
   if (!byCode) bySet.set(calendars, (byCode = new Map()));
   let sm = byCode.get(code);

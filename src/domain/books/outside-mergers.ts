@@ -11,9 +11,9 @@ type UniverseComposer = Pick<Composer, 'document' | 'market' | 'under'>;
  * Returns true if any version of an index definition removes securities that merge into securities outside the
  * universe.
  */
-export const removesMergers = (document: IndexDocument): boolean => isInAnyText(document, removes);
+export const removesMergers = (document: IndexDocument): boolean => isInAnyText(document, removesAcquirers);
 
-const removes = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
+const removesAcquirers = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
 
 /**
  * Returns the mergers by which securities leave an index that does not hold acquirers from outside its universe;
@@ -45,7 +45,7 @@ interface Merger {
 export function isOutside(composer: UniverseComposer, indexId: string, { session, day, related }: Merger): boolean {
   const sm = composer.market(indexId);
   const text = findTextInForce(composer.document(indexId), sm.calendar, day);
-  if (!removes(text.document)) return false;
+  if (!removesAcquirers(text.document)) return false;
   const acquirer = sm.columnOf(related);
   return acquirer >= 0 && composer.under(indexId, text.position).members(indexId, session)[acquirer] !== 1;
 }

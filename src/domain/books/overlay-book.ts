@@ -1,7 +1,7 @@
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import { findOverlayType, type OverlaySpec } from '../overlays/catalogue.js';
-import { driftOf, readSecurityCurrency, type Book, type BookEvent, type BookOverlay } from './book.js';
-import { NOTHING_KEPT, listTransfers, type Transfers } from './transfers.js';
+import { readDrift, readSecurityCurrency, type Book, type BookEvent, type BookOverlay } from './book.js';
+import { NO_COUNT_CHANGES, listTransfers, type Transfers } from './transfers.js';
 import { listOrders, type EarlierOrders, type Layer } from './overlay-orders.js';
 import { listParts } from './overlay-parts.js';
 import type { Compositions } from './compositions.js';
@@ -81,10 +81,12 @@ export function createPathBook(input: PathBookInput): Book {
   const length = path.growth.length;
   const value = new Float64Array(length);
   for (let t = 0; t < length; t++) value[t] = t === 0 ? level : value[t - 1]! * path.growth[t]!;
-  const slots = slotsOf(beneath);
-  const layers = beneath.map((book, k) => layerOf(book, { slots, path, k, from }));
+  const slots = assignBookSlots(beneath);
+  const layers = beneath.map((book, k) => createLayer(book, { slots, path, k, from }));
   const isResumed = resumed !== undefined;
-  const rows = isBrief ? emptyRows(length) : rowsOf(layers, path, { width: slots.columns.length, value, isResumed });
+  const rows = isBrief
+    ? allocateRows(length)
+    : computeRows(layers, path, { width: slots.columns.length, value, isResumed });
   const first = layers[0]!;
   const hasCurrencyPart = resumed?.hasCurrencyPart === true || (!isBrief && path.exchange !== null && hasCash(layers));
   return {
@@ -99,17 +101,17 @@ export function createPathBook(input: PathBookInput): Book {
     divisor: new Float64Array(length).fill(1),
     costs: new Float64Array(length),
     ...rows,
-    ...(isBrief ? {} : transfersOf(layers, length)),
+    ...(isBrief ? {} : listTransfersOfLayers(layers, length)),
     unfilled: isBrief ? [] : listOrders(layers, value, resumed),
-    gaps: gapsOf(beneath, from, 'gaps'),
-    silent: gapsOf(beneath, from, 'silent'),
+    gaps: listGapsOfBooks(beneath, from, 'gaps'),
+    silent: listGapsOfBooks(beneath, from, 'silent'),
     pending: null,
     end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
     overlay: {
       beneath,
       ...(valued === undefined ? {} : { securitiesIn: valued }),
       hasCurrencyPart,
-      drift: driftAlong(path, first, rows.events),
+      drift: computeDrift(path, first, rows.events),
       shares,
       parts: isBrief ? [] : listParts(layers, path, { indexId, hasCurrencyPart }),
       ...(path.explain ? { explain: path.explain } : {}),
@@ -124,37 +126,37 @@ interface Slots {
   readonly places: readonly Int32Array[];
 }
 
-function slotsOf(beneath: readonly Book[]): Slots {
+function assignBookSlots(beneath: readonly Book[]): Slots {
   const columns = Int32Array.from(new Set(beneath.flatMap((book) => [...book.columns]))).toSorted();
   const placeOf = new Map(Array.from(columns, (column, slot) => [column, slot]));
   return { columns, places: beneath.map((book) => book.columns.map((column) => placeOf.get(column)!)) };
 }
 
-interface LayerPlace {
+interface LayerInput {
   readonly slots: Slots;
   readonly path: OverlayPath;
   readonly k: number;
   readonly from: number;
 }
 
-function layerOf(book: Book, { slots, path, k, from }: LayerPlace): Layer {
+function createLayer(book: Book, { slots, path, k, from }: LayerInput): Layer {
   return {
     book,
     places: slots.places[k]!,
     shift: from - book.from,
     exposure: path.exposures[k]!,
     exchange: path.exchange,
-    drift: driftOf(book),
+    drift: readDrift(book),
   };
 }
 
 /** Returns the price growth of a layer over a session in the overlay currency. */
-function driftIn({ drift, shift, exchange }: Layer, t: number): number {
+function computeLayerDrift({ drift, shift, exchange }: Layer, t: number): number {
   return drift[t + shift]! * (exchange === null ? 1 : exchange[t]!);
 }
 
 /** Returns the growth of a layer over a session in the overlay currency. */
-function growthOf({ book, shift, exchange }: Layer, t: number): number {
+function computeLayerGrowth({ book, shift, exchange }: Layer, t: number): number {
   return book.gross[t + shift]! * (exchange === null ? 1 : exchange[t]!);
 }
 
@@ -168,7 +170,7 @@ function isTrading({ book, shift, drift }: Layer, t: number): boolean {
 
 type Rows = Pick<Book, 'weights' | 'cash' | 'counts' | 'everHeld' | 'events'>;
 
-function emptyRows(length: number): Rows {
+function allocateRows(length: number): Rows {
   return {
     weights: new Float64Array(0),
     cash: new Float64Array(length),
@@ -185,7 +187,7 @@ interface RowTerms {
   readonly isResumed: boolean;
 }
 
-function rowsOf(
+function computeRows(
   layers: readonly Layer[],
   { growth, resets }: OverlayPath,
   { width, value, isResumed }: RowTerms,
@@ -209,13 +211,15 @@ function rowsOf(
     }
     const own = eventsOn.map((of) => of.get(t));
     if (t === 0) {
-      if (!isResumed) events.push(opening(width, value[0]!));
+      if (!isResumed) events.push(createOpeningEvent(width, value[0]!));
       continue;
     }
     // The weights before a close are stored, as on sessions with events, if several layers drift by different factors.
     const hasOwnDrifts = layers.length > 1 && layers.some((layer) => isTrading(layer, t));
     if (resets?.[t] === 1 || hasOwnDrifts || own.some((event) => event !== undefined))
-      events.push(eventAt({ t, own, layers, width, growth: growth[t]!, value: value[t]!, isReset: resets?.[t] === 1 }));
+      events.push(
+        combineEvents({ t, own, layers, width, growth: growth[t]!, value: value[t]!, isReset: resets?.[t] === 1 }),
+      );
   }
   return { weights, cash, counts, everHeld, events };
 }
@@ -225,12 +229,12 @@ function addWeights(row: Float64Array, { book, places, shift, exposure }: Layer,
   for (let i = 0; i < places.length; i++) row[places[i]!]! += exposure[t]! * book.weights[at + i]!;
 }
 
-function opening(width: number, valueBefore: number): BookEvent {
+function createOpeningEvent(width: number, valueBefore: number): BookEvent {
   const before = new Float64Array(width);
   return { at: 0, rebalanced: true, valueBefore, before, conversions: [], exits: [], fills: [] };
 }
 
-interface EventTerms {
+interface CombinedEventInput {
   readonly t: number;
   /** Events of the underlying books at session `t`, one per layer. */
   readonly own: readonly (BookEvent | undefined)[];
@@ -242,7 +246,7 @@ interface EventTerms {
 }
 
 /** Returns the combined event of the underlying books on a session, as overlay weights before trades. */
-function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms): BookEvent {
+function combineEvents({ t, own, layers, width, growth, value, isReset }: CombinedEventInput): BookEvent {
   const before = new Float64Array(width);
   const merged = {
     conversions: [] as BookEvent['conversions'][number][],
@@ -252,7 +256,7 @@ function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms):
   layers.forEach((layer, k) => {
     const { book, places, shift, exposure } = layer;
     const event = own[k];
-    const held = (exposure[t - 1]! * growthOf(layer, t)) / growth;
+    const held = (exposure[t - 1]! * computeLayerGrowth(layer, t)) / growth;
     const drifted =
       event?.before ?? book.weights.subarray((t + shift) * places.length, (t + shift + 1) * places.length);
     const part = isTrading(layer, t) ? (held * layer.drift[t + shift]!) / book.gross[t + shift]! : held;
@@ -275,14 +279,16 @@ function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms):
  * event, because the weights before it are stored; otherwise the growth of the underlying index at the previous
  * exposure.
  */
-function driftAlong(
+function computeDrift(
   { growth, exposures }: OverlayPath,
   layer: Layer,
   events: readonly BookEvent[],
 ): BookOverlay['drift'] {
   const exposure = exposures[0]!;
   const drift = growth.map((own, t) =>
-    t === 0 || exposures.length > 1 || exposure[t] === 0 ? own : (driftIn(layer, t) * exposure[t - 1]!) / exposure[t]!,
+    t === 0 || exposures.length > 1 || exposure[t] === 0
+      ? own
+      : (computeLayerDrift(layer, t) * exposure[t - 1]!) / exposure[t]!,
   );
   for (const { at } of events) drift[at] = growth[at]!;
   return drift;
@@ -292,7 +298,7 @@ function driftAlong(
  * Returns dividends and adjusted closes of the underlying books, scaled by the exposure of each layer; empty if there
  * are none.
  */
-function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'transfers'> {
+function listTransfersOfLayers(layers: readonly Layer[], length: number): Pick<Book, 'transfers'> {
   const rows = layers.flatMap(({ book, places, shift, exposure, exchange }) => {
     const transfers = listTransfers(book);
     if (transfers === undefined) return [];
@@ -314,7 +320,7 @@ function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'tran
     slot: Int32Array.from(sorted, ({ slot }) => slot),
     dividends: Float64Array.from(sorted, ({ dividends }) => dividends),
     moved: Float64Array.from(sorted, ({ moved }) => moved),
-    ...NOTHING_KEPT,
+    ...NO_COUNT_CHANGES,
   };
   return { transfers };
 }
@@ -326,7 +332,7 @@ function hasCash(layers: readonly Layer[]): boolean {
 /** Remainder to 1 below which it is rounding, not cash. */
 const CASH_MIN = 1e-12;
 
-function gapsOf(beneath: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {
+function listGapsOfBooks(beneath: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {
   const seen = new Set<string>();
   return beneath
     .flatMap((book) => book[which])

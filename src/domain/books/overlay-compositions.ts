@@ -61,7 +61,7 @@ export function listHeldCompositions(
     .map(([session, one]) => {
       const { columns, weights } = listHeld(book, session);
       const decision = Math.min(one.decision, session);
-      return { ...one, session, decision, columns, weights, ...UNCAPPED, uncapped: weights };
+      return { ...one, session, decision, columns, weights, ...NO_CAP, uncapped: weights };
     });
 }
 
@@ -70,8 +70,8 @@ function restoreWeights(
   { sessions }: Book['sm'],
   session: number,
 ): Omit<Composition, 'columns' | 'weights' | 'uncapped'> {
-  return { date: sessions[session]!, also: [], session, decision: session, announced: null, ...UNCAPPED };
+  return { date: sessions[session]!, also: [], session, decision: session, announced: null, ...NO_CAP };
 }
 
 /** Empty cap fields: caps apply to the underlying indices, not to the overlay. */
-const UNCAPPED = { cap: null, capped: new Int32Array(0), redistributed: 0 };
+const NO_CAP = { cap: null, capped: new Int32Array(0), redistributed: 0 };

@@ -28,11 +28,11 @@ export function createOverlayContext(
   { beneath, shares, to }: UnderlyingIndex,
 ): OverlayContext {
   const days = sm.sessions.slice(first, to + 1);
-  const dateOf = (t: number): string => formatDay(days[t]!);
+  const formatDate = (t: number): string => formatDay(days[t]!);
   return {
     indexId: document.id,
     days,
-    dateOf,
+    dateOf: formatDate,
     baseValue: document.base_value,
     periods: estimatePeriodsPerYear(sm.calendar.sessions),
     sources: beneath.map(({ gross, from }) => ({
@@ -42,12 +42,15 @@ export function createOverlayContext(
     rate(id) {
       const series = sm.market.series?.get(id);
       if (series === undefined)
-        throw missing(`The overlay ${document.id} needs the series ${id}, which the data does not contain.`, id);
+        throw createMissingRefusal(
+          `The overlay ${document.id} needs the series ${id}, which the data does not contain.`,
+          id,
+        );
       const known = carryCloses(series, days);
       const at = known.findIndex((value) => Number.isNaN(value));
       if (at >= 0)
-        throw missing(
-          `The overlay ${document.id} needs a value of the series ${id} on or before ${dateOf(at)}, but the series has none.`,
+        throw createMissingRefusal(
+          `The overlay ${document.id} needs a value of the series ${id} on or before ${formatDate(at)}, but the series has none.`,
           id,
         );
       return readSeriesRates(series, known, days);
@@ -61,12 +64,12 @@ export function createOverlayContext(
       const pair = createPair(of, document.currency);
       throw new Refusal(
         'FX_MISSING',
-        `The overlay ${document.id} needs the exchange rate ${pair}, which the data does not contain on ${dateOf(at)}.`,
+        `The overlay ${document.id} needs the exchange rate ${pair}, which the data does not contain on ${formatDate(at)}.`,
         { pair },
       );
     },
     weightIn: (of) => shares[of]!, // the overlay type declares these currencies
-    monthEnds: () => monthEnds(sm.calendar.sessions, days),
+    monthEnds: () => findMonthEnds(sm.calendar.sessions, days),
     resets(rebalance) {
       const dates = listRebalanceDates({
         rebalance,
@@ -113,14 +116,14 @@ export function readShares({ book, currency, codes, first, to }: WeightedUnderly
   return Object.fromEntries(shares);
 }
 
-function missing(message: string, series: string): Refusal {
+function createMissingRefusal(message: string, series: string): Refusal {
   return new Refusal('NO_DATA_AT_DATE', message, { series });
 }
 
 /**
  * Returns, for each day, the first month-end session after it; the last available session if no month end follows, [T].
  */
-function monthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
+function findMonthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
   const ends = sessions.filter(
     (day, s) => s + 1 === sessions.length || toCivilDate(day).month !== toCivilDate(sessions[s + 1]!).month,
   );

@@ -18,7 +18,7 @@ export function listParts(
     })),
   );
   const { exchange } = path;
-  if (exchange === null) return join([...own, ...inherited]);
+  if (exchange === null) return mergeParts([...own, ...inherited]);
   const currency = path.growth.map((_, t) => {
     if (t === 0) return 0;
     return layers.reduce(
@@ -27,11 +27,11 @@ export function listParts(
     );
   });
   const converted = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
-  return join([...own, ...converted, ...inherited]);
+  return mergeParts([...own, ...converted, ...inherited]);
 }
 
 /** Merges components that occur several times, because an overlay may underlie another overlay in several ways. */
-function join(parts: readonly BookPart[]): BookPart[] {
+function mergeParts(parts: readonly BookPart[]): BookPart[] {
   const byKey = new Map<string, BookPart>();
   for (const part of parts) {
     const key = `${part.indexId} ${part.part}`;

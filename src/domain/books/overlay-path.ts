@@ -13,7 +13,7 @@ export function readOverlay(document: IndexDocument): OverlayDocument {
   throw new Error(`${document.id} is not an overlay`);
 }
 
-interface OverlayOn {
+interface OverlayOnMarket {
   readonly sm: SessionMarket;
   readonly first: number;
   readonly document: OverlayDocument;
@@ -33,13 +33,13 @@ interface Segment {
  * the amendment date.
  * @cost O(T sources)
  */
-export function computeOverlayPath(overlay: OverlayOn, beneath: UnderlyingIndex): OverlayPath {
+export function computeOverlayPath(overlay: OverlayOnMarket, beneath: UnderlyingIndex): OverlayPath {
   const { sm, first, document, currency } = overlay;
-  const segments = segmentsOf(overlay, beneath.to);
+  const segments = listSegments(overlay, beneath.to);
   let level = document.base_value;
   const paths = segments.map((segment) => {
     const terms = { sm, first: segment.first, document: { ...document, base_value: level }, currency };
-    const shares = sharesOf(beneath.shares, segment, first);
+    const shares = sliceShares(beneath.shares, segment, first);
     const path = findOverlayType(segment.spec).path(
       segment.spec,
       createOverlayContext(terms, { beneath: beneath.beneath, shares, to: segment.to }),
@@ -47,10 +47,10 @@ export function computeOverlayPath(overlay: OverlayOn, beneath: UnderlyingIndex)
     level = path.growth.subarray(1).reduce((value, growth) => value * growth, level);
     return path;
   });
-  return paths.reduce(join);
+  return paths.reduce(joinPaths);
 }
 
-function segmentsOf({ sm, first, document }: OverlayOn, to: number): Segment[] {
+function listSegments({ sm, first, document }: OverlayOnMarket, to: number): Segment[] {
   const texts = listTextSpans(document, sm.calendar).flatMap(({ after, text }) => {
     const session = Math.max(first, findLastAtMost(sm.sessions, after));
     const { document: amended } = text;
@@ -65,7 +65,7 @@ function segmentsOf({ sm, first, document }: OverlayOn, to: number): Segment[] {
  * Returns the weights by currency on the sessions of a segment.
  * @param first first session of the weights
  */
-function sharesOf(shares: BookOverlay['shares'], segment: Segment, first: number): BookOverlay['shares'] {
+function sliceShares(shares: BookOverlay['shares'], segment: Segment, first: number): BookOverlay['shares'] {
   const { first: from, to } = segment;
   return Object.fromEntries(
     Object.entries(shares).map(([code, share]) => [code, share.subarray(from - first, to + 1 - first)]),
@@ -76,14 +76,16 @@ function sharesOf(shares: BookOverlay['shares'], segment: Segment, first: number
  * Joins two paths; the second begins at the last close of the first. Exposures from that close on are those of the
  * second path.
  */
-function join(before: OverlayPath, after: OverlayPath): OverlayPath {
+function joinPaths(before: OverlayPath, after: OverlayPath): OverlayPath {
   const shift = before.growth.length - 1;
   const begins = Uint8Array.from(before.growth, (_, t) => (t === shift ? 1 : 0));
   const { explain: earlier } = before;
   const { explain: later } = after;
   return {
     growth: concatenatePaths(before.growth, after.growth),
-    exposures: before.exposures.map((exposure, k) => concatenate(exposure.subarray(0, shift), after.exposures[k]!)),
+    exposures: before.exposures.map((exposure, k) =>
+      concatenateAfterFirst(exposure.subarray(0, shift), after.exposures[k]!),
+    ),
     exchange: before.exchange && after.exchange && concatenatePaths(before.exchange, after.exchange),
     parts: joinParts(before, after),
     resets:
@@ -93,7 +95,7 @@ function join(before: OverlayPath, after: OverlayPath): OverlayPath {
   };
 }
 
-function concatenate(before: Float64Array, after: Float64Array): Float64Array {
+function concatenateAfterFirst(before: Float64Array, after: Float64Array): Float64Array {
   const whole = new Float64Array(before.length + after.length);
   whole.set(before);
   whole.set(after, before.length);
@@ -101,12 +103,15 @@ function concatenate(before: Float64Array, after: Float64Array): Float64Array {
 }
 
 function concatenatePaths(before: Float64Array, after: Float64Array): Float64Array {
-  return concatenate(before, after.subarray(1));
+  return concatenateAfterFirst(before, after.subarray(1));
 }
 
 function joinParts(before: OverlayPath, after: OverlayPath): OverlayPart[] {
   const names = new Set([...before.parts, ...after.parts].map(({ part }) => part));
-  const of = ({ parts, growth }: OverlayPath, name: OverlayPart['part']): Float64Array =>
+  const findContributions = ({ parts, growth }: OverlayPath, name: OverlayPart['part']): Float64Array =>
     parts.find(({ part }) => part === name)?.contributions ?? new Float64Array(growth.length);
-  return [...names].map((part) => ({ part, contributions: concatenatePaths(of(before, part), of(after, part)) }));
+  return [...names].map((part) => ({
+    part,
+    contributions: concatenatePaths(findContributions(before, part), findContributions(after, part)),
+  }));
 }

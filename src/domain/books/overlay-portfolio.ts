@@ -21,8 +21,8 @@ interface Span {
  */
 export function createOverlayPortfolio(book: Book, span: Span): Book {
   const { plan, from, to, rebalances } = span;
-  if (plan.strategy === undefined) return heldWhole(book, span);
-  return strategyBook(book, { plan, from, to, rebalances, level: plan.request.initial_capital });
+  if (plan.strategy === undefined) return createWholeBook(book, span);
+  return createStrategyBook(book, { plan, from, to, rebalances, level: plan.request.initial_capital });
 }
 
 interface StrategySpan extends Span {
@@ -32,9 +32,9 @@ interface StrategySpan extends Span {
   readonly resumed?: EarlierOrders & { readonly exposure: number };
 }
 
-function strategyBook(book: Book, span: StrategySpan): Book {
+function createStrategyBook(book: Book, span: StrategySpan): Book {
   const { plan, from, level, resumed } = span;
-  const path = strategyPath(book, span);
+  const path = computeStrategyPath(book, span);
   const own = createPathBook({
     path,
     beneath: [book],
@@ -55,7 +55,10 @@ function strategyBook(book: Book, span: StrategySpan): Book {
  * Computes the path of the fraction invested in an overlay. A rebalance restores the target fraction if the difference
  * exceeds the tolerance.
  */
-function strategyPath(book: Book, { plan: { strategy }, from, to, rebalances, resumed }: StrategySpan): OverlayPath {
+function computeStrategyPath(
+  book: Book,
+  { plan: { strategy }, from, to, rebalances, resumed }: StrategySpan,
+): OverlayPath {
   const { exposure: target, drift_tolerance: tolerance } = strategy!; // only strategies reach this function
   const due = new Set(rebalances);
   const length = to - from + 1;
@@ -75,13 +78,14 @@ function strategyPath(book: Book, { plan: { strategy }, from, to, rebalances, re
 }
 
 /** Returns the overlay's book from a session on, scaled to the portfolio's money. */
-function heldWhole(book: Book, { plan, from, to }: Span): Book {
+function createWholeBook(book: Book, { plan, from, to }: Span): Book {
   const { initial_capital: capital } = plan.request;
   const [shift, length, width] = [from - book.from, to - from + 1, book.columns.length];
-  const rows = <A extends Float64Array | Int32Array | Uint8Array>(of: A): A => of.subarray(shift, shift + length) as A; // the result has the array type of the argument
-  const value = rows(book.value).map((level) => (capital * level) / book.value[shift]!);
+  const sliceRows = <A extends Float64Array | Int32Array | Uint8Array>(of: A): A =>
+    of.subarray(shift, shift + length) as A; // the result has the array type of the argument
+  const value = sliceRows(book.value).map((level) => (capital * level) / book.value[shift]!);
   const weights = book.weights.subarray(shift * width, (shift + length) * width);
-  const gross = rows(book.gross).slice().fill(1, 0, 1);
+  const gross = sliceRows(book.gross).slice().fill(1, 0, 1);
   return {
     ...book,
     from,
@@ -90,12 +94,12 @@ function heldWhole(book: Book, { plan, from, to }: Span): Book {
     weights,
     gross,
     path: gross,
-    begins: rows(book.begins),
-    divisor: rows(book.divisor),
-    costs: rows(book.costs),
-    cash: rows(book.cash).slice(),
-    counts: rows(book.counts),
-    events: eventsFrom(book, shift, value),
+    begins: sliceRows(book.begins),
+    divisor: sliceRows(book.divisor),
+    costs: sliceRows(book.costs),
+    cash: sliceRows(book.cash).slice(),
+    counts: sliceRows(book.counts),
+    events: listEventsFrom(book, shift, value),
     ...(book.transfers ? { transfers: createTransfers(book.transfers, shift) } : {}),
     unfilled: book.unfilled.flatMap((order) => {
       const at = order.at - shift;
@@ -118,17 +122,17 @@ function heldWhole(book: Book, { plan, from, to }: Span): Book {
     end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
     overlay: {
       ...book.overlay!,
-      drift: rows(book.overlay!.drift).slice().fill(1, 0, 1), // only overlays reach this function
+      drift: sliceRows(book.overlay!.drift).slice().fill(1, 0, 1), // only overlays reach this function
       parts: book.overlay!.parts.map((part) => ({
         ...part,
-        contributions: rows(part.contributions).slice().fill(0, 0, 1),
+        contributions: sliceRows(part.contributions).slice().fill(0, 0, 1),
       })),
     },
   };
 }
 
 /** Returns the events from a session on, in money. The first event is the initial purchase. */
-function eventsFrom({ columns, events, value: levels }: Book, shift: number, value: Float64Array): BookEvent[] {
+function listEventsFrom({ columns, events, value: levels }: Book, shift: number, value: Float64Array): BookEvent[] {
   const scale = value[0]! / levels[shift]!;
   const first: BookEvent = {
     at: 0,
@@ -168,7 +172,7 @@ export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
   const { value: level, exposure, orders = [] } = stored;
   if (exposure !== undefined) {
     const resumed = { exposure, heldFor, orders: orders.map((order) => moveOrder(order, -heldFor)) };
-    return strategyBook(book, { plan, from, to: from + length - 1, rebalances, level, resumed });
+    return createStrategyBook(book, { plan, from, to: from + length - 1, rebalances, level, resumed });
   }
   const { initial_capital: capital } = plan.request;
   const value = book.value.map((own) => (capital * own) / levelAtStart);

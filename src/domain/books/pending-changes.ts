@@ -52,7 +52,7 @@ function findAnnouncedExit(composer: Composer, at: IndexAtClose): PendingComposi
   if (due === undefined || !areAllAnnounced(next, day)) return undefined;
   const [review] = findNextRebalances(document, sm, day + 1);
   if (review !== undefined && review.session <= due.session) return undefined; // a review on or before that session decides the constituents
-  const watch: MemberWatch = { ...watchAt(composer, at, amendment), exits: [toDueRebalance(sm, session, due)] };
+  const watch: MemberWatch = { ...createWatchAt(composer, at, amendment), exits: [toDueRebalance(sm, session, due)] };
   const standing: WatchedBooks = { at: watch.first - 1, book: null, uncapped: null, unit: null };
   const composition = applyFastExit(watch, { standing, book: simulateWatchedBook(watch, standing, session), session });
   return composition && { effective: due.session, composition };
@@ -65,11 +65,11 @@ export function addReplacements(
   composition: Composition,
 ): { readonly composition: Composition; readonly findings: readonly Finding[] } {
   if (!hasMemberChanges(composer, at.indexId)) return { composition, findings: [] };
-  const watch = watchAt(composer, at, composition.amendment ?? 0);
+  const watch = createWatchAt(composer, at, composition.amendment ?? 0);
   return { composition: refillIndex(watch, composition), findings: watch.findings };
 }
 
-function watchAt(composer: Composer, { indexId, session, list }: IndexAtClose, amendment: number): MemberWatch {
+function createWatchAt(composer: Composer, { indexId, session, list }: IndexAtClose, amendment: number): MemberWatch {
   const text = listTexts(composer.document(indexId))[amendment]!;
   const first = list[0]?.session ?? session;
   return createWatch(composer, { indexId, due: [], first, last: session, known: [...list], findings: [], text });

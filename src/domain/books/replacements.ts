@@ -49,7 +49,7 @@ export function listReplacementCandidates(input: CandidateInput, events: EventsS
   return results;
 }
 
-interface Replaced {
+interface ReplacementInput {
   readonly rule: 'next_ranked' | 'reserve';
   /** Composition with the ranking of its review. */
   readonly before: Composition;
@@ -60,7 +60,7 @@ interface Replaced {
 }
 
 /** Pairs each constituent that left with the candidate that replaces it. */
-export function chooseReplacements({ rule, before, decision, found, left }: Replaced): ConstituentSwap[] {
+export function chooseReplacements({ rule, before, decision, found, left }: ReplacementInput): ConstituentSwap[] {
   const ranked = rule === 'reserve' ? null : findSelection(before).decision;
   return found.map(({ column, rank }, k) => ({
     rule,
@@ -102,11 +102,11 @@ export interface EnteringInput {
  */
 export function composeEntering(input: EnteringInput): Composition {
   const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;
-  const { columns, weights, grown } = entered(input, { ...held, worth, cap: before.cap });
+  const { columns, weights, grown } = computeEnteredWeights(input, { ...held, worth, cap: before.cap });
   const ofUncapped =
     before.uncapped === before.weights
       ? null
-      : entered(input, { ...uncapped, worth: findUncappedWorth(input), cap: null });
+      : computeEnteredWeights(input, { ...uncapped, worth: findUncappedWorth(input), cap: null });
   const sm = composer.market(indexId);
   const following = createShareChangeTerms({
     sm,
@@ -166,18 +166,18 @@ export function computePoolValue(
   );
   const own = weights.filter((_, k) => !excluded.has(held[k]!));
   const isValued = (_: number, k: number): boolean => values[k]! > 0;
-  const weight = sum(own.filter(isValued));
-  return weight > 0 ? sum(values.filter(isValued)) / weight : null;
+  const weight = sumValues(own.filter(isValued));
+  return weight > 0 ? sumValues(values.filter(isValued)) / weight : null;
 }
 
-interface Held extends Pick<BookEnd, 'held' | 'weights'> {
+interface EnteredHoldings extends Pick<BookEnd, 'held' | 'weights'> {
   readonly worth: number | null;
   readonly cap: number | null;
 }
 
-function entered(
+function computeEnteredWeights(
   { pool, session, leaving, entries }: EnteringInput,
-  { worth, cap, ...held }: Held,
+  { worth, cap, ...held }: EnteredHoldings,
 ): Pick<Composition, 'columns' | 'weights'> & { readonly grown: number } {
   const most = cap === null || cap >= 1 ? Infinity : cap / (1 - cap);
   const weightOf = new Map<number, number>();
@@ -196,7 +196,7 @@ function entered(
     weightOf.set(column, Math.min(own > 0 ? own : replaced, most));
   });
   const all = [...weightOf].toSorted(([a], [b]) => a - b);
-  const grown = sum(all.map(([, weight]) => weight));
+  const grown = sumValues(all.map(([, weight]) => weight));
   return {
     columns: Int32Array.from(all, ([column]) => column),
     weights: Float64Array.from(all, ([, weight]) => weight / grown),
@@ -204,7 +204,7 @@ function entered(
   };
 }
 
-function sum(values: Iterable<number>): number {
+function sumValues(values: Iterable<number>): number {
   let total = 0;
   for (const value of values) total += value;
   return total;

@@ -18,7 +18,7 @@ export function extendStoredBook(before: StoredBook, book: Book): StoredBook {
 }
 
 /** Returns the state from which a stored book resumes at a session. Orders become relative to that session. */
-export function resumeOf({ end, first, columns, orders }: StoredBook, from: number): BookResume {
+export function createBookResume({ end, first, columns, orders }: StoredBook, from: number): BookResume {
   const shift = from - first;
   return { end, first, columns, orders: orders.map((order) => moveOrder(order, -shift)) };
 }

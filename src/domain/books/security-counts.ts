@@ -1,6 +1,6 @@
 import type { Day } from '../time/days.js';
 import { createGrowingFloats, createGrowingIntegers, type GrowingNumbers } from '#base/memory/growing-numbers.js';
-import { countTimeline, type CountTimeline } from './count-timeline.js';
+import { findCountTimeline, type CountTimeline } from './count-timeline.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Series } from '../datapoints/series.js';
 
@@ -79,7 +79,7 @@ export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, c
   if (terms === undefined) return null;
   const slots = columns.length;
   return {
-    timeline: countTimeline({ sm, from, to, columns, counts: terms.counts, key: terms.key }),
+    timeline: findCountTimeline({ sm, from, to, columns, counts: terms.counts, key: terms.key }),
     isSettled: false,
     terms,
     adopted: new Float64Array(slots).fill(Number.NaN),
@@ -97,14 +97,14 @@ export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, c
 }
 
 /** Returns the changes that a book adopted; undefined if the book follows no share counts. */
-export function listAdoptedChanges({ shareCounts }: Pick<Counted, 'shareCounts'>): ShareChanges | undefined {
+export function listAdoptedChanges({ shareCounts }: Pick<CountedState, 'shareCounts'>): ShareChanges | undefined {
   if (shareCounts === null) return undefined;
   const { session, column, before, after } = shareCounts.changes;
   return { session: session.values(), column: column.values(), before: before.values(), after: after.values() };
 }
 
 /** Part of a book's state that contains share counts. */
-interface Counted {
+interface CountedState {
   readonly shareCounts: CountState | null;
   readonly columns: Int32Array;
   /** Held slots; only the first `count` elements are used. */
@@ -113,19 +113,20 @@ interface Counted {
 }
 
 /** Clears the counts of a security that left. */
-export function forgetCounts({ shareCounts: counts }: Counted, slot: number): void {
+export function clearCounts({ shareCounts: counts }: CountedState, slot: number): void {
   if (counts === null) return;
   counts.adopted[slot] = Number.NaN;
   counts.latest[slot] = Number.NaN;
 }
 
 /** Returns the counts of the holdings; undefined if the book follows no share counts. */
-export function selectHeldCounts({ shareCounts: counts, columns, held, count }: Counted): HeldCounts | undefined {
+export function selectHeldCounts({ shareCounts: counts, columns, held, count }: CountedState): HeldCounts | undefined {
   if (counts === null) return undefined;
-  const of = (values: Float64Array): Float64Array => Float64Array.from({ length: count }, (_, k) => values[held[k]!]!);
+  const selectHeld = (values: Float64Array): Float64Array =>
+    Float64Array.from({ length: count }, (_, k) => values[held[k]!]!);
   return {
     columns: Int32Array.from({ length: count }, (_, k) => columns[held[k]!]!),
-    adopted: of(counts.adopted),
-    latest: of(counts.latest),
+    adopted: selectHeld(counts.adopted),
+    latest: selectHeld(counts.latest),
   };
 }

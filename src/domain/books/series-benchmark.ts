@@ -8,10 +8,10 @@ import type { PriceSeries } from '../market/series.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
-type InCurrency = Pick<IndexDocument, 'currency'>;
+type CurrencyDocument = Pick<IndexDocument, 'currency'>;
 
 /** Returns the currency of a series. Default: the currency of the store, then that of the index. */
-export const findSeriesCurrency = (series: PriceSeries, market: MarketData, document: InCurrency): string =>
+export const findSeriesCurrency = (series: PriceSeries, market: MarketData, document: CurrencyDocument): string =>
   series.currency ?? market.currency ?? document.currency;
 
 /**
@@ -21,12 +21,12 @@ export const findSeriesCurrency = (series: PriceSeries, market: MarketData, docu
  */
 export function assertSeriesBenchmark(
   series: PriceSeries,
-  document: InCurrency,
-  { market, calendar, range }: SeriesOn,
+  document: CurrencyDocument,
+  { market, calendar, range }: SeriesCheckInput,
 ): void {
   const currency = findSeriesCurrency(series, market, document);
-  const holds = (pair: string) => market.identifiers.includes(pair) || market.series?.has(pair) === true;
-  if (currency !== document.currency && !isRateHeld(holds, currency, document.currency))
+  const hasPair = (pair: string) => market.identifiers.includes(pair) || market.series?.has(pair) === true;
+  if (currency !== document.currency && !isRateHeld(hasPair, currency, document.currency))
     throw refuseMissingRate(series.identifier, createPair(currency, document.currency));
   const { dates } = market;
   const start = Math.max(range.start, dates[0] ?? range.start);
@@ -40,14 +40,14 @@ export function assertSeriesBenchmark(
 export function assertAboveZero(
   { identifier, days, closes }: PriceSeries,
   { isSession }: Pick<Calendar, 'isSession'>,
-  { start, end }: SeriesOn['range'],
+  { start, end }: SeriesCheckInput['range'],
 ): void {
   const last = findLastAtMost(days, end);
   for (let at = findFirstAtLeast(days, start); at <= last; at++)
     if (closes[at]! <= 0 && isSession(days[at]!)) throw refuseNotAboveZero(identifier, closes[at]!, days[at]!);
 }
 
-interface SeriesOn {
+interface SeriesCheckInput {
   readonly market: MarketData;
   readonly calendar: Pick<Calendar, 'isSession'>;
   readonly range: { readonly start: Day; readonly end: Day };

@@ -14,7 +14,7 @@ import type { CountFactors, CountState, SecurityCounts, ShareChangeTerms } from 
 /** Returns the terms on which an index follows share counts; undefined if its shares change only at reviews. */
 export function createShareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
   const texts = [{ after: -Infinity, text: { document } }, ...listTextSpans(document, sm.calendar)].map(
-    ({ after, text }) => ({ after, ...followedUnder(text.document) }),
+    ({ after, text }) => ({ after, ...findFollowedCounts(text.document) }),
   );
   const { counted } = texts.find((text) => text.counted !== null) ?? { counted: null };
   if (counted === null) return undefined;
@@ -29,7 +29,7 @@ export function createShareChangeTerms({ sm, document, treatment }: FollowingInd
 }
 
 /** Returns the share counts that a version of a definition follows between reviews; null if it follows none. */
-function followedUnder({ events, pipeline }: IndexDocument): {
+function findFollowedCounts({ events, pipeline }: IndexDocument): {
   readonly counted: 'all' | 'float' | null;
   readonly threshold: number;
 } {
@@ -65,12 +65,17 @@ export function countFactors(state: BookState, session: number): CountFactors | 
   scaleCounts(state, session);
   const { factors, timeline, isSettled } = counts;
   factors.count = 0;
-  const taking: Taking = { state, counts, session, threshold: counts.terms.thresholdOn(state.sm.sessions[session]!) };
-  counts.isSettled = timeline !== null && isSettled ? takeListed(taking, timeline) : takeStated(taking);
+  const taking: CountAdoption = {
+    state,
+    counts,
+    session,
+    threshold: counts.terms.thresholdOn(state.sm.sessions[session]!),
+  };
+  counts.isSettled = timeline !== null && isSettled ? adoptListedCounts(taking, timeline) : adoptStatedCounts(taking);
   return factors.count === 0 ? null : factors;
 }
 
-interface Taking {
+interface CountAdoption {
   readonly state: BookState;
   readonly counts: CountState;
   readonly session: number;
@@ -81,7 +86,7 @@ interface Taking {
  * Applies the listed changes of a session.
  * @returns true if all counts are settled
  */
-function takeListed(taking: Taking, { starts, slots, values }: CountTimeline): boolean {
+function adoptListedCounts(taking: CountAdoption, { starts, slots, values }: CountTimeline): boolean {
   const { state, counts, session } = taking;
   const { isHeld, places, input } = state;
   const at = session - input.from;
@@ -89,7 +94,7 @@ function takeListed(taking: Taking, { starts, slots, values }: CountTimeline): b
   for (let e = starts[at]!; e < starts[at + 1]!; e++) {
     const slot = slots[e]!;
     if (isHeld[slot] !== 1 || values[e] === counts.latest[slot]) continue;
-    isSettled = take(taking, places[slot]!, values[e]!) && isSettled;
+    isSettled = adoptCount(taking, places[slot]!, values[e]!) && isSettled;
   }
   return isSettled;
 }
@@ -98,7 +103,7 @@ function takeListed(taking: Taking, { starts, slots, values }: CountTimeline): b
  * Compares the counts of all holdings with the data, and applies differences.
  * @returns true if all counts are settled
  */
-function takeStated(taking: Taking): boolean {
+function adoptStatedCounts(taking: CountAdoption): boolean {
   const { state, counts, session } = taking;
   const { count, held, heldColumns } = state;
   const { latest, values, terms } = counts;
@@ -111,7 +116,7 @@ function takeStated(taking: Taking): boolean {
   for (let k = 0; k < count; k++) {
     const after = cells === null ? values[k]! : cells[row + heldColumns[k]!]!;
     if (after === latest[held[k]!]!) continue;
-    isSettled = after > 0 && take(taking, k, after) && isSettled;
+    isSettled = after > 0 && adoptCount(taking, k, after) && isSettled;
   }
   return isSettled;
 }
@@ -120,12 +125,12 @@ function takeStated(taking: Taking): boolean {
  * Applies a count that differs from the latest one.
  * @returns true if it is now the latest count in the data
  */
-function take({ state, counts, session, threshold }: Taking, place: number, after: number): boolean {
+function adoptCount({ state, counts, session, threshold }: CountAdoption, place: number, after: number): boolean {
   const { held, heldColumns, today } = state;
   const column = heldColumns[place]!;
   // Shares that a merger issues are compared after the shares of the merged security have converted.
   if (today !== undefined && isIssuing(today.conversions, column)) return false;
-  const factor = takeCount(counts, { session, column, slot: held[place]!, after, threshold });
+  const factor = updateCount(counts, { session, column, slot: held[place]!, after, threshold });
   if (factor === 1) return true;
   const { factors } = counts;
   factors.places[factors.count] = place;
@@ -133,7 +138,7 @@ function take({ state, counts, session, threshold }: Taking, place: number, afte
   return true;
 }
 
-interface SeenCount {
+interface ObservedCount {
   readonly session: number;
   readonly column: number;
   readonly slot: number;
@@ -145,9 +150,9 @@ interface SeenCount {
  * Adopts a count from the data.
  * @returns the factor on index shares; 1 for a first count, and for a change below the threshold
  */
-function takeCount(
+function updateCount(
   { adopted, latest, changes }: CountState,
-  { session, column, slot, after, threshold }: SeenCount,
+  { session, column, slot, after, threshold }: ObservedCount,
 ): number {
   latest[slot] = after;
   const before = adopted[slot]!;
@@ -204,7 +209,7 @@ export function adoptCounts(
  * Sets the share counts of a security into which another security converted. The counts of a security that was held
  * before grow with its holding.
  */
-export function convertCounts(state: BookState, { slot, into, growth }: ConvertedCount): void {
+export function convertCounts(state: BookState, { slot, into, growth }: CountConversion): void {
   const { shareCounts: counts } = state;
   if (counts === null) return;
   const { adopted, latest } = counts;
@@ -216,7 +221,7 @@ export function convertCounts(state: BookState, { slot, into, growth }: Converte
   }
 }
 
-interface ConvertedCount {
+interface CountConversion {
   readonly slot: number;
   readonly into: number;
   /**

@@ -3,14 +3,14 @@ import { roundsAny } from '../documents/dated-rounding.js';
 import type { Book, BookInput, PendingSecurities } from './book.js';
 import { closeSession } from './book-close.js';
 import { findGaps } from './book-gaps.js';
-import { driftTo } from './book-drift.js';
+import { driftToClose } from './book-drift.js';
 import {
   beginHoldingPeriod,
   createBookEnd,
   listPending,
   writeRow,
   type BookState,
-  type Recorded,
+  type TransferRecorder,
 } from './book-state.js';
 import type { Transfers } from './transfers.js';
 import { openBook } from './open-book.js';
@@ -33,13 +33,13 @@ export function simulateBook(input: BookInput): Book {
   let pending: PendingSecurities | null = null;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
     const at = session - from;
-    if (at > 0) driftTo(state, session);
+    if (at > 0) driftToClose(state, session);
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);
     closeSession(state, session, targets);
-    if (state.hasEntered) roundEntered(state, session);
+    if (state.hasEntered) roundEnteredShares(state, session);
     roundDivisor(state, session);
-    if (session === input.followedFrom) pending = followedOn(state, session);
+    if (session === input.followedFrom) pending = startFollowing(state, session);
     state.counts[at] = state.count;
     if (tick && at % TICK_SESSIONS === 0) tick(at / (to - from + 1));
   }
@@ -83,13 +83,13 @@ export function simulateBook(input: BookInput): Book {
     pending,
     path: paths,
     unfilled: orders,
-    ...earnedBeside(state),
-    ...ofShares(state),
+    ...listGrowthFields(state),
+    ...listShareFields(state),
   };
 }
 
 /** Returns the adopted share-count changes, and whether index shares are rounded. */
-function ofShares(state: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
+function listShareFields(state: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
   const { input } = state;
   const shareChanges = listAdoptedChanges(state);
   return {
@@ -99,7 +99,7 @@ function ofShares(state: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares
 }
 
 /** Rounds the index shares of securities that entered by spin-off on the session. */
-function roundEntered(state: BookState, session: number): void {
+function roundEnteredShares(state: BookState, session: number): void {
   state.hasEntered = false;
   if (!roundsAny(state.input.rounding, 'shares')) return;
   roundShares(state, session);
@@ -110,13 +110,13 @@ function roundEntered(state: BookState, session: number): void {
  * Starts a holding period at a close, so that a portfolio can follow the book from there.
  * @returns the pending securities at that close
  */
-function followedOn(state: BookState, session: number): PendingSecurities {
+function startFollowing(state: BookState, session: number): PendingSecurities {
   writeRow(state, session);
   if (state.path !== 1 || state.carry !== 1) beginHoldingPeriod(state, session);
   return listPending(state);
 }
 
-function transfersOf({ at, slot, dividends, moved, keptAt, kept }: Recorded): Transfers {
+function finishTransfers({ at, slot, dividends, moved, keptAt, kept }: TransferRecorder): Transfers {
   return {
     at: at.values(),
     slot: slot.values(),
@@ -131,7 +131,7 @@ function transfersOf({ at, slot, dividends, moved, keptAt, kept }: Recorded): Tr
  * Returns the growth of a book that its weights do not show: price growth, transfers, reinvested dividends, and divisor
  * rounding.
  */
-function earnedBeside({
+function listGrowthFields({
   drift,
   gross,
   transfers,
@@ -140,7 +140,7 @@ function earnedBeside({
 }: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested' | 'exactDivisor'> {
   return {
     ...(drift === gross ? {} : { drift }),
-    ...(transfers.at.length + transfers.keptAt.length === 0 ? {} : { transfers: transfersOf(transfers) }),
+    ...(transfers.at.length + transfers.keptAt.length === 0 ? {} : { transfers: finishTransfers(transfers) }),
     ...(reinvested === null ? {} : { reinvested }),
     ...(exactDivisor === null ? {} : { exactDivisor }),
   };

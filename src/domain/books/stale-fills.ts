@@ -22,13 +22,13 @@ export interface StaleFills {
 export function listStaleFills(book: Book): ReadonlyMap<number, StaleFills> {
   const results = new Map<number, StaleFills>();
   for (const event of book.events) {
-    const fills = event.rebalanced ? fillsOf(book, event) : null;
+    const fills = event.rebalanced ? findStaleFills(book, event) : null;
     if (fills !== null) results.set(book.from + event.at, fills);
   }
   return results;
 }
 
-function fillsOf(book: Book, event: BookEvent): StaleFills | null {
+function findStaleFills(book: Book, event: BookEvent): StaleFills | null {
   const { sm, columns, from, weights } = book;
   const { at, before, conversions, exits } = event;
   const session = from + at;
@@ -44,7 +44,7 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
     if (areOthersIdle && weights[row + slot] === 0 && before[slot] === 0) continue;
     if (sm.barAge(session, column) > 0) unpriced.push(slot);
   }
-  const stale = unpriced.length === 0 ? [] : tradedOf(unpriced, book, event).map((slot) => columns[slot]!);
+  const stale = unpriced.length === 0 ? [] : listTradedSlots(unpriced, book, event).map((slot) => columns[slot]!);
   if (stale.length === 0) return null;
   return {
     columns: Int32Array.from(stale),
@@ -54,7 +54,7 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
 }
 
 /** Returns the slots whose weight changed by more than rounding, except by exits and entries without a trade. */
-function tradedOf(slots: readonly number[], { columns, weights, value }: Book, event: BookEvent): number[] {
+function listTradedSlots(slots: readonly number[], { columns, weights, value }: Book, event: BookEvent): number[] {
   const { at, before, valueBefore } = event;
   const held = before.slice();
   moveWeights(held, event);

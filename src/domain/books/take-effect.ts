@@ -6,7 +6,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { sumMovedWeight } from './moved-weight.js';
-import type { Decided, Undecided } from './decider.js';
+import type { DecidedComposition, FailedDecision } from './decider.js';
 import { isEqual } from '../numbers/number-types.js';
 import { computePendingShares, type PendingInput, type PendingShares } from './pending-shares.js';
 import { takeOver } from './proceeds.js';
@@ -18,7 +18,11 @@ import type { Composition } from './compositions.js';
  * Returns a decided composition at its effective close. The weights either were converted into index shares at the
  * pricing closes, or apply at the effective close. Returns undefined if every constituent has left.
  */
-export function takeEffect(index: TakingIndex, due: DueRebalance, decided: Decided): Composition | undefined {
+export function takeEffect(
+  index: AdoptingIndex,
+  due: DueRebalance,
+  decided: DecidedComposition,
+): Composition | undefined {
   const { pricing: _, ...unpriced } = due;
   // A basket consists of fixed numbers of shares, which need no conversion.
   const timing: DueRebalance = decided.basket === undefined ? due : unpriced;
@@ -33,7 +37,11 @@ export function takeEffect(index: TakingIndex, due: DueRebalance, decided: Decid
   };
 }
 
-function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Decided): Composition | undefined {
+function takeComposition(
+  index: AdoptingIndex,
+  timing: DueRebalance,
+  decided: DecidedComposition,
+): Composition | undefined {
   const { decision, pricing = decision, session } = timing;
   const isPending = index.weightsAs === 'shares' && pricing < session;
   if (!isPending) {
@@ -44,7 +52,7 @@ function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Deci
     const { columns, weights, uncapped } = decided;
     return {
       ...timing,
-      ...compositionParts(staying),
+      ...listDecidedFields(staying),
       ...(staying === decided ? {} : { decided: { columns, weights, uncapped } }),
       ...(counts === undefined ? {} : { counts }),
     };
@@ -54,22 +62,22 @@ function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Deci
 }
 
 /** Index that adopts a composition. */
-export interface TakingIndex extends Pick<PendingInput, 'sm' | 'document' | 'treatment' | 'outside'> {
+export interface AdoptingIndex extends Pick<PendingInput, 'sm' | 'document' | 'treatment' | 'outside'> {
   /** Setting `weights_as` of the review that decided the composition. */
   readonly weightsAs: RebalanceSpec['weights_as'];
 }
 
-interface Priced {
-  readonly decided: Decided;
+interface PricedDecision {
+  readonly decided: DecidedComposition;
   /** Decision without the constituents that left before the pricing date. */
-  readonly priced: Decided;
+  readonly priced: DecidedComposition;
 }
 
 /** Returns the composition of the index shares at the pricing closes, adjusted up to the effective close. */
 function takeShares(
-  index: TakingIndex,
+  index: AdoptingIndex,
   timing: DueRebalance & { readonly pricing: number },
-  { decided, priced }: Priced,
+  { decided, priced }: PricedDecision,
 ): Composition | undefined {
   const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket, worth } = priced;
   const { decision, pricing, session } = timing;
@@ -88,7 +96,7 @@ function takeShares(
     weights: taken.weights,
     uncapped: isUncapped
       ? taken.weights
-      : haveSameColumns(computePendingShares(pending, { columns, weights: uncapped, ...counted }), taken),
+      : alignToColumns(computePendingShares(pending, { columns, weights: uncapped, ...counted }), taken),
     targets: { columns: decided.columns, weights: decided.weights, uncapped: decided.uncapped },
     cap,
     capped: capped.filter((column) => taken.columns.includes(column)),
@@ -100,7 +108,7 @@ function takeShares(
   };
 }
 
-export function haveSameColumns(
+export function alignToColumns(
   { columns, weights }: Pick<PendingShares, 'columns' | 'weights'>,
   { columns: wanted }: Pick<PendingShares, 'columns'>,
 ): Float64Array {
@@ -109,7 +117,16 @@ export function haveSameColumns(
 }
 
 /** Returns the fields that a composition takes from its decision. */
-function compositionParts({ columns, weights, uncapped, cap, capped, redistributed, trackingError, basket }: Decided) {
+function listDecidedFields({
+  columns,
+  weights,
+  uncapped,
+  cap,
+  capped,
+  redistributed,
+  trackingError,
+  basket,
+}: DecidedComposition) {
   return {
     columns,
     weights,
@@ -128,25 +145,25 @@ function compositionParts({ columns, weights, uncapped, cap, capped, redistribut
  * undefined if all have left.
  */
 function removeLeavers(
-  { sm, treatment }: TakingIndex,
-  decided: Decided,
+  { sm, treatment }: AdoptingIndex,
+  decided: DecidedComposition,
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
-): Decided | undefined {
+): DecidedComposition | undefined {
   const { columns, weights, uncapped, cap, capped, basket: _basket, ...rest } = decided;
-  const isGone = (column: number): boolean => hasLeft(sm, session, column, countStaleSessions(treatment));
-  const hasLeavers = decision !== session && columns.some(isGone);
-  const staying = hasLeavers ? columns.filter((column) => !isGone(column)) : columns;
+  const hasSecurityLeft = (column: number): boolean => hasLeft(sm, session, column, countStaleSessions(treatment));
+  const hasLeavers = decision !== session && columns.some(hasSecurityLeft);
+  const staying = hasLeavers ? columns.filter((column) => !hasSecurityLeft(column)) : columns;
   if (staying.length === 0) return undefined;
   if (staying.length === columns.length) return decided;
   const stays = new Set(staying);
   const isStaying = (_: number, k: number): boolean => stays.has(columns[k]!);
-  const rescale = (values: Float64Array): Float64Array =>
+  const rescaleValues = (values: Float64Array): Float64Array =>
     takeOver(
       values.filter(isStaying),
       values.filter((value, k) => !isStaying(value, k)),
     );
-  const applied = rescale(weights);
-  const raw = rescale(uncapped);
+  const applied = rescaleValues(weights);
+  const raw = rescaleValues(uncapped);
   const appliedSum = weights.reduce((total, value, k) => (stays.has(columns[k]!) ? total + value : total), 0);
   return {
     ...rest,
@@ -159,30 +176,34 @@ function removeLeavers(
   };
 }
 
-interface Undone {
+interface FailedRebalance {
   readonly rebalance: DueRebalance;
-  readonly decision: Decided | Undecided;
+  readonly decision: DecidedComposition | FailedDecision;
 }
 
 /** Returns the reason why an index is empty at its start: the refusal of the decider, if there is one. */
-export function refuseEmptyIndex(indexId: string, sm: SessionMarket, { rebalance, decision }: Undone): Refusal {
+export function refuseEmptyIndex(
+  indexId: string,
+  sm: SessionMarket,
+  { rebalance, decision }: FailedRebalance,
+): Refusal {
   const first = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
   const explained = decision.kind === 'decided' ? undefined : decision.explain?.();
   if (explained !== undefined) return new Refusal(explained.code, `${first}: ${explained.message}`, explained.detail);
-  return new Refusal('EMPTY_INDEX', `${first}: ${reasonOf(decision)}`, {
+  return new Refusal('EMPTY_INDEX', `${first}: ${describeReason(decision)}`, {
     findings: decision.kind === 'decided' ? [] : [decision.finding],
   });
 }
 
-export function reportHeld(rebalance: DueRebalance, decision: Decided | Undecided): Finding {
+export function reportHeld(rebalance: DueRebalance, decision: DecidedComposition | FailedDecision): Finding {
   return {
     severity: 'warning',
     code: 'REBALANCE_HELD',
-    message: `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous composition stays: ${reasonOf(decision)}`,
+    message: `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous composition stays: ${describeReason(decision)}`,
     path: decision.kind === 'decided' ? '' : decision.finding.path,
   };
 }
 
-function reasonOf(decision: Decided | Undecided): string {
+function describeReason(decision: DecidedComposition | FailedDecision): string {
   return decision.kind === 'decided' ? 'every constituent had left before it took effect.' : decision.finding.message;
 }

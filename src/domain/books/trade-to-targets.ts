@@ -32,7 +32,7 @@ export interface TradeOutcome {
  */
 const STEPS_MAX = 64;
 /** Number of bisection steps that shrink an interval of length 1 below the spacing of doubles near 1. */
-const HALVINGS = 60;
+const BISECTION_STEPS = 60;
 
 /**
  * Trades to target weights: solves V' + c sum |w V' - h| = V for the value V' after costs.
@@ -40,7 +40,7 @@ const HALVINGS = 60;
  */
 export function tradeToTargets(input: TradeInput): TradeOutcome {
   if (input.frozen.size === 0) return tradeAll(input);
-  return tradeAround(input);
+  return tradeAroundFrozen(input);
 }
 
 /**
@@ -81,11 +81,11 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
  * Trades while frozen slots keep their holdings. Frozen holdings cannot be spent, and the money for their unfilled
  * targets stays in cash. Short positions and short targets are not allowed.
  */
-function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
+function tradeAroundFrozen({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
   const free = slots.filter((slot) => !frozen.has(slot));
   const stay = slots.filter((slot) => frozen.has(slot));
   const cashAsked = 1 - slots.reduce((sum, slot) => sum + targets[slot]!, 0);
-  const at = (retained: number): TradeOutcome & { readonly spent: number } => {
+  const tradeAtValue = (retained: number): TradeOutcome & { readonly spent: number } => {
     let waiting = Math.max(0, cashAsked) * retained;
     let overheld = 0;
     for (const slot of stay) {
@@ -101,15 +101,15 @@ function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): 
   };
   let low = 0.5;
   let high = 1;
-  if (at(high).spent > 1) {
-    for (let i = 0; i < HALVINGS; i++) {
+  if (tradeAtValue(high).spent > 1) {
+    for (let i = 0; i < BISECTION_STEPS; i++) {
       const middle = (low + high) / 2;
-      if (at(middle).spent > 1) high = middle;
+      if (tradeAtValue(middle).spent > 1) high = middle;
       else low = middle;
     }
   } else {
     low = high;
   }
-  const { retained, scale, cash } = at(low);
+  const { retained, scale, cash } = tradeAtValue(low);
   return { retained, scale, cash };
 }

@@ -1,6 +1,6 @@
 import type { TradeInput } from './trade-to-targets.js';
 
-export interface BeyondOutcome {
+export interface UnpricedOutcome {
   /** Value after costs as a fraction of the value before. */
   readonly retained: number;
   /** Executed fraction of every purchase: 1 unless cash is short. */
@@ -17,7 +17,7 @@ export interface BeyondOutcome {
 /** Lower bound of the value after costs for trades without short positions. */
 const RETAINED_MIN = 0.5;
 /** Number of bisection steps that shrink an interval of length 1 below the spacing of doubles near 1. */
-const HALVINGS = 60;
+const BISECTION_STEPS = 60;
 
 /**
  * Trades the slots that are not frozen to their targets; frozen slots keep their holdings. The remainder is cash. If
@@ -28,7 +28,7 @@ const HALVINGS = 60;
  * @param unpriced frozen slots without any price to trade at
  * @cost O(H) per halving, one pass without costs
  */
-export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> = NONE): BeyondOutcome {
+export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> = NO_SLOTS): UnpricedOutcome {
   const { slots, frozen, before, costRate } = input;
   const free = slots.filter((slot) => !frozen.has(slot));
   let held = 0;
@@ -36,21 +36,21 @@ export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> =
   // The cost of covering short positions that left at this close may exceed the available cash.
   const cashBefore = 1 - held < -CASH_MIN ? 1 - held : Math.max(0, 1 - held);
   const flows: Flows = { sold: 0, bought: 0, share: 1, raised: 0 };
-  const spentAt = (retained: number): number => {
-    flowsAt(input, free, { retained, cashBefore }, flows);
-    if (flows.share === 0) raise(input, unpriced, { retained, cashBefore }, flows);
+  const computeSpending = (retained: number): number => {
+    computeFlows(input, free, { retained, cashBefore }, flows);
+    if (flows.share === 0) raiseCash(input, unpriced, { retained, cashBefore }, flows);
     return retained + costRate * (flows.sold + flows.share * flows.bought);
   };
   let retained = 1;
-  if (spentAt(1) > 1) {
-    let low = spentAt(RETAINED_MIN) > 1 ? 0 : RETAINED_MIN;
-    for (let i = 0; i < HALVINGS; i++) {
+  if (computeSpending(1) > 1) {
+    let low = computeSpending(RETAINED_MIN) > 1 ? 0 : RETAINED_MIN;
+    for (let i = 0; i < BISECTION_STEPS; i++) {
       const middle = (low + retained) / 2;
-      if (spentAt(middle) > 1) retained = middle;
+      if (computeSpending(middle) > 1) retained = middle;
       else low = middle;
     }
     retained = low;
-    spentAt(retained);
+    computeSpending(retained);
   }
   const bought = flows.share * flows.bought;
   const cash = cashBefore + flows.sold - bought - costRate * (flows.sold + bought);
@@ -62,7 +62,7 @@ export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> =
   };
 }
 
-const NONE: ReadonlySet<number> = new Set();
+const NO_SLOTS: ReadonlySet<number> = new Set();
 
 /** Fraction of the value below which cash is rounding. */
 const CASH_MIN = 1e-12;
@@ -75,7 +75,7 @@ function isRounding(cash: number, share: number): boolean {
   return (share > 0 && share < 1) || (share === 0 ? Math.abs(cash) : cash) <= CASH_MIN;
 }
 
-interface Money {
+interface AvailableMoney {
   readonly retained: number;
   readonly cashBefore: number;
 }
@@ -88,10 +88,10 @@ interface Flows {
 }
 
 /** Sells remaining long holdings to raise the missing money. */
-function raise(
+function raiseCash(
   { before, targets, slots, frozen, costRate }: TradeInput,
   unpriced: ReadonlySet<number>,
-  { retained, cashBefore }: Money,
+  { retained, cashBefore }: AvailableMoney,
   flows: Flows,
 ): void {
   const missing = -(cashBefore + flows.sold * (1 - costRate));
@@ -106,10 +106,10 @@ function raise(
 }
 
 /** Computes sales and purchases towards the targets, and the fraction of the purchases that cash and sales can pay. */
-function flowsAt(
+function computeFlows(
   { before, targets, costRate }: TradeInput,
   free: Int32Array,
-  { retained, cashBefore }: Money,
+  { retained, cashBefore }: AvailableMoney,
   into: Flows,
 ): void {
   into.raised = 0;

@@ -63,14 +63,14 @@ function addTrades(trades: MutableTrades, { value, weights, columns }: Book, eve
   for (let slot = 0; slot < names; slot++) {
     const given = moved === null ? 0 : moved[slot]!;
     const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
-    if (Math.abs(given) > smallest) add(trades, free, { slot, notional: given });
+    if (Math.abs(given) > smallest) addTrade(trades, free, { slot, notional: given });
     // A security may be bought to replace one that left, and sold by an earlier order on the same day.
     const fill = filled?.get(slot);
     const rest = fill === undefined ? notional : notional - fill;
     const isOfFill = fill !== undefined && Math.abs(rest) <= smallest;
     const retried = isOfFill ? notional : (fill ?? 0);
-    if (Math.abs(retried) > smallest) add(trades, retry, { slot, notional: retried });
-    if (!isOfFill && Math.abs(rest) > smallest) add(trades, usual, { slot, notional: rest });
+    if (Math.abs(retried) > smallest) addTrade(trades, retry, { slot, notional: retried });
+    if (!isOfFill && Math.abs(rest) > smallest) addTrade(trades, usual, { slot, notional: rest });
   }
 }
 
@@ -81,12 +81,12 @@ interface TradeKind {
   readonly isFree: 0 | 1;
 }
 
-interface NameTrade {
+interface SecurityTrade {
   readonly slot: number;
   readonly notional: number;
 }
 
-function add(trades: MutableTrades, { at, reason, isFree }: TradeKind, { slot, notional }: NameTrade): void {
+function addTrade(trades: MutableTrades, { at, reason, isFree }: TradeKind, { slot, notional }: SecurityTrade): void {
   const position = trades.count++;
   trades.at[position] = at;
   trades.slot[position] = slot;

@@ -35,33 +35,33 @@ export function createTransfers({ at, slot, dividends, moved, keptAt, kept }: Tr
 }
 
 /** Empty fields of transfers without share-count changes. */
-export const NOTHING_KEPT: Pick<Transfers, 'keptAt' | 'kept'> = {
+export const NO_COUNT_CHANGES: Pick<Transfers, 'keptAt' | 'kept'> = {
   keptAt: new Int32Array(0),
   kept: new Float64Array(0),
 };
 
 /** Book with its weights and transfers. */
-interface Transferring {
+interface TransferBook {
   readonly transfers?: Transfers;
   readonly columns: Int32Array;
   readonly weights: Float64Array;
 }
 
-const wholes = new WeakMap<Transfers, Transfers>();
+const wholeTransfersCache = new WeakMap<Transfers, Transfers>();
 
 /**
  * Returns the transfers of a book, with a row for each security that kept only a part of its weight.
  * @cost O(H) for each change, once
  */
-export function listTransfers(book: Transferring): Transfers | undefined {
+export function listTransfers(book: TransferBook): Transfers | undefined {
   const { transfers } = book;
   if (transfers === undefined || transfers.keptAt.length === 0) return transfers;
-  const known = wholes.get(transfers) ?? spreadTransfers(book, transfers);
-  wholes.set(transfers, known);
+  const known = wholeTransfersCache.get(transfers) ?? spreadTransfers(book, transfers);
+  wholeTransfersCache.set(transfers, known);
   return known;
 }
 
-function spreadTransfers({ columns, weights }: Omit<Transferring, 'transfers'>, transfers: Transfers): Transfers {
+function spreadTransfers({ columns, weights }: Omit<TransferBook, 'transfers'>, transfers: Transfers): Transfers {
   const H = columns.length;
   const rows = Array.from(transfers.at, (t, i) => ({
     t,
@@ -81,6 +81,6 @@ function spreadTransfers({ columns, weights }: Omit<Transferring, 'transfers'>, 
     slot: Int32Array.from(rows, ({ slot }) => slot),
     dividends: Float64Array.from(rows, ({ dividends }) => dividends),
     moved: Float64Array.from(rows, ({ moved }) => moved),
-    ...NOTHING_KEPT,
+    ...NO_COUNT_CHANGES,
   };
 }

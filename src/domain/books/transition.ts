@@ -1,10 +1,16 @@
 import { isEqual } from '../numbers/number-types.js';
-import { restoreDecided, type Composition, type Leg, type LegPair, type Transition } from './compositions.js';
+import {
+  restoreDecided,
+  type Composition,
+  type PhasePortfolio,
+  type PortfolioPair,
+  type Transition,
+} from './compositions.js';
 import type { SecurityCounts } from './security-counts.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { computePendingShares } from './pending-shares.js';
 import { sumMovedWeight } from './moved-weight.js';
-import { haveSameColumns, type TakingIndex } from './take-effect.js';
+import { alignToColumns, type AdoptingIndex } from './take-effect.js';
 
 /** Rebalance that is spread over a phase. */
 export interface WholeRebalance {
@@ -18,11 +24,11 @@ export interface WholeRebalance {
  * Starts a phase at its first close. Both portfolios have the market value of the index, and index shares move from the
  * old to the new portfolio in the increments of the phase.
  */
-export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whole }: WholeRebalance): Composition {
+export function beginPhase(index: AdoptingIndex, due: DueRebalance, { before, whole }: WholeRebalance): Composition {
   const { session } = due;
   const isBasket = before.basket !== undefined && whole.basket !== undefined;
-  const createLeg = (weights: Float64Array): Leg => {
-    const leg = advanceLeg(
+  const createOldPortfolio = (weights: Float64Array): PhasePortfolio => {
+    const leg = advancePortfolio(
       index,
       { columns: before.columns, weights, value: before.basket ?? 1, ...readShareCounts(before) },
       before.session,
@@ -30,7 +36,7 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
     );
     return isBasket ? leg : { ...leg, value: 1 };
   };
-  const target = (weights: Float64Array): Leg => ({
+  const createTarget = (weights: Float64Array): PhasePortfolio => ({
     columns: whole.columns,
     weights,
     value: isBasket ? whole.basket : 1,
@@ -38,9 +44,11 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
   });
   const isCapped = !isEqual(before.weights, before.uncapped) || !isEqual(whole.weights, whole.uncapped);
   const targets = restoreDecided(whole);
-  return mix({ ...whole, targets }, due, {
-    applied: { held: createLeg(before.weights), target: target(whole.weights) },
-    ...(isCapped ? { uncapped: { held: createLeg(before.uncapped), target: target(whole.uncapped) } } : {}),
+  return mixPortfolios({ ...whole, targets }, due, {
+    applied: { held: createOldPortfolio(before.weights), target: createTarget(whole.weights) },
+    ...(isCapped
+      ? { uncapped: { held: createOldPortfolio(before.uncapped), target: createTarget(whole.uncapped) } }
+      : {}),
     caps: { cap: whole.cap, capped: whole.capped, redistributed: whole.redistributed },
     isBasket,
   });
@@ -51,29 +59,33 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
  * the market value of the old portfolio; otherwise its shares drift.
  */
 export function continuePhase(
-  index: TakingIndex,
+  index: AdoptingIndex,
   due: DueRebalance,
   before: Composition & { readonly transition: Transition },
 ): Composition {
   const { session: from, transition } = before;
   const { uncapped } = transition;
   const isFixed = index.weightsAs === 'weights';
-  const advance = ({ held, target }: LegPair): LegPair => {
-    const later = advanceLeg(index, held, from, due.session);
-    const drifted = advanceLeg(index, target, from, due.session);
-    return { held: later, target: isFixed ? keepingWeights(target, drifted, later.value) : drifted };
+  const advancePair = ({ held, target }: PortfolioPair): PortfolioPair => {
+    const later = advancePortfolio(index, held, from, due.session);
+    const drifted = advancePortfolio(index, target, from, due.session);
+    return { held: later, target: isFixed ? keepWeights(target, drifted, later.value) : drifted };
   };
-  return mix(before, due, {
+  return mixPortfolios(before, due, {
     ...transition,
-    applied: advance(transition.applied),
-    ...(uncapped === undefined ? {} : { uncapped: advance(uncapped) }),
+    applied: advancePair(transition.applied),
+    ...(uncapped === undefined ? {} : { uncapped: advancePair(uncapped) }),
   });
 }
 
 /** Returns a portfolio with its previous weights and a new value, without constituents that have left. */
-function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }: Leg, value: number): Leg {
+function keepWeights(
+  { columns, weights }: PhasePortfolio,
+  { columns: staying, counts }: PhasePortfolio,
+  value: number,
+): PhasePortfolio {
   const kept = staying.filter((column) => columns.includes(column));
-  const ofKept = counts && countsFor(kept, [{ columns: staying, counts }]);
+  const ofKept = counts && collectCounts(kept, [{ columns: staying, counts }]);
   const own = Float64Array.from(kept, (column) => weights[columns.indexOf(column)]!);
   const sum = own.reduce((total, weight) => total + weight, 0);
   return {
@@ -88,23 +100,26 @@ function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }:
  * Advances a portfolio from one close to a later one: corporate actions adjust its shares, and weights of securities
  * that leave are distributed.
  */
-export function advanceLeg(
-  index: Omit<TakingIndex, 'weightsAs'>,
-  { value, ...leg }: Leg,
+export function advancePortfolio(
+  index: Omit<AdoptingIndex, 'weightsAs'>,
+  { value, ...leg }: PhasePortfolio,
   from: number,
   to: number,
-): Leg {
+): PhasePortfolio {
   if (from === to) return { ...leg, value };
   const { growth, ...taken } = computePendingShares({ ...index, pricing: from, session: to }, leg);
   return { ...taken, value: value * growth };
 }
 
-export function readShareCounts({ counts }: Pick<Leg, 'counts'>): Pick<Leg, 'counts'> {
+export function readShareCounts({ counts }: Pick<PhasePortfolio, 'counts'>): Pick<PhasePortfolio, 'counts'> {
   return counts === undefined ? {} : { counts };
 }
 
 /** Returns the share counts of securities, each from the first portfolio that holds the security. */
-function countsFor(columns: Int32Array, legs: readonly Pick<Leg, 'columns' | 'counts'>[]): SecurityCounts {
+function collectCounts(
+  columns: Int32Array,
+  legs: readonly Pick<PhasePortfolio, 'columns' | 'counts'>[],
+): SecurityCounts {
   const known = new Map<number, readonly [number, number]>();
   for (const { columns: of, counts } of legs.toReversed())
     of.forEach(
@@ -120,29 +135,29 @@ function countsFor(columns: Int32Array, legs: readonly Pick<Leg, 'columns' | 'co
  * Returns the composition of a phase close: the completed fraction of the target portfolio, and the rest in the old
  * portfolio.
  */
-function mix(like: Composition, due: DueRebalance, transition: Transition): Composition {
+function mixPortfolios(like: Composition, due: DueRebalance, transition: Transition): Composition {
   const { fraction } = due.phase!; // only closes of a phase reach this function
   const { applied, uncapped = applied, isBasket } = transition;
-  const { columns, weights, value } = mixOf(applied, fraction);
+  const { columns, weights, value } = mixPair(applied, fraction);
   const { basket: _basket, transition: _transition, worth: _worth, counts: ofLike, ...rest } = like;
-  const raw = uncapped === applied ? weights : haveSameColumns(mixOf(uncapped, fraction), { columns });
+  const raw = uncapped === applied ? weights : alignToColumns(mixPair(uncapped, fraction), { columns });
   return {
     ...rest,
     ...due,
     columns,
     weights,
     uncapped: raw,
-    ...(fraction === 1 && areKept(transition.caps, { columns, weights })
-      ? capsOn(transition.caps, columns)
-      : { ...UNCAPPED, redistributed: sumMovedWeight(raw, weights) }),
+    ...(fraction === 1 && areCapsKept(transition.caps, { columns, weights })
+      ? selectCaps(transition.caps, columns)
+      : { ...NO_CAP, redistributed: sumMovedWeight(raw, weights) }),
     ...(isBasket ? { basket: value } : {}),
-    ...(ofLike === undefined ? {} : { counts: countsFor(columns, [applied.target, applied.held]) }),
+    ...(ofLike === undefined ? {} : { counts: collectCounts(columns, [applied.target, applied.held]) }),
     ...(fraction < 1 ? { transition } : {}),
   };
 }
 
 /** Returns true if the caps still hold. Securities that leave during a phase change the other weights. */
-function areKept(
+function areCapsKept(
   { cap, capped }: Transition['caps'],
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
 ): boolean {
@@ -156,13 +171,13 @@ function areKept(
 const ROUNDING = 1e-12;
 
 /** Cap fields before the target is reached, when no cap applies. */
-const UNCAPPED = { cap: null, capped: new Int32Array(0) };
+const NO_CAP = { cap: null, capped: new Int32Array(0) };
 
-function capsOn({ capped, ...caps }: Transition['caps'], columns: Int32Array): Transition['caps'] {
+function selectCaps({ capped, ...caps }: Transition['caps'], columns: Int32Array): Transition['caps'] {
   return { ...caps, capped: capped.filter((column) => columns.includes(column)) };
 }
 
-function mixOf({ held, target }: LegPair, fraction: number): Leg {
+function mixPair({ held, target }: PortfolioPair, fraction: number): PhasePortfolio {
   if (fraction === 1) return target;
   const [kept, moved] = [(1 - fraction) * held.value, fraction * target.value];
   const value = kept + moved;

@@ -3,7 +3,7 @@ import type { Book } from './book.js';
 import type { Composer, Composition } from './compositions.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { createIndexTargets, createIndexTerms } from './index-run.js';
-import { resumeOf, extendStoredBook, toStoredBook, type StoredBook } from './resumed-book.js';
+import { createBookResume, extendStoredBook, toStoredBook, type StoredBook } from './resumed-book.js';
 import { createShareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
@@ -55,7 +55,7 @@ export function simulateBookUntil(
     ...createBookRounding(document, sm),
     costRate: 0,
     fills: 'all',
-    ...(stored === null ? {} : { resume: resumeOf(stored, at) }),
+    ...(stored === null ? {} : { resume: createBookResume(stored, at) }),
   });
 }
 

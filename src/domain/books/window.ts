@@ -61,24 +61,24 @@ export function checkRequestedRange({ document, calendar, dates, request }: Rang
     );
   }
   const held = `The data contains prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
-  const startsAfterData = () => new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
-  if (request.end === null && start > datasetEnd) throw startsAfterData();
+  const refuseStartAfterData = () => new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
+  if (request.end === null && start > datasetEnd) throw refuseStartAfterData();
   const open = findFirstAtLeast(calendar.sessions, end + 1) - findFirstAtLeast(calendar.sessions, start);
-  if (open < SESSIONS_MIN) throw tooShort(`${asked} contains ${open}`, open);
+  if (open < SESSIONS_MIN) throw refuseShortRange(`${asked} contains ${open}`, open);
   if (end < datasetStart) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the end ${formatDay(end)} is before them.`);
-  if (start > datasetEnd) throw startsAfterData();
+  if (start > datasetEnd) throw refuseStartAfterData();
   const heldFrom = Math.max(start, datasetStart);
   const heldTo = Math.min(end, datasetEnd);
-  const count = sessionsWithin(calendar, dates, { from: heldFrom, to: heldTo });
+  const count = countPricedSessions(calendar, dates, { from: heldFrom, to: heldTo });
   if (count === 0) throw new Refusal('NO_DATA_IN_RANGE', `${held}, and none on a session from ${asked}.`);
-  if (count < SESSIONS_MIN) throw tooShort(`${asked} contains prices on ${count}`, count);
+  if (count < SESSIONS_MIN) throw refuseShortRange(`${asked} contains prices on ${count}`, count);
   return { start, end, coverage: limitToCoverage(calendar, { start, end }) };
 }
 
 /** Minimum number of sessions for a return. */
 const SESSIONS_MIN = 2;
 
-function tooShort(what: string, count: number): Refusal {
+function refuseShortRange(what: string, count: number): Refusal {
   const sessions = count === 1 ? 'session' : 'sessions';
   return new Refusal('RANGE_TOO_SHORT', `${what} ${sessions}; a backtest needs at least ${SESSIONS_MIN}.`);
 }
@@ -103,7 +103,7 @@ export function limitToCoverage(
 }
 
 /** Returns the sessions from the first to the last one in the range on which the store has any price bar. */
-function sessionsWithin(
+function countPricedSessions(
   { sessions, isSession }: Calendar,
   dates: Int32Array,
   { from, to }: { readonly from: Day; readonly to: Day },

@@ -1,9 +1,9 @@
 import { findBreachRule } from '../compliance/breach-watch.js';
 import {
   findLargestCap,
-  findUnkeptByEqual,
-  findUnkeptUnderCap,
-  findUnkeptUnderLadder,
+  findRowViolatedByEqualWeights,
+  findRowViolatedUnderCap,
+  findRowViolatedUnderStages,
   type RowWithoutGuarantee,
 } from '../compliance/guaranteed-by-weighting.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, type LimitRuleName } from '../compliance/rules.js';
@@ -47,7 +47,7 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
   const count = countSecurities(document);
   const isEqual = weighting.type === equalWeight.type;
   if (isEqual && count === null) return [];
-  const unkept = isEqual ? findUnkeptByEqual(rule, count!) : findUnkeptRow(rule, weighting);
+  const unkept = isEqual ? findRowViolatedByEqualWeights(rule, count!) : findUnkeptRow(rule, weighting);
   if (unkept === null) return [];
   const [path, why, remedy] = isEqual
     ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
@@ -60,8 +60,8 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
 function findUnkeptRow(rule: LimitRuleName, weighting: WeightingSpec): RowWithoutGuarantee | null {
   const { ladder_caps: ladder } = weighting;
   return ladder === undefined
-    ? findUnkeptUnderCap(rule, findCapBound(weighting) ?? 1)
-    : findUnkeptUnderLadder(rule, ladder);
+    ? findRowViolatedUnderCap(rule, findCapBound(weighting) ?? 1)
+    : findRowViolatedUnderStages(rule, ladder);
 }
 
 /** Returns the maximum weight under the cap of a weighting; null if the cap states no number. */

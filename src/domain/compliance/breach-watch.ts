@@ -41,12 +41,12 @@ export interface WatchedSecurities {
 
 /** Creates a watch of a rule over the closes of a book. */
 export function createBreachWatch({ rule, market, names, open }: WatchedSecurities): BreachWatch {
-  const holdingsOn = issuerHoldings(market, names);
+  const holdingsOn = createIssuerHoldings(market, names);
   return {
     begins(day, weights) {
       const holdings = holdingsOn(day, weights);
       let hasBegun = false;
-      for (const { row, isBeyond } of rowsOf(rule, holdings)) {
+      for (const { row, isBeyond } of listRuleRows(rule, holdings)) {
         if (isBeyond && !open.has(row)) hasBegun = true;
         if (isBeyond) open.add(row);
         else open.delete(row);
@@ -62,7 +62,7 @@ export function computeRuleHeadroom(
   day: Day,
   weights: Float64Array,
 ): number {
-  const holdings = issuerHoldings(market, names)(day, weights);
+  const holdings = createIssuerHoldings(market, names)(day, weights);
   return Math.min(...LIMIT_RULES[rule].rows.map((row) => computeHeadroom(row, row.measure.valueOf(holdings))));
 }
 
@@ -70,14 +70,17 @@ export function computeRuleHeadroom(
  * Returns a function that sums weights by issuer as known on a day. A security without an issuer counts as a separate
  * issuer.
  */
-function issuerHoldings(market: MarketData, names: readonly string[]): (day: Day, weights: Float64Array) => Holdings {
+function createIssuerHoldings(
+  market: MarketData,
+  names: readonly string[],
+): (day: Day, weights: Float64Array) => Holdings {
   const hasIssuers = market.reference.columns.includes(ISSUER);
   const issuersOn = hasIssuers ? createGroupsByDay(names, listIssuerSpells(market, ISSUER)) : null;
   const sums = sumByIssuer(names.length);
   return (day, weights) => sums(weights, issuersOn?.(day) ?? null);
 }
 
-function* rowsOf(rule: LimitRuleName, holdings: Holdings): Iterable<{ readonly row: string; isBeyond: boolean }> {
+function* listRuleRows(rule: LimitRuleName, holdings: Holdings): Iterable<{ readonly row: string; isBeyond: boolean }> {
   for (const row of LIMIT_RULES[rule].rows)
     yield { row: row.row, isBeyond: computeHeadroom(row, row.measure.valueOf(holdings)) < -TOLERANCE };
 }

@@ -25,7 +25,7 @@ export interface WatchedContext extends Pick<RowContext, 'identifiers' | 'number
 }
 
 /** Error of a constraint class that reads data that holdings alone do not provide. */
-class NotOfHoldings extends Error {}
+class HoldingsOnlyError extends Error {}
 
 /**
  * Converts rows of the optimiser to limits on one close.
@@ -33,9 +33,9 @@ class NotOfHoldings extends Error {}
  */
 export function createLimitRows(rows: readonly ConstraintRow[], watched: WatchedContext): LimitRow[] {
   const rejectAbsent = (): never => {
-    throw new NotOfHoldings();
+    throw new HoldingsOnlyError();
   };
-  const contextOf = (position: number): RowContext => ({
+  const createRowContextAt = (position: number): RowContext => ({
     ...watched,
     get index(): never {
       return rejectAbsent();
@@ -52,15 +52,15 @@ export function createLimitRows(rows: readonly ConstraintRow[], watched: Watched
     const params = (entry.watched ?? entry.params).parse(row.params);
     const name = `${row.type}[${row.id === '' ? position : row.id}]`;
     try {
-      return entry.toRows(params, contextOf(position)).flatMap((expanded) =>
-        limitsOf(expanded, params).map((limit) => ({
+      return entry.toRows(params, createRowContextAt(position)).flatMap((expanded) =>
+        listLimits(expanded, params).map((limit) => ({
           ...limit,
           row: nameRow(name, limit, expanded),
           unit: entry.unit,
         })),
       );
     } catch (thrown) {
-      if (thrown instanceof NotOfHoldings) throw notWatched(row, position);
+      if (thrown instanceof HoldingsOnlyError) throw createNotWatchedError(row, position);
       throw thrown;
     }
   });
@@ -72,18 +72,18 @@ function nameRow(name: string, { side, part = side }: UnnamedLimit, { member }: 
   return `${name}:${part}${member === null ? '' : `:${member === NO_GROUP ? UNCLASSIFIED : member}`}`;
 }
 
-function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): UnnamedLimit[] {
+function listLimits(row: ProgramRow, params: Readonly<Record<string, unknown>>): UnnamedLimit[] {
   switch (row.form) {
     case 'name':
-      return bounds(row, weightOf(row.name));
+      return createBounds(row, measureWeight(row.name));
     case 'linear': {
-      if (row.average === undefined) return bounds(row, computeRatio(row.coefficients, null));
+      if (row.average === undefined) return createBounds(row, computeRatio(row.coefficients, null));
       const { numerator, denominator } = row.average;
       const side: BoundSide = row.lower === null ? 'upper' : 'lower';
       return [{ side, limit: params[side] as number, measure: computeRatio(numerator, denominator) }]; // the row exists because this parameter is set
     }
     case 'norm':
-      if (row.metric === 'covariance' || row.centre !== null) throw new NotOfHoldings();
+      if (row.metric === 'covariance' || row.centre !== null) throw new HoldingsOnlyError();
       return [{ side: row.side, limit: params[row.limit.parameter!] as number, measure: effectiveNumber }]; // the row exists because this parameter is set
     case 'count':
       return [
@@ -101,11 +101,11 @@ function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): U
       ];
     case 'distance':
     case 'tail':
-      throw new NotOfHoldings();
+      throw new HoldingsOnlyError();
   }
 }
 
-function bounds(
+function createBounds(
   { lower, upper }: { readonly lower: Limit | null; readonly upper: Limit | null },
   measure: BoundedMeasure,
 ): UnnamedLimit[] {
@@ -119,7 +119,7 @@ function bounds(
  * Measures the weight of one security. The weight responds most to the security's own price, and otherwise to the price
  * of the largest security.
  */
-function weightOf(position: number): BoundedMeasure {
+function measureWeight(position: number): BoundedMeasure {
   return {
     movers: (heaviest) => [position, ...heaviest],
     valueOf: ({ weights }) => weights[position]!,
@@ -135,7 +135,7 @@ function weightOf(position: number): BoundedMeasure {
   };
 }
 
-function notWatched({ id, type }: ConstraintRow, position: number): Error {
+function createNotWatchedError({ id, type }: ConstraintRow, position: number): Error {
   return refuseWithFindings('body', [
     {
       severity: 'error',

@@ -11,14 +11,14 @@ export interface RowWithoutGuarantee {
 }
 
 /** Cap below all bounds of the rules: smaller caps satisfy every rule as well. */
-const LEAST_CAP = 0.001;
+const CAP_MIN = 0.001;
 
 /** Returns the first row of a rule that weights up to a cap may violate; null if the cap guarantees the rule. */
-export function findUnkeptUnderCap(rule: LimitRuleName, most: number): RowWithoutGuarantee | null {
-  const cap = Math.max(most, LEAST_CAP);
+export function findRowViolatedUnderCap(rule: LimitRuleName, most: number): RowWithoutGuarantee | null {
+  const cap = Math.max(most, CAP_MIN);
   const count = Math.floor(1 / cap + TOLERANCE);
   const rest = Math.max(1 - count * cap, 0);
-  return unkeptBy(rule, [...Array<number>(count).fill(cap), ...(rest > TOLERANCE ? [rest] : [])]);
+  return findUnkeptByWeights(rule, [...Array<number>(count).fill(cap), ...(rest > TOLERANCE ? [rest] : [])]);
 }
 
 /** Staged caps: a cap on each weight, and a cap on the total of large weights. */
@@ -31,26 +31,29 @@ export interface StagedCaps {
  * Returns the first row of a rule that staged caps may violate, null if there is none: large weights reach their joint
  * total, all others their single cap.
  */
-export function findUnkeptUnderLadder(rule: LimitRuleName, { single, group }: StagedCaps): RowWithoutGuarantee | null {
+export function findRowViolatedUnderStages(
+  rule: LimitRuleName,
+  { single, group }: StagedCaps,
+): RowWithoutGuarantee | null {
   const most = single?.above ?? 1;
-  if (group === undefined || group.each_above >= most) return findUnkeptUnderCap(rule, most);
+  if (group === undefined || group.each_above >= most) return findRowViolatedUnderCap(rule, most);
   const { each_above: each, together_above: together } = group;
   const large = Array<number>(Math.floor(together / most + TOLERANCE)).fill(most);
   const last = together - large.length * most;
   if (last > each + TOLERANCE) large.push(last);
   const rest = 1 - large.reduce((sum, weight) => sum + weight, 0);
-  const cap = Math.max(each, LEAST_CAP);
+  const cap = Math.max(each, CAP_MIN);
   const others = Array<number>(Math.max(0, Math.floor(rest / cap + TOLERANCE))).fill(cap);
   const left = rest - others.length * cap;
-  return unkeptBy(rule, [...large, ...others, ...(left > TOLERANCE ? [left] : [])]);
+  return findUnkeptByWeights(rule, [...large, ...others, ...(left > TOLERANCE ? [left] : [])]);
 }
 
 /** Returns the first row of a rule that equal weights violate; null if there is none. */
-export function findUnkeptByEqual(rule: LimitRuleName, count: number): RowWithoutGuarantee | null {
-  return unkeptBy(rule, Array<number>(count).fill(1 / count));
+export function findRowViolatedByEqualWeights(rule: LimitRuleName, count: number): RowWithoutGuarantee | null {
+  return findUnkeptByWeights(rule, Array<number>(count).fill(1 / count));
 }
 
-function unkeptBy(rule: LimitRuleName, weights: readonly number[]): RowWithoutGuarantee | null {
+function findUnkeptByWeights(rule: LimitRuleName, weights: readonly number[]): RowWithoutGuarantee | null {
   for (const row of LIMIT_RULES[rule].rows) {
     const value = row.measure.valueOf(sumByIssuer(weights.length)(Float64Array.from(weights), null));
     if (computeHeadroom(row, value) < -TOLERANCE) return { row, value };
@@ -59,11 +62,11 @@ function unkeptBy(rule: LimitRuleName, weights: readonly number[]): RowWithoutGu
 }
 
 /** Caps to try: bounds of published rules. */
-const CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
+const ROUND_CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
 
 /** Returns the largest cap in `CAPS` that guarantees a rule. */
 export function findLargestCap(rule: LimitRuleName): number {
-  const keeps = CAPS.find((cap) => findUnkeptUnderCap(rule, cap) === null);
+  const keeps = ROUND_CAPS.find((cap) => findRowViolatedUnderCap(rule, cap) === null);
   if (keeps === undefined) throw new Error(`no cap keeps the rule ${rule}`);
   return keeps;
 }

@@ -4,7 +4,7 @@ import { selectNearer, TOLERANCE, type Bound, type Holdings, type BoundedMeasure
  * Issuers above a trigger while the price of one security moves by x: the sum of their weights is (fixed + moving x) /
  * (1 + weight x).
  */
-interface Above {
+interface AboveTrigger {
   count: number;
   /** Sum of the weights without a move. */
   fixed: number;
@@ -24,7 +24,7 @@ interface Above {
 export function measureNthLargestIssuer(n: number): BoundedMeasure {
   return {
     valueOf({ issuers }) {
-      if (n === 1) return largestOf(issuers);
+      if (n === 1) return findLargest(issuers);
       const largest = new Float64Array(n);
       for (let issuer = 0; issuer < issuers.length; issuer++) {
         const weight = issuers[issuer]!;
@@ -37,14 +37,14 @@ export function measureNthLargestIssuer(n: number): BoundedMeasure {
       return largest[n - 1]!;
     },
     movesOf: (holdings, { limit }) =>
-      bothWays(holdings, limit, {
+      computeIssuerMoves(holdings, limit, {
         beyond: (above, from) => (above.count >= n ? from : Infinity),
         gapAt: () => Infinity,
       }),
   };
 }
 
-function largestOf(issuers: Float64Array): number {
+function findLargest(issuers: Float64Array): number {
   let largest = 0;
   for (let issuer = 0; issuer < issuers.length; issuer++) if (issuers[issuer]! > largest) largest = issuers[issuer]!;
   return largest;
@@ -59,10 +59,10 @@ export function measureSumAbove(trigger: number): BoundedMeasure {
       return sum;
     },
     movesOf: (holdings, bound) =>
-      bothWays(holdings, trigger, {
+      computeIssuerMoves(holdings, trigger, {
         beyond: (above, from, to) => computeFirstBeyond(above, bound, from, to),
-        gapAt: (sum) => gapOf(bound, sum),
-        kept: bound.side === 'lower' ? undefined : keptBelow(bound.limit),
+        gapAt: (sum) => computeRelativeGap(bound, sum),
+        kept: bound.side === 'lower' ? undefined : createUpperGuarantee(bound.limit),
       }),
   };
 }
@@ -79,15 +79,15 @@ export function measureSumUpTo(trigger: number): BoundedMeasure {
     movesOf(holdings, bound) {
       const invested = holdings.issuers.reduce((sum, own) => sum + own, 0);
       const others = { fixed: 0, moving: 0, weight: 0 };
-      return bothWays(holdings, trigger, {
+      return computeIssuerMoves(holdings, trigger, {
         beyond({ fixed, moving, weight, total, totalMoving }, from, to) {
           others.fixed = total - fixed;
           others.moving = totalMoving - moving;
           others.weight = weight;
           return computeFirstBeyond(others, bound, from, to);
         },
-        gapAt: (sum) => gapOf(bound, invested - sum),
-        kept: bound.side === 'upper' ? undefined : keptBeside(invested, bound.limit),
+        gapAt: (sum) => computeRelativeGap(bound, invested - sum),
+        kept: bound.side === 'upper' ? undefined : createLowerGuarantee(invested, bound.limit),
       });
     },
   };
@@ -98,7 +98,7 @@ export function measureSumUpTo(trigger: number): BoundedMeasure {
  * is none.
  */
 function computeFirstBeyond(
-  { fixed, moving, weight }: Pick<Above, 'fixed' | 'moving' | 'weight'>,
+  { fixed, moving, weight }: Pick<AboveTrigger, 'fixed' | 'moving' | 'weight'>,
   { side, limit }: Bound,
   from: number,
   to: number,
@@ -111,24 +111,24 @@ function computeFirstBeyond(
 }
 
 /** Returns the distance of a sum to a bound, divided by the largest change of the sum per unit of the weighted move. */
-function gapOf({ limit }: Bound, sum: number): number {
+function computeRelativeGap({ limit }: Bound, sum: number): number {
   return Math.abs(limit - sum) / Math.max(1, Math.abs(limit), Math.abs(1 - limit));
 }
 
-interface Question {
+interface MoveQuestion {
   /** Returns the smallest move in an interval without trigger crossings that exceeds the bound; otherwise Infinity. */
-  beyond(above: Above, from: number, to: number): number;
+  beyond(above: AboveTrigger, from: number, to: number): number;
   /**
    * Returns the least product of move and weight that exceeds the bound while no issuer crosses the trigger.
    * @param sum weight of the issuers above the trigger
    */
   gapAt(sum: number): number;
   /** Moves that stay within the bound whichever issuers cross the trigger. Default: none are known. */
-  readonly kept?: Kept | undefined;
+  readonly kept?: KeptMoves | undefined;
 }
 
 /** Bounds on the sum of the issuers above the trigger, as fractions of the portfolio before the move. */
-interface Kept {
+interface KeptMoves {
   /** Returns true if a sum of at most `most` stays within the bound after the portfolio loses the fraction `lost`. */
   afterFall(most: number, lost: number): boolean;
   /** Returns the gain of the portfolio up to which a sum of at most `most` plus the gain stays within the bound. */
@@ -136,13 +136,13 @@ interface Kept {
 }
 
 /** Solves (most + gain) / (1 + gain) < limit. */
-const keptBelow = (limit: number): Kept => ({
+const createUpperGuarantee = (limit: number): KeptMoves => ({
   afterFall: (most, lost) => most + ROUNDING < limit * (1 - lost),
   rise: (most) => (limit < 1 ? (limit - most - ROUNDING) / (1 - limit) : 0),
 });
 
 /** Solves (invested - most) / (1 + gain) > limit. */
-const keptBeside = (invested: number, limit: number): Kept => ({
+const createLowerGuarantee = (invested: number, limit: number): KeptMoves => ({
   afterFall: (most, lost) => limit < 1 && invested - lost - most > limit * (1 - lost) + ROUNDING,
   rise: (most) => (limit > 0 ? (invested - most - ROUNDING) / limit - 1 : 0),
 });
@@ -153,15 +153,15 @@ const keptBeside = (invested: number, limit: number): Kept => ({
  * at one multiple of 1/w for all securities, so that one order serves all of them. The issuer of the moving security,
  * with net weight n, crosses it where |n + w x| / (1 + w x) does.
  */
-function bothWays(holdings: Holdings, trigger: number, question: Question): Moves {
+function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveQuestion): Moves {
   const { beyond } = question;
   const { weights, issuers, issuerOf, nets } = holdings;
-  const near = byDistance(holdings, trigger);
+  const near = groupByDistance(holdings, trigger);
   const { falling, rising, sum } = near;
   const invested = issuers.reduce((total, own) => total + own, 0);
-  const above: Above = { count: 0, fixed: 0, moving: 0, weight: 0, total: 0, totalMoving: 0 };
+  const above: AboveTrigger = { count: 0, fixed: 0, moving: 0, weight: 0, total: 0, totalMoving: 0 };
 
-  function walk(name: number, direction: 1 | -1, reach: number): number {
+  function findMoveInDirection(name: number, direction: 1 | -1, reach: number): number {
     const weight = weights[name]!;
     const own = issuerOf[name]!;
     const net = nets[own]!;
@@ -169,7 +169,7 @@ function bothWays(holdings: Holdings, trigger: number, question: Question): Move
     const change = direction * weight < 0 ? 1 : -1;
     // A price falls at most to zero, so the portfolio falls by less than its full value.
     const end = direction < 0 ? Math.max(-1, weight > 0 ? -1 / weight : -1) : weight < 0 ? -1 / weight : Infinity;
-    const turns = turnsOf({ net, weight, trigger, direction, end });
+    const turns = listTurns({ net, weight, trigger, direction, end });
     let isOwnAbove = issuers[own]! > trigger;
     let side = net < 0 ? -1 : 1;
     const others = { count: falling.length - (isOwnAbove ? 1 : 0), sum: sum - (isOwnAbove ? issuers[own]! : 0) };
@@ -203,7 +203,8 @@ function bothWays(holdings: Holdings, trigger: number, question: Question): Move
 
   return {
     least: computeLeastProduct(near, issuers, { trigger, ...question }) * (1 - ROUNDING),
-    moveOf: (name, reach) => selectNearer(toInfinite(walk(name, 1, reach)), toInfinite(walk(name, -1, reach))),
+    moveOf: (name, reach) =>
+      selectNearer(toInfinite(findMoveInDirection(name, 1, reach)), toInfinite(findMoveInDirection(name, -1, reach))),
   };
 }
 
@@ -224,7 +225,7 @@ interface OwnIssuer {
  * Returns the moves at which the issuer of the moving security crosses the trigger (long or short) or zero, from zero
  * outwards.
  */
-function turnsOf({ net, weight, trigger, direction, end }: OwnIssuer): Turn[] {
+function listTurns({ net, weight, trigger, direction, end }: OwnIssuer): Turn[] {
   const rises = direction * weight > 0;
   const turns: Turn[] = [
     { at: (trigger - net) / (weight * (1 - trigger)), becomes: rises ? 'above' : 'below' },
@@ -241,9 +242,9 @@ const ROUNDING = 1e-9;
 
 /** Returns the least product of move and weight that can exceed the bound. */
 function computeLeastProduct(
-  { gap, sum, rising, most, isShort }: ByDistance,
+  { gap, sum, rising, most, isShort }: IssuersByDistance,
   issuers: Float64Array,
-  { gapAt, kept, trigger }: Question & { readonly trigger: number },
+  { gapAt, kept, trigger }: MoveQuestion & { readonly trigger: number },
 ): number {
   if (isShort) return 0;
   const uncrossed = Math.min(gap, gapAt(sum));
@@ -258,7 +259,7 @@ function toInfinite(move: number): number {
   return Number.isFinite(move) ? move : Infinity;
 }
 
-interface ByDistance {
+interface IssuersByDistance {
   /** Issuers above the trigger, nearest to the trigger first. */
   readonly falling: readonly number[];
   /** Sum of the weights of the issuers above the trigger. */
@@ -274,7 +275,7 @@ interface ByDistance {
   readonly isShort: boolean;
 }
 
-function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance {
+function groupByDistance({ weights, issuers }: Holdings, trigger: number): IssuersByDistance {
   const falling: number[] = [];
   const rising: number[] = [];
   let most = 0;

@@ -1,6 +1,6 @@
 import type { Holdings } from './measure.js';
 
-interface Grouped {
+interface IssuerGroups {
   readonly by: readonly string[];
   readonly issuerOf: Int32Array;
   readonly sums: Float64Array;
@@ -15,9 +15,9 @@ interface Grouped {
 export function sumByIssuer(names: number): (weights: Float64Array, issuers: readonly string[] | null) => Holdings {
   const own = Int32Array.from({ length: names }, (_, name) => name);
   const sizes = new Float64Array(names);
-  let grouped: Grouped | undefined;
+  let grouped: IssuerGroups | undefined;
   return (weights, by) => {
-    if (by === null) return { weights, nets: weights, issuers: magnitudes(weights, sizes), issuerOf: own };
+    if (by === null) return { weights, nets: weights, issuers: selectMagnitudes(weights, sizes), issuerOf: own };
     if (grouped?.by !== by) {
       const places = new Map<string, number>();
       const issuerOf = Int32Array.from(by, (issuer) => {
@@ -30,11 +30,11 @@ export function sumByIssuer(names: number): (weights: Float64Array, issuers: rea
     const { issuerOf, sums } = grouped;
     sums.fill(0);
     for (let name = 0; name < names; name++) sums[issuerOf[name]!]! += weights[name]!;
-    return { weights, nets: sums, issuers: magnitudes(sums, grouped.sizes), issuerOf };
+    return { weights, nets: sums, issuers: selectMagnitudes(sums, grouped.sizes), issuerOf };
   };
 }
 
-function magnitudes(nets: Float64Array, sizes: Float64Array): Float64Array {
+function selectMagnitudes(nets: Float64Array, sizes: Float64Array): Float64Array {
   for (let at = 0; at < nets.length; at++) sizes[at] = Math.abs(nets[at]!);
   return sizes;
 }

@@ -60,17 +60,17 @@ export interface Bound {
  * @param denominator null for the value of the portfolio
  */
 export function computeRatio(numerator: Float64Array, denominator: Float64Array | null): BoundedMeasure {
-  const sums = ({ weights }: Holdings) => ({
+  const computeSums = ({ weights }: Holdings) => ({
     above: dot(numerator, weights),
     below: denominator === null ? 1 : dot(denominator, weights),
   });
   return {
     valueOf(holdings) {
-      const { above, below } = sums(holdings);
+      const { above, below } = computeSums(holdings);
       return below === 0 ? 0 : above / below;
     },
     movesOf(holdings, { limit }) {
-      const { above, below } = sums(holdings);
+      const { above, below } = computeSums(holdings);
       return {
         moveOf(name) {
           const weight = holdings.weights[name]!;
@@ -110,7 +110,7 @@ export const effectiveNumber: BoundedMeasure = {
 export const leastHolding: BoundedMeasure = {
   valueOf: ({ weights }) => weights.reduce((least, weight) => (weight > 0 ? Math.min(least, weight) : least), Infinity),
   movesOf({ weights }, { limit }) {
-    const [first, second] = twoLeast(weights);
+    const [first, second] = findTwoLeast(weights);
     const moveOf = (name: number): number => {
       const weight = weights[name]!;
       if (weight <= 0) return Infinity;
@@ -128,7 +128,7 @@ interface Holding {
 }
 
 /** Returns the two smallest long weights; Infinity if there are fewer. */
-function twoLeast(weights: Float64Array): readonly [Holding, Holding] {
+function findTwoLeast(weights: Float64Array): readonly [Holding, Holding] {
   let first: Holding = { name: -1, weight: Infinity };
   let second = first;
   weights.forEach((weight, name) => {

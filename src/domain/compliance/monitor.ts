@@ -87,7 +87,7 @@ export function measureDate(date: WatchedDate): MeasuredDate {
     at,
     rows,
     valueOf: (k) => rows[k]!.measure.valueOf(holdings),
-    causeOf: (k) => causeOf(rows[k]!, date),
+    causeOf: (k) => findCause(rows[k]!, date),
     distance: () => findLeastMove(rows, holdings),
   };
 }
@@ -105,7 +105,7 @@ export function watchMeasured(
   const breaches: Breach[] = [];
   let breachedDates = 0;
   let last = -1;
-  const close = (row: string, end: number | null) => {
+  const closeBreach = (row: string, end: number | null) => {
     const { worst, ...breach } = open.get(row)!;
     if (end === null || end >= from)
       breaches.push({ ...breach, end, worst: { at: worst.at, value: worst.value, limit: worst.limit } });
@@ -120,7 +120,7 @@ export function watchMeasured(
       const here = { at: date.at, value, limit: row.limit, headroom: computeHeadroom(row, value) };
       if (!(here.headroom >= least)) least = here.headroom;
       const isBeyond = !isWithin(row, value);
-      if (date.at >= from) summarise(rows, row, here, isBeyond);
+      if (date.at >= from) updateRowSummary(rows, row, here, isBeyond);
       if (!isBeyond) continue;
       seen.add(row.row);
       isBreached = true;
@@ -128,7 +128,7 @@ export function watchMeasured(
       if (known === undefined) open.set(row.row, { row: row.row, begin: date.at, cause: date.causeOf(k), worst: here });
       else if (here.headroom < known.worst.headroom) known.worst = here;
     }
-    for (const row of open.keys()) if (!seen.has(row)) close(row, last);
+    for (const row of open.keys()) if (!seen.has(row)) closeBreach(row, last);
     last = date.at;
     if (date.at < from) continue;
     dates.push(date.at);
@@ -136,12 +136,12 @@ export function watchMeasured(
     if (isBreached) breachedDates++;
     if (withDistances) distances.push(isBreached ? null : date.distance());
   }
-  for (const row of open.keys()) close(row, null);
+  for (const row of open.keys()) closeBreach(row, null);
   breaches.sort((a, b) => a.begin - b.begin);
   return { dates, headroom, distances, breachedDates, rows: [...rows.values()], breaches };
 }
 
-function summarise(
+function updateRowSummary(
   rows: Map<string, RowSummary>,
   { row, side, unit }: LimitRow,
   here: RowSummary['least'],
@@ -159,7 +159,7 @@ export function isWithin(row: LimitRow, value: number): boolean {
 }
 
 /** Returns `price` if the limit was already exceeded before the event; otherwise the event. */
-function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
+function findCause(row: LimitRow, { event }: WatchedDate): BreachCause {
   if (event === null) return 'price';
   if (event.before === null) return event.kind;
   return isWithin(row, row.measure.valueOf(event.before)) ? event.kind : 'price';
@@ -183,7 +183,7 @@ function findLeastMove(rows: readonly LimitRow[], holdings: Holdings): PriceMove
   const nearest = { name: -1, move: Infinity };
   for (const row of rows) {
     const { least = 0, moveOf } = row.measure.movesOf(holdings, row);
-    const consider = (name: number): void => {
+    const considerSecurity = (name: number): void => {
       const reach = Math.abs(nearest.move);
       const size = Math.abs(weights[name]!);
       if (size === 0 || reach * size < least) return;
@@ -194,8 +194,8 @@ function findLeastMove(rows: readonly LimitRow[], holdings: Holdings): PriceMove
       nearest.move = move;
     };
     const movers = row.measure.movers?.(heaviest);
-    for (const name of movers ?? heaviest) consider(name);
-    if (movers === undefined) for (let name = 0; name < weights.length; name++) consider(name);
+    for (const name of movers ?? heaviest) considerSecurity(name);
+    if (movers === undefined) for (let name = 0; name < weights.length; name++) considerSecurity(name);
   }
   return nearest.name < 0 ? null : nearest;
 }

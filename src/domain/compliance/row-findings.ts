@@ -20,12 +20,12 @@ export interface RowWatch {
 export function listRowFindings(rows: readonly ConstraintRow[], watched: RowWatch): Finding[] {
   const { market } = watched;
   return rows.flatMap((row, position) => [
-    ...neverHeld(row, position, watched.names),
-    ...(market === null ? [] : groupFindings(row, position, { ...watched, market })),
+    ...listNeverHeld(row, position, watched.names),
+    ...(market === null ? [] : listGroupFindings(row, position, { ...watched, market })),
   ]);
 }
 
-const warning = (
+const createWarning = (
   { id }: ConstraintRow,
   { code, path, message, all }: Pick<Finding, 'code' | 'path' | 'message'> & { readonly all: readonly string[] },
 ): Finding => ({
@@ -39,14 +39,14 @@ const warning = (
 });
 
 /** Formats absent identifiers: the first with the closest known identifier, and the number of others. */
-function firstOf(absent: readonly string[], known: Iterable<string>): string {
+function formatFirst(absent: readonly string[], known: Iterable<string>): string {
   const near = findNearestName(absent[0]!, known);
   const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
   return `${absent[0]}${hint}${absent.length === 1 ? '' : ` and ${absent.length - 1} more`}`;
 }
 
 /** Reports securities of a row that the run never held. */
-function neverHeld(row: ConstraintRow, position: number, names: readonly string[]): Finding[] {
+function listNeverHeld(row: ConstraintRow, position: number, names: readonly string[]): Finding[] {
   const { params } = row;
   const known = new Set(names);
   const member = 'coefficients' in params ? 'coefficients' : 'identifiers';
@@ -54,13 +54,13 @@ function neverHeld(row: ConstraintRow, position: number, names: readonly string[
   const named = Array.isArray(list) ? (list as string[]) : Object.keys(list as object); // as the schema of the constraint class requires
   const absent = named.filter((name) => !known.has(name));
   if (absent.length === 0) return [];
-  const message = `The run never held ${firstOf(absent, names)}: this part of the row has no effect.`;
+  const message = `The run never held ${formatFirst(absent, names)}: this part of the row has no effect.`;
   const path = `rows[${position}].params.${member}`;
-  return [warning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
+  return [createWarning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
 }
 
 /** Reports groups without securities, and securities without a group. */
-function groupFindings(
+function listGroupFindings(
   row: ConstraintRow,
   position: number,
   { names, market, day }: RowWatch & { readonly market: MarketData },
@@ -68,7 +68,7 @@ function groupFindings(
   const { field, groups = null } = row.params as { field?: unknown; groups?: readonly string[] | null }; // as the schema of the constraint class requires
   if (typeof field !== 'string' || !('groups' in row.params || row.type.startsWith('Group'))) return [];
   if (!market.reference.columns.includes(field)) return [];
-  if (groups === null) return ungrouped(row, position, { field, names, day, of: listGroupSpells(market, field) });
+  if (groups === null) return listUngrouped(row, position, { field, names, day, of: listGroupSpells(market, field) });
   const held = new Set(names);
   const known = new Set(
     createReferenceSpells(market, field).flatMap((spells, column) =>
@@ -78,20 +78,20 @@ function groupFindings(
   const absent = groups.filter((group) => group !== '' && !known.has(group));
   if (absent.length === 0) return [];
   const path = `rows[${position}].params.groups`;
-  const message = `No security of the run has the ${field} ${firstOf(absent, known)}: this part of the row has no effect.`;
-  return [warning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
+  const message = `No security of the run has the ${field} ${formatFirst(absent, known)}: this part of the row has no effect.`;
+  return [createWarning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
 }
 
-interface Grouped extends Pick<RowWatch, 'names' | 'day'> {
+interface GroupCheck extends Pick<RowWatch, 'names' | 'day'> {
   readonly field: string;
   readonly of: ReturnType<typeof listGroupSpells>;
 }
 
 /** Reports securities without a group. They form one group, unlike securities without an issuer in a published rule. */
-function ungrouped(row: ConstraintRow, position: number, { field, names, day, of }: Grouped): Finding[] {
+function listUngrouped(row: ConstraintRow, position: number, { field, names, day, of }: GroupCheck): Finding[] {
   const own = names.filter((name) => of(name, day).group === UNCLASSIFIED);
   if (own.length < 2) return [];
   const message = `${own.length} of ${names.length} securities have no ${field} on ${formatDay(day)} and are grouped as ${UNCLASSIFIED}.`;
   const path = `rows[${position}].params.field`;
-  return [warning(row, { code: 'UNKNOWN_FIELD_NAME', path, message, all: own })];
+  return [createWarning(row, { code: 'UNKNOWN_FIELD_NAME', path, message, all: own })];
 }

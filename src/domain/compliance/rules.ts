@@ -18,7 +18,7 @@ const limitLargestIssuer = (limit: number): LimitRow => ({
 });
 
 const limitSumAbove = (trigger: number, limit: number): LimitRow => ({
-  row: `issuers above ${percent(trigger)} together`,
+  row: `issuers above ${formatPercent(trigger)} together`,
   side: 'upper',
   limit,
   unit: 'fraction',
@@ -78,6 +78,6 @@ export const LIMIT_RULE_NAMES = Object.keys(LIMIT_RULES) as LimitRuleName[]; // 
 /** Default rule. */
 export const DEFAULT_LIMIT_RULE: LimitRuleName = 'UCITS_5_10_40';
 
-function percent(fraction: number): string {
+function formatPercent(fraction: number): string {
   return `${fraction * 100} %`;
 }

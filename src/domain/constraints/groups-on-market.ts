@@ -18,7 +18,7 @@ export function findUnknownGroups(rows: readonly ConstraintRow[], market: Market
     const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // the parameters have not been checked yet
     if (typeof field !== 'string' || !Array.isArray(groups)) return [];
     if (!market.reference.columns.includes(field)) return [];
-    const known = groupsOf(market, field);
+    const known = listGroups(market, field);
     return groups.flatMap((group: unknown, k): Finding[] =>
       typeof group !== 'string' || group === NO_GROUP || known.has(group)
         ? []
@@ -36,7 +36,7 @@ export function findUnknownGroups(rows: readonly ConstraintRow[], market: Market
   });
 }
 
-function groupsOf(market: MarketData, field: string): ReadonlySet<string> {
+function listGroups(market: MarketData, field: string): ReadonlySet<string> {
   const known = new Set<string>();
   for (const spells of createReferenceSpells(market, field))
     for (const { value } of spells) if (value !== null && value !== '') known.add(String(value));

@@ -13,7 +13,7 @@ export const DEFAULT_PRIORITY = 1;
 /** Maximum number of identifiers in one row. */
 const IDENTIFIERS_MAX = 20_000;
 
-const common = {
+const commonParameters = {
   soft: z.number().gt(0).max(1e12).nullable().default(null).meta({
     label: 'Soft penalty',
     help: 'Penalty added to the objective per unit of violation. Default: the row is hard.',
@@ -26,10 +26,10 @@ const common = {
 
 /** Creates the parameter schema of a class, with the parameters that all classes share at the end. */
 export function defineConstraintParams<S extends z.core.$ZodLooseShape>(shape: S) {
-  return z.strictObject({ ...shape, ...common });
+  return z.strictObject({ ...shape, ...commonParameters });
 }
 
-export const fraction = (words: { label: string; help: string }, { least = 0, most = 1 } = {}) =>
+export const createFraction = (words: { label: string; help: string }, { least = 0, most = 1 } = {}) =>
   z
     .number()
     .min(least)
@@ -44,7 +44,7 @@ export const scope = z
   .default(null)
   .meta({ label: 'Names', help: 'Securities of the row. Default: all.' });
 
-export const names = z
+export const securities = z
   .array(AssetIdentifier)
   .min(1)
   .max(IDENTIFIERS_MAX)
@@ -76,7 +76,7 @@ export const reference = z.enum(['index', 'previous', 'held']).default('index').
 export const side = z.union([z.number(), BoundPath]).nullable().default(null);
 
 /** Returns a bound as a number; paths have been resolved before rows are created. */
-export function numberOf(bound: number | BoundPath): number {
+export function requireNumber(bound: number | BoundPath): number {
   if (typeof bound !== 'number') throw new Error('a bound along a path was not resolved');
   return bound;
 }
@@ -95,7 +95,7 @@ export type Refinement<T> = [
 ];
 
 /** Requires that `lower` is at most `upper`. */
-export const notEmpty: Refinement<Range> = [
+export const lowerAtMostUpper: Refinement<Range> = [
   ({ lower, upper }) => typeof lower !== 'number' || typeof upper !== 'number' || lower <= upper,
   {
     path: ['upper'],
@@ -105,7 +105,7 @@ export const notEmpty: Refinement<Range> = [
 ];
 
 /** Requires at least one of `lower` and `upper`. */
-export const notVacuous: Refinement<Range> = [
+export const hasBound: Refinement<Range> = [
   ({ lower, upper }) => lower !== null || upper !== null,
   {
     path: ['upper'],
@@ -123,7 +123,7 @@ interface Counts {
 }
 
 /** Requires that `minimum` is at most `maximum`. */
-export const countNotEmpty: Refinement<Counts> = [
+export const minimumAtMostMaximum: Refinement<Counts> = [
   ({ minimum, maximum }) => minimum <= maximum,
   {
     path: ['maximum'],
@@ -138,7 +138,7 @@ interface Concentration {
 }
 
 /** Requires that the trigger is at most the single limit. */
-export const limitsInOrder: Refinement<Concentration> = [
+export const triggerAtMostSingle: Refinement<Concentration> = [
   ({ single, trigger }) => trigger <= single,
   {
     path: ['single'],

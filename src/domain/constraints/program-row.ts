@@ -28,7 +28,7 @@ export function computeSlopes({ parameter, slope, further }: Limit): readonly (r
 }
 
 /** Returns true if no parameter changes the limit, so that it can only be widened. */
-export function isStuck(limit: Limit): boolean {
+export function hasNoParameter(limit: Limit): boolean {
   return computeSlopes(limit).every(([, slope]) => slope === 0);
 }
 
@@ -36,7 +36,7 @@ export function isStuck(limit: Limit): boolean {
 type Member = string | null;
 
 /** Bounds on one weight. */
-export interface NameRow {
+export interface SecurityRow {
   readonly form: 'name';
   /** Position of the security. */
   readonly name: number;
@@ -131,12 +131,16 @@ export interface ConcentrationRow {
 
 /** Row that cannot be expressed by a fixed number of linear rows. */
 export type CurvedRow = NormRow | TailRow;
-export type ConvexRow = NameRow | LinearRow | DistanceRow | CurvedRow;
+export type ConvexRow = SecurityRow | LinearRow | DistanceRow | CurvedRow;
 export type NonConvexRow = CountRow | ThresholdRow | ConcentrationRow;
 export type ProgramRow = ConvexRow | NonConvexRow;
 
 /** Creates a limit that depends on one parameter. */
-export const state = (value: number, parameter: string, slope = 1): Limit => ({ value, parameter, slope });
+export const createParameterLimit = (value: number, parameter: string, slope = 1): Limit => ({
+  value,
+  parameter,
+  slope,
+});
 
 /** Creates a limit that no parameter changes. */
 export const createFixedLimit = (value: number): Limit => ({ value, parameter: null, slope: 0 });

@@ -1,19 +1,19 @@
 import { compareText } from '../refusals/findings.js';
 import type { RowContext } from './constraint-class.js';
-import type { FurtherParameters, Limit, NameRow } from './program-row.js';
+import type { FurtherParameters, Limit, SecurityRow } from './program-row.js';
 
 /**
  * Returns the positions of the securities that a row covers, ascending: all securities for null. Identifiers outside
  * the problem are ignored.
  */
 export function listSecuritiesInScope(identifiers: readonly string[] | null, context: RowContext): number[] {
-  const { covers = everyName } = context;
+  const { covers = coverEverySecurity } = context;
   if (identifiers === null) return context.identifiers.flatMap((_, name) => (covers(name) ? [name] : []));
   const wanted = new Set(identifiers);
   return context.identifiers.flatMap((identifier, name) => (wanted.has(identifier) ? [name] : []));
 }
 
-const everyName = () => true;
+const coverEverySecurity = () => true;
 
 /** Key of the group that contains the securities without a group. */
 export const NO_GROUP = '';
@@ -29,7 +29,7 @@ export interface Group {
  * groups.
  */
 export function listGroupsInScope(field: string, groups: readonly string[] | null, context: RowContext): Group[] {
-  const { covers = everyName } = context;
+  const { covers = coverEverySecurity } = context;
   const groupOf = context.categories(field).map((category) => category ?? NO_GROUP);
   const wanted = groups ?? groupOf.filter((_, name) => covers(name));
   const members = new Map<string, number[]>(wanted.map((group) => [group, []]));
@@ -60,17 +60,17 @@ interface Trade {
 }
 
 /** Returns the bounds of one weight that may change by `room` in either direction. */
-export function readTradeBounds(trade: Trade, { identifiers }: RowContext): NameRow {
+export function readTradeBounds(trade: Trade, { identifiers }: RowContext): SecurityRow {
   return {
     form: 'name',
     name: trade.name,
-    lower: tradeLimit(trade, -1),
-    upper: tradeLimit(trade, 1),
+    lower: createTradeLimit(trade, -1),
+    upper: createTradeLimit(trade, 1),
     member: identifiers[trade.name]!,
   };
 }
 
-function tradeLimit({ from, room, parameter, slope, further }: Trade, side: 1 | -1): Limit {
+function createTradeLimit({ from, room, parameter, slope, further }: Trade, side: 1 | -1): Limit {
   const limit: Limit = { value: from + side * room, parameter, slope: side * slope };
   if (further === undefined) return limit;
   const slopes = Object.fromEntries(Object.entries(further.slopes).map(([name, value]) => [name, side * value]));

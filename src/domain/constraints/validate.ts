@@ -40,12 +40,14 @@ function validateRow(
   }
   const params = areWatched ? (entry.watched ?? entry.params) : entry.params;
   const { findings: ofParams } = checkParams(params, row.params, { path: `${path}.params`, rowId: row_id });
-  const findings = followPaths ? ofParams : [...ofParams, ...unreadPaths(row, path)];
-  return identifiers === undefined ? findings : [...findings, ...strangers(row, entry, { path, identifiers })];
+  const findings = followPaths ? ofParams : [...ofParams, ...listUnreadPaths(row, path)];
+  return identifiers === undefined
+    ? findings
+    : [...findings, ...listUnknownSecurities(row, entry, { path, identifiers })];
 }
 
 /** Reports bounds that follow a path where only a number is possible, because the problem has a single date. */
-function unreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
+function listUnreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
   return Object.entries(params).flatMap(([name, value]): Finding[] => {
     if (!isBoundPath(value)) return [];
     const at = `${path}.params.${name}`;
@@ -55,7 +57,7 @@ function unreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
 }
 
 /** Warns about identifiers that are not constituents. */
-function strangers(
+function listUnknownSecurities(
   row: ConstraintRow,
   { params }: ConstraintClass,
   { path, identifiers }: Required<Pick<ConstraintCheck, 'path' | 'identifiers'>>,

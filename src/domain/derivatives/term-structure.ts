@@ -21,7 +21,7 @@ export interface TermStructure {
 }
 
 /** Difference relative to the spot price below which prices count as equal. */
-const FLAT = 1e-12;
+const FLAT_TOLERANCE = 1e-12;
 
 /**
  * Computes the fair values of one index for several expiries.
@@ -46,13 +46,13 @@ export function computeTermStructure({
     forward,
     rollFromPrevious: i === 0 ? null : computeAnnualisedRoll(forwards[i - 1]!, forward),
   }));
-  return { points, shape: shapeOf([spot, ...forwards.map((forward) => forward.fairValue)]) };
+  return { points, shape: findShape([spot, ...forwards.map((forward) => forward.fairValue)]) };
 }
 
-function shapeOf(prices: readonly number[]): TermShape {
+function findShape(prices: readonly number[]): TermShape {
   const spot = prices[0]!;
   const steps = prices.slice(1).map((price, i) => price - prices[i]!);
-  if (steps.every((step) => Math.abs(step) <= FLAT * spot)) return 'flat';
+  if (steps.every((step) => Math.abs(step) <= FLAT_TOLERANCE * spot)) return 'flat';
   if (steps.every((step) => step > 0)) return 'contango';
   return steps.every((step) => step < 0) ? 'backwardation' : 'mixed';
 }

@@ -36,21 +36,21 @@ export function listResetDates({
   if (frequency === 'none') return [maturity];
   const resets: Day[] = [];
   for (;;) {
-    const reset = following(addMonths(start, (resets.length + 1) * MONTHS[frequency]), calendar);
+    const reset = rollForward(addMonths(start, (resets.length + 1) * MONTHS[frequency]), calendar);
     if (reset >= maturity) return [...resets, maturity];
     resets.push(reset);
-    if (resets.length === PERIODS_MAX) throw tooManyPeriods(frequency, start, maturity);
+    if (resets.length === PERIODS_MAX) throw refuseTooManyPeriods(frequency, start, maturity);
   }
 }
 
-function tooManyPeriods(frequency: ResetFrequency, start: Day, maturity: Day): Refusal {
+function refuseTooManyPeriods(frequency: ResetFrequency, start: Day, maturity: Day): Refusal {
   const message = `reset_frequency ${frequency} gives more than ${PERIODS_MAX} periods from ${formatDay(start)} to ${formatDay(maturity)}; the maximum is ${PERIODS_MAX}.`;
   return refuseWithFindings('request', [
     { severity: 'error', code: 'OUT_OF_RANGE', path: 'reset_frequency', message, value: frequency },
   ]);
 }
 
-function following(day: Day, calendar: Calendar | undefined): Day {
+function rollForward(day: Day, calendar: Calendar | undefined): Day {
   if (calendar !== undefined && day >= calendar.coverage.from && day <= calendar.coverage.to) {
     const session = calendar.sessions[findFirstAtLeast(calendar.sessions, day)];
     if (session !== undefined) return session;

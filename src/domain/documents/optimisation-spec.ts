@@ -7,7 +7,7 @@ import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { findObjectiveClass, OBJECTIVE_CLASSES } from '../objectives/catalogue.js';
 import type { Objective } from '../objectives/objective.js';
-import { UNCERTAIN, type ObjectiveClass } from '../objectives/objective-class.js';
+import { UNCERTAIN_ESTIMATES, type ObjectiveClass } from '../objectives/objective-class.js';
 import { reportIdleSettings } from './idle-settings.js';
 import { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { UncertaintySpec } from './uncertainty-spec.js';
@@ -134,7 +134,7 @@ export function checkOptimisation(raw: RawFields, path: string): Finding[] {
 function reportUncertainty(uncertainty: unknown, { type, uncertain }: ObjectiveClass, path: string): Finding[] {
   if (typeof uncertainty !== 'object' || uncertainty === null) return [];
   const given = uncertainty as Readonly<Record<string, unknown>>; // the shape is not checked yet
-  return UNCERTAIN.filter((what) => !uncertain.includes(what) && (given[what] ?? null) !== null).map(
+  return UNCERTAIN_ESTIMATES.filter((what) => !uncertain.includes(what) && (given[what] ?? null) !== null).map(
     (what): Finding => ({
       severity: 'error',
       code: 'OUT_OF_RANGE',

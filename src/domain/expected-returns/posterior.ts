@@ -29,7 +29,7 @@ export function computePosteriorReturns(
 ): Float64Array {
   const { metric, index, cash } = context;
   const prior = computeEquilibriumReturns(metric, index, risk_aversion).map((value) => cash + value);
-  const held = viewsHeld(views, context);
+  const held = selectViews(views, context);
   const n = index.length;
   const spread = held.map(({ weights }) => {
     const product = new Float64Array(n);
@@ -49,7 +49,7 @@ export function computePosteriorReturns(
   spread.forEach((values, k) => {
     for (let i = 0; i < n; i++) posterior[i]! += push[k]! * values[i]!;
   });
-  assertMet(held, posterior);
+  assertViewsMet(held, posterior);
   return posterior;
 }
 
@@ -63,7 +63,7 @@ interface View {
 }
 
 /** Selects the views with positive confidence whose securities are all in the problem. */
-function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: ReturnsContext): View[] {
+function selectViews(views: PosteriorParams['views'], { identifiers, warn }: ReturnsContext): View[] {
   const places = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
   return views.flatMap(({ weights: legs, value, confidence }, position) => {
     if (confidence === 0) return [];
@@ -85,7 +85,7 @@ function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: Retur
  * Smallest fraction of a pivot's diagonal element that counts as nonzero. A smaller pivot means that other views imply
  * this view.
  */
-const SINGULAR = 1e-12;
+const PIVOT_MIN = 1e-12;
 
 /** Solves a symmetric positive semi-definite system; the solution is zero along redundant directions. */
 function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Array {
@@ -95,7 +95,7 @@ function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Ar
   for (let k = 0; k < n; k++) {
     let pivot = l[k * n + k]!;
     for (let j = 0; j < k; j++) pivot -= l[k * n + j]! ** 2;
-    skipped[k] = pivot > SINGULAR * system[k * n + k]! ? 0 : 1;
+    skipped[k] = pivot > PIVOT_MIN * system[k * n + k]! ? 0 : 1;
     l[k * n + k] = skipped[k] === 1 ? 0 : Math.sqrt(pivot);
     for (let i = k + 1; i < n; i++) {
       let value = l[i * n + k]!;
@@ -116,16 +116,16 @@ function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Ar
 }
 
 /** Distance from a view with confidence 1 that counts as rounding, relative to the larger of 1 and the view's value. */
-const MET = 1e-8;
+const VIEW_TOLERANCE = 1e-8;
 
 /**
  * Checks that the posterior means satisfy every view with confidence 1.
  * @throws Refusal VALIDATION_FAILED
  */
-function assertMet(views: readonly View[], posterior: Float64Array): void {
+function assertViewsMet(views: readonly View[], posterior: Float64Array): void {
   for (const { position, weights, value, confidence } of views) {
     const met = dot(weights, posterior);
-    if (confidence < 1 || Math.abs(met - value) <= MET * (1 + Math.abs(value))) continue;
+    if (confidence < 1 || Math.abs(met - value) <= VIEW_TOLERANCE * (1 + Math.abs(value))) continue;
     const message = `View ${position + 1} states ${value} with certainty, but the other certain views imply ${met}: they contradict each other.`;
     throw new Refusal('VALIDATION_FAILED', message, {
       findings: [

@@ -36,7 +36,7 @@ export type OnDeletion = 'forget' | 'keep';
 export type ResultIds = (ident: string, request: unknown) => readonly string[];
 
 /**
- * Properties of a kind of job that all parts of the service use. `jobKind` creates the handler of a kind by its name.
+ * Properties of a kind of job that all parts of the service use. `createJobKind` creates the handler of a kind by its name.
  */
 interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
   /** Queue and threads of the job: `light` jobs run while `heavy` jobs do. */

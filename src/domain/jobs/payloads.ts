@@ -7,7 +7,7 @@ import { OptimisationRequest } from '../documents/optimisation-request.js';
 import { RiskModelRequest } from '../risk/risk-model-document.js';
 import { RiskValidationRequest } from '../risk/validation/risk-validation-request.js';
 import { addDefaultsToDocuments, addDefaultsToDocument, addDefaultsToPlan } from '../checks/plan-defaults.js';
-import { runTreatment } from '../backtest/run-file/settings.js';
+import { restoreTreatment } from '../backtest/run-file/settings.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
@@ -29,7 +29,7 @@ const accept = <T>() => z.custom<T>((value) => typeof value === 'object' && valu
 const plan = accept<BacktestPlan>().transform(addDefaultsToPlan);
 const documents = accept<BacktestPlan['documents']>().transform(addDefaultsToDocuments);
 const treatment = accept<TreatmentSpec>().transform((stored) =>
-  'entry_stale_sessions' in stored ? stored : runTreatment(stored),
+  'entry_stale_sessions' in stored ? stored : restoreTreatment(stored),
 );
 
 /** Data store of the job; absent for the active store. */

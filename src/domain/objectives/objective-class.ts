@@ -49,7 +49,7 @@ export interface Measure {
 }
 
 /** Estimates that a worst-case objective can replace by their worst case. */
-export const UNCERTAIN = ['returns', 'covariance'] as const;
+export const UNCERTAIN_ESTIMATES = ['returns', 'covariance'] as const;
 
 /** Objective with all its operations. */
 export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
@@ -60,7 +60,7 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   /** Returns the annual cash return that the objective subtracts from returns. */
   cash(params: z.output<P>): number;
   /** Estimates that the objective can replace by their worst case. */
-  readonly uncertain: readonly (typeof UNCERTAIN)[number][];
+  readonly uncertain: readonly (typeof UNCERTAIN_ESTIMATES)[number][];
   readonly params: P;
   readonly measure: Measure;
   /** Returns the datapoints that the objective reads. */

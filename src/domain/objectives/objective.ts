@@ -9,4 +9,4 @@ export interface Objective {
 }
 
 /** Default objective of derived indices and strategies. */
-export const TRACKING: Objective = { entry: minTrackingError, params: {} };
+export const TRACKING_OBJECTIVE: Objective = { entry: minTrackingError, params: {} };

@@ -20,12 +20,12 @@ export function readBudgets({ budgets, budget_field }: BudgetParams, context: Go
   const shares =
     budgets === null
       ? Float64Array.from(eligible, (isEligible) => isEligible)
-      : sharesOf(budgets, budget_field, { ...context, eligible });
+      : computeShares(budgets, budget_field, { ...context, eligible });
   const total = shares.reduce((sum, share) => sum + share, 0);
   return total > 0 ? shares.map((share) => share / total) : shares;
 }
 
-function sharesOf(budgets: Readonly<Record<string, number>>, field: string, context: GoalContext): Float64Array {
+function computeShares(budgets: Readonly<Record<string, number>>, field: string, context: GoalContext): Float64Array {
   const { identifiers, eligible, warn } = context;
   const places = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
   const shares = new Float64Array(identifiers.length);
@@ -41,7 +41,7 @@ function sharesOf(budgets: Readonly<Record<string, number>>, field: string, cont
     for (const i of held) shares[i]! += share / held.length;
     if (held.length === 0) lost.push(key);
   }
-  if (lost.length === Object.keys(budgets).length) throw nobodysBudgets(lost, field);
+  if (lost.length === Object.keys(budgets).length) throw refuseUnusableBudgets(lost, field);
   if (lost.length > 0)
     warn(
       `No security that may be held has the budget of ${lost.join(', ')}; it is distributed over the other budgets in proportion.`,
@@ -50,7 +50,7 @@ function sharesOf(budgets: Readonly<Record<string, number>>, field: string, cont
   const without = identifiers.filter((_, i) => eligible[i] === 1 && shares[i] === 0);
   if (without.length > 0)
     warn(
-      `${without.length} of ${identifiers.length} securities have no risk budget and no weight: ${listOf(without)}.`,
+      `${without.length} of ${identifiers.length} securities have no risk budget and no weight: ${formatKeys(without)}.`,
       '.budgets',
     );
   return shares;
@@ -59,12 +59,12 @@ function sharesOf(budgets: Readonly<Record<string, number>>, field: string, cont
 /** Maximum number of identifiers or groups listed in a message. */
 const KEYS_MAX = 5;
 
-function listOf(keys: readonly string[]): string {
+function formatKeys(keys: readonly string[]): string {
   return `${keys.slice(0, KEYS_MAX).join(', ')}${keys.length > KEYS_MAX ? ', ...' : ''}`;
 }
 
-function nobodysBudgets(keys: readonly string[], field: string): Refusal {
-  const message = `None of the ${keys.length} budgets (${listOf(keys)}) belongs to a security that may be held, or to a ${field} of one.`;
+function refuseUnusableBudgets(keys: readonly string[], field: string): Refusal {
+  const message = `None of the ${keys.length} budgets (${formatKeys(keys)}) belongs to a security that may be held, or to a ${field} of one.`;
   return new Refusal('VALIDATION_FAILED', message, {
     findings: [{ severity: 'error', code: 'UNKNOWN_IDENTIFIER', path: 'objective.budgets', message }],
   });

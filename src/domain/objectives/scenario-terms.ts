@@ -24,14 +24,14 @@ interface DrawnTerms {
 }
 
 /** Sources that simulate scenarios, and sources that read returns from the store. */
-const DRAWN = ['bootstrap', 'normal', 'student'] as const;
-const READING = ['historical', 'bootstrap'] as const;
+const DRAWN_SOURCES = ['bootstrap', 'normal', 'student'] as const;
+const HISTORY_SOURCES = ['historical', 'bootstrap'] as const;
 
 const { scenarios } = tailParams.shape;
 
 /** Schema of the scenario parameters of a class that supports simulation. */
-export const drawnParams = {
-  scenarios: scenarios.meta({ ...scenarios.meta(), when: [{ source: READING }] }),
+export const drawnScenarioParams = {
+  scenarios: scenarios.meta({ ...scenarios.meta(), when: [{ source: HISTORY_SOURCES }] }),
   source: z.enum(SCENARIO_SOURCES).default('historical').meta({
     label: 'Source',
     help: "Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.",
@@ -44,7 +44,7 @@ export const drawnParams = {
     .meta({
       label: 'Draws',
       help: 'Number of scenarios drawn; ignored for historical ones.',
-      when: [{ source: DRAWN }],
+      when: [{ source: DRAWN_SOURCES }],
     }),
   block: z
     .int()
@@ -71,7 +71,7 @@ export const drawnParams = {
     .int()
     .min(0)
     .default(0)
-    .meta({ label: 'Seed', help: 'Equal seeds give equal draws.', when: [{ source: DRAWN }] }),
+    .meta({ label: 'Seed', help: 'Equal seeds give equal draws.', when: [{ source: DRAWN_SOURCES }] }),
 };
 
 /** Parsed scenario parameters of a class, with or without support for simulation. */

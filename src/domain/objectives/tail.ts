@@ -24,11 +24,11 @@ export function createTailGoal(
   names: number,
 ): TailGoal {
   const scenarios = returns.length / names;
-  const sums = measure === 'loss' ? returns : cumulate(returns, names);
+  const sums = measure === 'loss' ? returns : cumulateReturns(returns, names);
   return { form: 'tail', measure, confidence, scenarios, returns: sums };
 }
 
-function cumulate(returns: Float64Array, names: number): Float64Array {
+function cumulateReturns(returns: Float64Array, names: number): Float64Array {
   const sums = returns.slice();
   for (let e = names; e < sums.length; e++) sums[e]! += sums[e - names]!;
   return sums;
@@ -88,24 +88,24 @@ export function computeOutcomes(goal: TailGoal, weights: Float64Array): Float64A
 export function computeTailSlopes(goal: TailGoal, weights: Float64Array): Float64Array {
   const n = weights.length;
   const outcomes = computeOutcomes(goal, weights);
-  const peaks = goal.measure === 'loss' ? undefined : peaksBefore(computeValues(goal, weights));
+  const peaks = goal.measure === 'loss' ? undefined : findPeaksBefore(computeValues(goal, weights));
   const order = Int32Array.from(outcomes.keys()).sort((a, b) => outcomes[b]! - outcomes[a]! || a - b);
-  const whole = wholeSize(countTailScenarios(goal), outcomes.length);
+  const whole = computeTailSize(countTailScenarios(goal), outcomes.length);
   const slopes = new Float64Array(n);
-  const add = (t: number, share: number) => {
+  const addScenario = (t: number, share: number) => {
     for (let i = 0; i < n; i++) slopes[i]! += share * goal.returns[t * n + i]!;
   };
   for (let k = 0; k < Math.min(Math.ceil(whole), order.length); k++) {
     const share = Math.min(1, whole - k) / whole;
     const t = order[k]!;
-    add(t, -share);
-    if (peaks !== undefined && peaks[t]! >= 0) add(peaks[t]!, share);
+    addScenario(t, -share);
+    if (peaks !== undefined && peaks[t]! >= 0) addScenario(peaks[t]!, share);
   }
   return slopes;
 }
 
 /** Returns, for each scenario, the scenario with the running maximum; -1 for the start value of zero. */
-function peaksBefore(values: Float64Array): Int32Array {
+function findPeaksBefore(values: Float64Array): Int32Array {
   let peak = 0;
   let at = -1;
   return Int32Array.from(values, (value, t) => {
@@ -154,13 +154,13 @@ export function countTailScenarios({ confidence, scenarios }: Pick<TailGoal, 'co
  */
 export function computeTailAverage(values: Float64Array, size: number): number {
   const sorted = values.toSorted().reverse();
-  const whole = wholeSize(size, values.length);
+  const whole = computeTailSize(size, values.length);
   let total = 0;
   for (let k = 0; k < Math.min(Math.ceil(whole), sorted.length); k++) total += Math.min(1, whole - k) * sorted[k]!;
   return total / whole;
 }
 
 /** Returns the number of averaged scenarios, raised to 1 if it is smaller. */
-function wholeSize(size: number, scenarios: number): number {
+function computeTailSize(size: number, scenarios: number): number {
   return Math.max(size, Math.min(1, scenarios));
 }

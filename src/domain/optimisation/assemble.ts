@@ -1,6 +1,6 @@
 import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
-import { isStuck, type Limit, type LinearRow, type NormRow } from '../constraints/program-row.js';
+import { hasNoParameter, type Limit, type LinearRow, type NormRow } from '../constraints/program-row.js';
 import { computeAverageCoefficients, type LinearisedAverages } from './averages.js';
 import type { RowParameterChange } from './relaxation/parameter-change.js';
 import { selectFirstRows, addUpperRows, type UpperRow } from './upper-rows.js';
@@ -60,7 +60,7 @@ export interface Assembled {
 /** Assembles the convex program of a problem: objective (w - b)' Sigma (w - b) plus the tie-breaking term. */
 export function assembleProgram(problem: Problem, assembly: Assembly = {}): Assembled {
   if (assembly.base !== undefined && assembly.radii === undefined)
-    return addPlanes(problem, restrict(removePlanes(assembly.base), assembly.restriction), assembly);
+    return addPlanes(problem, applyRestriction(removePlanes(assembly.base), assembly.restriction), assembly);
   const { index, metric } = problem;
   const n = index.length;
   const parts = createParts(n);
@@ -77,7 +77,7 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
     centre: index,
     linear: new Float64Array(n),
   });
-  return addPlanes(problem, restrict(whole, assembly.restriction), assembly);
+  return addPlanes(problem, applyRestriction(whole, assembly.restriction), assembly);
 }
 
 /** Adds the known cutting planes for the tails that rows limit. */
@@ -111,7 +111,7 @@ export function removePlanes(assembled: Assembled): Assembled {
 }
 
 /** Applies the bounds and sums of a restriction to a program. */
-function restrict(assembled: Assembled, restriction: Restriction | undefined): Assembled {
+function applyRestriction(assembled: Assembled, restriction: Restriction | undefined): Assembled {
   if (restriction === undefined) return assembled;
   const { program, linear } = assembled;
   const { least, most, sums } = restriction;
@@ -126,19 +126,20 @@ function restrict(assembled: Assembled, restriction: Restriction | undefined): A
   };
 }
 
-function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
+function addRow(parts: ProgramParts, placed: PlacedRow, assembly: Assembly): void {
   const { changes, withTracking = false, radii } = assembly;
   const { origin, row } = placed;
   const findLeast = (limit: Limit | null): number | undefined =>
     limit === null ? undefined : computeMovedValue(limit, origin, changes, -1);
-  const most = (limit: Limit | null): number | undefined =>
+  const findMost = (limit: Limit | null): number | undefined =>
     limit === null ? undefined : computeMovedValue(limit, origin, changes, 1);
   switch (row.form) {
     case 'name':
-      parts.addBounds(placed, row.name, findLeast(row.lower), most(row.upper));
+      parts.addBounds(placed, row.name, findLeast(row.lower), findMost(row.upper));
       break;
     case 'linear':
-      if (row.average === undefined) parts.addLinear(placed, row.coefficients, findLeast(row.lower), most(row.upper));
+      if (row.average === undefined)
+        parts.addLinear(placed, row.coefficients, findLeast(row.lower), findMost(row.upper));
       else addAverage(parts, placed, row, assembly);
       break;
     case 'distance': {
@@ -149,7 +150,7 @@ function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
       parts.addKink(placed, {
         at: row.reference,
         ...sides,
-        limit: 2 * most(row.limit)! - row.fixed,
+        limit: 2 * findMost(row.limit)! - row.fixed,
         penalty: origin.soft === null ? Infinity : origin.soft / 2,
       });
       break;
@@ -193,7 +194,7 @@ export function computeMovedValue(
 ): number {
   const own = changes?.filter((change) => change.origin === origin) ?? [];
   if (own.length === 0) return limit.value;
-  if (isStuck(limit)) return limit.value + outward * (findMovedParameter(origin, null, own) ?? 0);
+  if (hasNoParameter(limit)) return limit.value + outward * (findMovedParameter(origin, null, own) ?? 0);
   if (limit.further !== undefined)
     return limit.further.valueOf({
       ...origin.params,
@@ -218,10 +219,10 @@ export function computeMovedRadius(
  * Adds a weighted average. Its coefficients depend on the bound, so they are recomputed for a changed bound, or
  * linearised at one value of it.
  */
-function addAverage(parts: Parts, placed: PlacedRow, row: LinearRow, { changes, views }: Assembly): void {
+function addAverage(parts: ProgramParts, placed: PlacedRow, row: LinearRow, { changes, views }: Assembly): void {
   const { coefficients, lower, upper } = row;
   const average = row.average!; // only averages reach this function
-  const parameter = parameterOf(row);
+  const parameter = readParameter(row);
   const to = findMovedParameter(placed.origin, parameter, changes);
   const view = views?.get(row);
   if (view === undefined) {
@@ -242,12 +243,12 @@ function addAverage(parts: Parts, placed: PlacedRow, row: LinearRow, { changes, 
   );
 }
 
-function parameterOf({ lower, upper }: LinearRow): string | null {
+function readParameter({ lower, upper }: LinearRow): string | null {
   return (lower ?? upper)?.parameter ?? null;
 }
 
 /** Parts of a program that is being assembled. */
-interface Parts {
+interface ProgramParts {
   addBounds(placed: PlacedRow, name: number, lower?: number, upper?: number): void;
   addLinear(placed: PlacedRow, coefficients: Float64Array, lower?: number, upper?: number): void;
   addKink(placed: PlacedRow, kink: Kink): void;
@@ -255,7 +256,7 @@ interface Parts {
   toAssembled(objective: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge' | 'centre' | 'linear'>): Assembled;
 }
 
-function createParts(n: number): Parts {
+function createParts(n: number): ProgramParts {
   const lower = new Float64Array(n).fill(-Infinity);
   const upper = new Float64Array(n).fill(Infinity);
   const rows: { placed: PlacedRow; coefficients: Float64Array; lower: number; upper: number; penalty: number }[] = [];
@@ -266,7 +267,7 @@ function createParts(n: number): Parts {
   /**
    * Adds the penalty of a soft bound to the objective, on one side. The bounds of a row on one side form a single kink.
    */
-  function price(placed: PlacedRow, side: 'lower' | 'upper', name: number, at: number, soft: number): void {
+  function addBoundPrice(placed: PlacedRow, side: 'lower' | 'upper', name: number, at: number, soft: number): void {
     const key = `${placed.origin.index} ${side}`;
     let kink = softBounds.get(key);
     if (kink === undefined) {
@@ -293,8 +294,8 @@ function createParts(n: number): Parts {
         upper[name] = Math.min(upper[name]!, most);
         return;
       }
-      if (least > -Infinity) price(placed, 'lower', name, least, soft);
-      if (most < Infinity) price(placed, 'upper', name, most, soft);
+      if (least > -Infinity) addBoundPrice(placed, 'lower', name, least, soft);
+      if (most < Infinity) addBoundPrice(placed, 'upper', name, most, soft);
     },
     addLinear(placed, coefficients, least = -Infinity, most = Infinity) {
       rows.push({ placed, coefficients, lower: least, upper: most, penalty: placed.origin.soft ?? Infinity });

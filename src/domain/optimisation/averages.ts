@@ -48,7 +48,7 @@ export function computeAverageCoefficients({ numerator, denominator, scale }: Av
 }
 
 /** Relative change of the linearisation points at which the search ends: the next change would be about its square. */
-const SAME = 1e-8;
+const VIEW_TOLERANCE = 1e-8;
 
 /** Maximum number of linearisation rounds. Each round about doubles the number of correct digits. */
 const VIEWS_MAX = 12;
@@ -74,7 +74,7 @@ export function searchWithExactAverages<F extends LinearisedResult>(
     const result = search(views);
     if (result === undefined || views.size === 0 || round === VIEWS_MAX) return result;
     const next = lineariseAverages(movables, result.weights, (movable) => toOf(result, movable));
-    if ([...next].every(([row, { at }]) => Math.abs(at - views.get(row)!.at) <= SAME * (1 + Math.abs(at))))
+    if ([...next].every(([row, { at }]) => Math.abs(at - views.get(row)!.at) <= VIEW_TOLERANCE * (1 + Math.abs(at))))
       return result;
     views = next;
   }

@@ -37,16 +37,16 @@ export function listPathDates(rows: readonly ConstraintRow[]): Day[] {
  * Replaces bound paths by their values on the decision day.
  * @throws Refusal NO_DATA_AT_DATE if the source index has no review on or before a base date
  */
-export function setPathValues(rows: readonly ConstraintRow[], input: PathsInput): readonly ConstraintRow[] {
+export function resolvePathValues(rows: readonly ConstraintRow[], input: PathsInput): readonly ConstraintRow[] {
   if (!rows.some(hasBoundPath)) return rows;
-  return rows.map((row) => (hasBoundPath(row) ? setRowOnPath(row, input) : row));
+  return rows.map((row) => (hasBoundPath(row) ? resolveRowPath(row, input) : row));
 }
 
-function setRowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
+function resolveRowPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   const { day, baseDay } = input;
   const entry = findConstraintClass(row.type)!; // documents have been validated
   const parsed = entry.params.parse(row.params);
-  const valueAt = (base: Day): number => entry.measureOf!(parsed, parentAt(base, input)); // every class with bound paths defines it
+  const valueAt = (base: Day): number => entry.measureOf!(parsed, measureParentAt(base, input)); // every class with bound paths defines it
   const params = Object.entries(parsed).map(([name, value]): [string, unknown] => [
     name,
     isBoundPath(value) ? computeValueOnPath(value, { day, baseDay, valueAt }) : value,
@@ -57,7 +57,7 @@ function setRowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
 /**
  * Returns the source index as decided by its latest review on or before a day, with the datapoints of that decision.
  */
-function parentAt(day: Day, { composer, parentId, datapoints, indexWeights }: PathsInput): MeasuredPortfolio {
+function measureParentAt(day: Day, { composer, parentId, datapoints, indexWeights }: PathsInput): MeasuredPortfolio {
   const review = composer.decidedOn(parentId, composer.market(parentId).sessionAt(day));
   if (review === undefined) {
     const message = `The index ${parentId} has no review on or before ${formatDay(day)}, the base of a bound.`;

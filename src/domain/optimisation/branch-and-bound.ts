@@ -12,11 +12,11 @@ import { satisfiesRow, createRestriction, markShort, markHeld, findThreshold } f
 import {
   branchNode,
   closeNode,
-  concentrationsIn,
+  selectConcentrations,
   restrictNode,
   takeLeast,
-  warmStartOf,
-  type Narrowed,
+  createWarmStart,
+  type NarrowedNode,
   type Node,
   type SearchRows,
 } from './search-nodes.js';
@@ -36,7 +36,7 @@ export interface BranchInput {
   readonly certified?: CertifiedBound | undefined;
   /** True to stop at the first solution, or after a few nodes without a solution. */
   readonly isAnyEnough: boolean;
-  /** Maximum number of nodes. Default: `nodesMaxOf` of the problem. */
+  /** Maximum number of nodes. Default: `computeNodesMax` of the problem. */
   readonly nodesMax?: number | undefined;
 }
 
@@ -85,7 +85,7 @@ export function branchAndBound({
   incumbent,
   certified,
   isAnyEnough,
-  nodesMax = isAnyEnough ? NODES_ANY_MAX : nodesMaxOf(problem),
+  nodesMax = isAnyEnough ? NODES_ANY_MAX : computeNodesMax(problem),
 }: BranchInput): BranchOutcome {
   const n = problem.index.length;
   const short = markShort(relaxed.weights);
@@ -96,21 +96,21 @@ export function branchAndBound({
   const solver = meterSolver(inner);
   let best = incumbent;
   let iterations = 0;
-  const large = concentrationsIn(rows).map(() => new Uint8Array(n));
+  const large = selectConcentrations(rows).map(() => new Uint8Array(n));
   const root = { names: new Uint8Array(n), shares: certified?.shares, large, bound: relaxed.value };
-  const open: Node[] = [{ ...root, ...warmStartOf(relaxed) }];
+  const open: Node[] = [{ ...root, ...createWarmStart(relaxed) }];
   for (let nodes = 0; open.length > 0; nodes++) {
     if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
     const node = takeLeast(open);
     if (best !== undefined && !isBetter(node.bound)) return { best, isComplete: true, bound: best.value, iterations };
     if (nodes >= nodesMax || solver.spent() > workMax)
       return { best, isComplete: false, bound: node.bound, iterations };
-    visit(node);
+    visitNode(node);
   }
   return { best, isComplete: true, bound: best?.value ?? Infinity, iterations };
 
   /** Bounds a node by its relaxation, and adds the branches that may contain a better solution. */
-  function visit(node: Node): void {
+  function visitNode(node: Node): void {
     const closed = closeNode(node, rows);
     if (closed === undefined) return;
     const restriction = restrictNode(closed, common);
@@ -122,9 +122,9 @@ export function branchAndBound({
       best = solution;
       return;
     }
-    const finished = finishOf(closed, solution);
+    const finished = finishNode(closed, solution);
     if (finished !== undefined && isBetter(finished.value)) best = finished;
-    const narrowed = narrow(closed, solution, costs.at(solution, threshold));
+    const narrowed = narrowNode(closed, solution, costs.at(solution, threshold));
     if (narrowed !== undefined)
       open.push(...branchNode(narrowed, solution, common).filter(({ bound }) => isBetter(bound)));
   }
@@ -137,7 +137,7 @@ export function branchAndBound({
    * Fixes the decisions on securities where only one alternative can lead to a better solution; undefined if the node
    * cannot contain a better one.
    */
-  function narrow(node: Node, solution: ConvexSolution, moves: Moves): Narrowed | undefined {
+  function narrowNode(node: Node, solution: ConvexSolution, moves: Moves): NarrowedNode | undefined {
     const { value } = solution;
     const held = moves.hold.map((cost) => value + cost);
     const dropped = moves.drop.map((cost) => value + cost);
@@ -163,11 +163,19 @@ export function branchAndBound({
       if (!isBetter(dropped[i]!)) names[i] = IN;
       else if (!isBetter(held[i]!)) names[i] = OUT;
     }
-    return { ...node, names, shares: proven?.shares ?? node.shares, bound, held, dropped, ...warmStartOf(solution) };
+    return {
+      ...node,
+      names,
+      shares: proven?.shares ?? node.shares,
+      bound,
+      held,
+      dropped,
+      ...createWarmStart(solution),
+    };
   }
 
   /** Solves the node with its present holdings fixed. Returns the solution if it satisfies every row. */
-  function finishOf({ large, names }: Node, { weights, tail, planes }: ConvexSolution): ConvexSolution | undefined {
+  function finishNode({ large, names }: Node, { weights, tail, planes }: ConvexSolution): ConvexSolution | undefined {
     const held = markHeld(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
     if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum))
       return undefined;
@@ -189,7 +197,7 @@ export function branchAndBound({
 }
 
 /** Returns the default maximum number of nodes for a problem. */
-export function nodesMaxOf({ rows }: Pick<Problem, 'rows'>): number {
+export function computeNodesMax({ rows }: Pick<Problem, 'rows'>): number {
   const isKinked = rows.some(({ row }) => row.form === 'distance' || row.form === 'norm' || row.form === 'tail');
   return isKinked ? NODES_KINKED_MAX : NODES_MAX;
 }

@@ -11,7 +11,7 @@ export interface Candidates {
 }
 
 /** Choice of candidates: the securities of the index, or every security of its universe. */
-export type CandidateNames = 'parent' | 'universe';
+export type CandidateScope = 'parent' | 'universe';
 
 /**
  * Returns the candidates at a composition of an index: its securities, and optionally every security of its universe
@@ -21,10 +21,10 @@ export function listCandidates(
   composer: Composer,
   indexId: string,
   { columns: held, weights, decision }: Pick<Composition, 'columns' | 'weights' | 'decision'>,
-  which: CandidateNames,
+  which: CandidateScope,
 ): Candidates {
   if (which === 'parent') return { columns: held, index: weights };
-  const rootId = rootOf(composer, indexId);
+  const rootId = findRoot(composer, indexId);
   const day = composer.market(indexId).sessions[decision]!;
   const universe = composer.universe(rootId, findLastAtMost(composer.market(rootId).sessions, day));
   const columns = Int32Array.from(new Set([...held, ...universe])).toSorted((a, b) => a - b);
@@ -33,7 +33,7 @@ export function listCandidates(
 }
 
 /** Returns the rule-based root index from which a derived index originates. */
-function rootOf(composer: Composer, indexId: string): string {
+function findRoot(composer: Composer, indexId: string): string {
   const document = composer.document(indexId);
-  return isDerivedDocument(document) ? rootOf(composer, document.derivation.source_index_id) : indexId;
+  return isDerivedDocument(document) ? findRoot(composer, document.derivation.source_index_id) : indexId;
 }

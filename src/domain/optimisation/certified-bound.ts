@@ -9,7 +9,7 @@ import { isFixedQuadratic } from './neighbour-bound.js';
 import type { Problem } from './problem.js';
 import { proveBound, THOROUGH_PROOF, type KnownChoice, type ProofTerms } from './proof-tree.js';
 import { findThreshold } from './restriction.js';
-import { evenShares, relaxShares, type CountedProgram, type ShareAnswer } from './share-relaxation.js';
+import { computeEvenShares, relaxShares, type CountedProgram, type ShareAnswer } from './share-relaxation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** Choice problem, with the optimum of its convex relaxation. */
@@ -34,9 +34,9 @@ export interface CertifiedBound {
 }
 
 /** Maximum iterations of the share relaxation: at first, after a step of the split, and after a branching decision. */
-const TURNS_FIRST = 24;
-const TURNS_STEP = 12;
-const TURNS_NODE = 5;
+const ITERATIONS_FIRST = 24;
+const ITERATIONS_STEP = 12;
+const ITERATIONS_NODE = 5;
 
 /**
  * Minimum share of an undecided security. With a smaller share, securities that the relaxation dropped would not return
@@ -45,29 +45,29 @@ const TURNS_NODE = 5;
 const SHARE_MIN = 0.01;
 
 /** Number of Newton steps for the split. After a dozen steps the bound rises by less than one per cent. */
-const STEPS = 12;
+const SPLIT_STEPS = 12;
 
 /**
  * Maximum number of securities for which the split is optimised: each step takes a dozen factorisations, two seconds in
  * total.
  */
-const SOUGHT_NAMES_MAX = 600;
+const SPLIT_SECURITIES_MAX = 600;
 
 /** Maximum number of securities for which a bound is computed: about five seconds with a proportional split. */
-const NAMES_MAX = 1500;
+const SECURITIES_MAX = 1500;
 
 /** Maximum number of step lengths that are tried. Each is a third of the previous length. */
-const TRIALS = 5;
+const STEP_TRIALS = 5;
 
 /** Initial fraction of the largest proportional split, inside the region where the barrier is finite. */
-const START = 0.95;
+const START_FRACTION = 0.95;
 
 /**
  * Weight of the barrier in the first step as a fraction of the bound, and the factor by which it decreases in each
  * step.
  */
-const BARRIER = 0.1;
-const DECREASE = 0.8;
+const BARRIER_FIRST = 0.1;
+const BARRIER_DECREASE = 0.8;
 
 /** Weight of the diagonal curvature of the bound, which decreases as the square root of each part increases. */
 const DAMPING = 0.2;
@@ -78,12 +78,12 @@ const PART_MIN = 0.1;
 /**
  * Bounds the objective over all choices of a number of securities: see `relaxShares`.
  * @returns undefined for objectives that are not a fixed quadratic, for soft rows, without a count row, and for more
- *   than `NAMES_MAX` securities
+ *   than `SECURITIES_MAX` securities
  * @cost a dozen to a hundred factorisations a step
  */
-export function certifiedBound(solvers: Solvers, choice: BoundedChoice): CertifiedBound | undefined {
-  const counted = countedProgram(choice);
-  const best = counted && bestSplit(solvers, counted);
+export function createCertifiedBound(solvers: Solvers, choice: BoundedChoice): CertifiedBound | undefined {
+  const counted = createCountedProgram(choice);
+  const best = counted && findBestSplit(solvers, counted);
   if (counted === undefined || best === undefined) return undefined;
   const { split, answer } = best;
   return {
@@ -94,7 +94,7 @@ export function certifiedBound(solvers: Solvers, choice: BoundedChoice): Certifi
         names: decided,
         shares,
         shareMin: SHARE_MIN,
-        turnsMax: TURNS_NODE,
+        turnsMax: ITERATIONS_NODE,
       }),
     prove: (known) => proveBound(solvers, counted, { least: answer.bound, known, effort: THOROUGH_PROOF }),
   };
@@ -102,7 +102,7 @@ export function certifiedBound(solvers: Solvers, choice: BoundedChoice): Certifi
 
 /** Returns the bound of `proveBound`; undefined if the problem has none. */
 export function proveChoice(solvers: Solvers, choice: BoundedChoice, terms: ProofTerms): number | undefined {
-  const counted = countedProgram(choice);
+  const counted = createCountedProgram(choice);
   return counted && proveBound(solvers, counted, terms);
 }
 
@@ -118,34 +118,34 @@ interface BoundingSplit {
  * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4), for the best split, found there by semidefinite
  *   programming.
  */
-function bestSplit({ solver, algebra }: Solvers, counted: CountedProgram): BoundingSplit | undefined {
+function findBestSplit({ solver, algebra }: Solvers, counted: CountedProgram): BoundingSplit | undefined {
   const { n } = counted.program;
   const metric = counted.program.metric!; // a counted program has a metric
   const names = new Uint8Array(n);
-  const relax = (split: Float64Array, shares: Float64Array, turnsMax: number) =>
+  const relaxSplit = (split: Float64Array, shares: Float64Array, turnsMax: number) =>
     relaxShares(solver, counted, split, { names, shares, shareMin: SHARE_MIN, turnsMax });
   const variances = computeMetricDiagonal(metric);
   const whole = computeSplitShare(algebra, metric, variances);
   const proportional = variances.map((variance) => whole * variance);
-  const first = relax(proportional, evenShares(counted.counts, names), TURNS_FIRST);
+  const first = relaxSplit(proportional, computeEvenShares(counted.counts, names), ITERATIONS_FIRST);
   if (first === undefined) return undefined;
   let best = { split: proportional, answer: first };
-  let split = proportional.map((part) => START * part);
-  const steps = n <= SOUGHT_NAMES_MAX ? STEPS : 0;
-  let rest = steps === 0 ? undefined : factorRest(algebra, metric, split);
-  let answer = rest && relax(split, first.shares, TURNS_STEP);
+  let split = proportional.map((part) => START_FRACTION * part);
+  const steps = n <= SPLIT_SECURITIES_MAX ? SPLIT_STEPS : 0;
+  let rest = steps === 0 ? undefined : factorRemainder(algebra, metric, split);
+  let answer = rest && relaxSplit(split, first.shares, ITERATIONS_STEP);
   let length = 1;
-  let barrier = BARRIER;
-  for (let step = 0; step < steps && rest !== undefined && answer !== undefined; step++, barrier *= DECREASE) {
+  let barrier = BARRIER_FIRST;
+  for (let step = 0; step < steps && rest !== undefined && answer !== undefined; step++, barrier *= BARRIER_DECREASE) {
     const weight = (barrier * Math.abs(answer.bound)) / n;
-    const direction = newtonStep(algebra, { answer, split, rest, weight });
+    const direction = computeNewtonStep(algebra, { answer, split, rest, weight });
     const value = answer.bound + weight * rest.logDeterminant;
     let found: typeof best | undefined;
     length = Math.min(1, 3 * length);
-    for (let trial = 0; trial < TRIALS && found === undefined; trial++, length /= 3) {
+    for (let trial = 0; trial < STEP_TRIALS && found === undefined; trial++, length /= 3) {
       const tried = split.map((part, i) => Math.max(part + length * direction[i]!, PART_MIN * part));
-      const left = factorRest(algebra, metric, tried);
-      const next = left && relax(tried, answer.shares, TURNS_STEP);
+      const left = factorRemainder(algebra, metric, tried);
+      const next = left && relaxSplit(tried, answer.shares, ITERATIONS_STEP);
       if (next === undefined || !(next.bound + weight * left!.logDeterminant > value)) continue;
       found = { split: tried, answer: next };
       rest = left;
@@ -159,10 +159,10 @@ function bestSplit({ solver, algebra }: Solvers, counted: CountedProgram): Bound
 }
 
 /** Returns the program and count rows for the relaxation; undefined if the relaxation gives no bound. */
-function countedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgram | undefined {
+function createCountedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgram | undefined {
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const { program } = relaxed.assembled;
-  if (counts.length === 0 || program.n > NAMES_MAX || !isFixedQuadratic(problem)) return undefined;
+  if (counts.length === 0 || program.n > SECURITIES_MAX || !isFixedQuadratic(problem)) return undefined;
   if (program.metric === null || !(program.curvature > 0) || isSoft(program)) return undefined;
   return { valueAt: (weights) => computeGoalValue(problem, weights), program, counts, threshold: findThreshold(rows) };
 }
@@ -175,7 +175,7 @@ export function isSoft({ rows, kinks }: Pick<Program, 'rows' | 'kinks'>): boolea
 }
 
 /** Covariance without the split part, in factored form. */
-interface Rest {
+interface SplitRemainder {
   /** [N x N] */
   readonly inverse: Float64Array;
   readonly logDeterminant: number;
@@ -185,7 +185,7 @@ interface Rest {
  * Factors the covariance without the split part; undefined if it is not positive definite.
  * @cost n^3
  */
-function factorRest(algebra: DenseAlgebra, metric: Metric, split: Float64Array): Rest | undefined {
+function factorRemainder(algebra: DenseAlgebra, metric: Metric, split: Float64Array): SplitRemainder | undefined {
   const { n } = metric;
   return algebra.scope(() => {
     const factor = algebra.room(n * n);
@@ -203,16 +203,19 @@ function factorRest(algebra: DenseAlgebra, metric: Metric, split: Float64Array):
   });
 }
 
-interface Ascent {
+interface SplitAscent {
   readonly answer: ShareAnswer;
   readonly split: Float64Array;
-  readonly rest: Rest;
+  readonly rest: SplitRemainder;
   /** Weight of the barrier. */
   readonly weight: number;
 }
 
 /** Returns the Newton direction that raises the sum of bound and barrier, [N]. */
-function newtonStep(algebra: DenseAlgebra, { answer, split, rest: { inverse }, weight }: Ascent): Float64Array {
+function computeNewtonStep(
+  algebra: DenseAlgebra,
+  { answer, split, rest: { inverse }, weight }: SplitAscent,
+): Float64Array {
   const n = split.length;
   const { weights, shares } = answer;
   const rises = weights.map((x, i) => (x * x) / shares[i]! - x * x);

@@ -1,6 +1,6 @@
 import { listMovableParameters, type MovableParameter } from './relaxation/movable-parameters.js';
 import { listNonConvexRows, type Origin, type Problem } from './problem.js';
-import { roundMovesOutward, type ParameterMove, type Moved } from './relaxation/relaxation.js';
+import { roundMovesOutward, type ParameterMove, type ExecutedMove } from './relaxation/relaxation.js';
 import type { Solvers } from './solvers.js';
 import { computeCost } from './goals/prices.js';
 import { isRuledOut, createMeasureProblem, MEASURE_TOLERANCE } from './measure-problem.js';
@@ -11,7 +11,7 @@ import type { Trials } from './trials.js';
  * Returns the cheapest move of a row with the highest priority value.
  * @param moves moves each of which suffices, cheapest first.
  */
-export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {
+export function selectPriorityMove(moves: readonly ExecutedMove[]): ExecutedMove[] | undefined {
   const highest = moves.reduce((most, { movable }) => Math.max(most, movable.origin.priority), 0);
   const first = moves.find(({ movable }) => movable.origin.priority === highest);
   return first === undefined ? undefined : [first];
@@ -29,58 +29,58 @@ export interface JointMoves {
  * Rounds moves outward, and adds moves of non-convex rows that are still violated, highest priority value first. Moves
  * a single parameter if that suffices, otherwise several parameters, none of which could move less.
  */
-export function jointMoves(
+export function findJointMoves(
   solvers: Solvers,
   problem: Problem,
   { trials, moves, origins }: JointMoves,
-): Moved[] | undefined {
+): ExecutedMove[] | undefined {
   const plain = moves.length === 0 ? undefined : roundMovesOutward(solvers, problem, moves);
   if (plain !== undefined) return plain;
   const wider = moves.map(({ movable, to }): ParameterMove => ({
     movable,
     to: movable.from + (to - movable.from) * (1 + 1e-6),
   }));
-  const ways = leastWays(waysOf(problem, origins), (taken) => {
+  const ways = findLeastMoves(listWays(problem, origins), (taken) => {
     const changes = [...wider, ...taken].map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
     return trials.succeeds({ changes });
   });
   return ways === undefined ? undefined : roundMovesOutward(solvers, problem, [...wider, ...ways]);
 }
 
-interface WayMove extends ParameterMove {
-  readonly movable: Way;
+interface RangeMove extends ParameterMove {
+  readonly movable: RelaxationRange;
 }
 
 /** Returns the smallest moves of several parameters that together suffice, highest priority value first. */
-function leastWays(
-  ways: readonly Way[],
-  isEnough: (moves: readonly WayMove[]) => boolean,
-): readonly WayMove[] | undefined {
-  const toEnd = (way: Way): WayMove => ({ movable: way, to: way.end });
-  const least = (way: Way, others: readonly WayMove[]): WayMove => ({
+function findLeastMoves(
+  ways: readonly RelaxationRange[],
+  isEnough: (moves: readonly RangeMove[]) => boolean,
+): readonly RangeMove[] | undefined {
+  const toEnd = (way: RelaxationRange): RangeMove => ({ movable: way, to: way.end });
+  const shortenWay = (way: RelaxationRange, others: readonly RangeMove[]): RangeMove => ({
     movable: way,
-    to: halve({ ...way, within: EXACT }, (to) => isEnough([...others, { movable: way, to }])),
+    to: bisect({ ...way, within: EXACT_TOLERANCE }, (to) => isEnough([...others, { movable: way, to }])),
   });
   /** Shortens moves that suffice as far as the other moves allow, last move first. */
-  const shorten = (taken: readonly WayMove[]): readonly WayMove[] =>
-    taken.reduceRight<readonly WayMove[]>((moves, each) => {
+  const shortenMoves = (taken: readonly RangeMove[]): readonly RangeMove[] =>
+    taken.reduceRight<readonly RangeMove[]>((moves, each) => {
       const others = moves.filter((move) => move !== each);
-      return isEnough(others) ? others : moves.map((move) => (move === each ? least(each.movable, others) : move));
+      return isEnough(others) ? others : moves.map((move) => (move === each ? shortenWay(each.movable, others) : move));
     }, taken);
-  let taken: readonly WayMove[] = [];
+  let taken: readonly RangeMove[] = [];
   for (const priority of [...new Set(ways.map(({ origin }) => origin.priority))].toSorted((a, b) => b - a)) {
     const level = ways.filter(({ origin }) => origin.priority === priority);
-    const alone = level.filter((way) => isEnough([...taken, toEnd(way)])).map((way) => least(way, taken));
+    const alone = level.filter((way) => isEnough([...taken, toEnd(way)])).map((way) => shortenWay(way, taken));
     const [first] = alone.toSorted((a, b) => Math.abs(a.to - a.movable.from) - Math.abs(b.to - b.movable.from));
-    if (first !== undefined) return shorten([...taken, first]);
+    if (first !== undefined) return shortenMoves([...taken, first]);
     taken = [...taken, ...level.map(toEnd)];
-    if (level.length > 1 && isEnough(taken)) return shorten(taken);
+    if (level.length > 1 && isEnough(taken)) return shortenMoves(taken);
   }
   return undefined;
 }
 
 /** Limit up to which each parameter of a non-convex row can be relaxed. */
-const WAYS: Readonly<
+const RELAXATION_RANGES: Readonly<
   Record<string, { readonly end: (names: number, params: Origin['params']) => number; readonly isWhole: boolean }>
 > = {
   minimum: { end: () => 0, isWhole: true },
@@ -93,12 +93,12 @@ const WAYS: Readonly<
 };
 
 /** Tolerance of a reported least move, relative to 1 and the parameter. */
-export const EXACT = 1e-9;
+export const EXACT_TOLERANCE = 1e-9;
 
 /** Maximum number of bisection steps in the search for the least move of a fraction. */
-const HALVINGS = 34;
+const BISECTION_STEPS = 34;
 
-interface Way {
+interface RelaxationRange {
   readonly origin: Origin;
   readonly parameter: string | null;
   readonly from: number;
@@ -108,12 +108,12 @@ interface Way {
 }
 
 /** Returns the parameters of non-convex rows that may be relaxed, with their ranges. */
-function waysOf(problem: Problem, among: readonly Origin[]): Way[] {
+function listWays(problem: Problem, among: readonly Origin[]): RelaxationRange[] {
   const origins = new Set(listNonConvexRows(problem).map(({ origin }) => origin));
   return [...origins].flatMap((origin) =>
     origin.priority === 0 || !among.includes(origin)
       ? []
-      : Object.entries(WAYS).flatMap(([parameter, { end, isWhole }]) => {
+      : Object.entries(RELAXATION_RANGES).flatMap(([parameter, { end, isWhole }]) => {
           const from = origin.params[parameter];
           const to = end(problem.index.length, origin.params);
           return typeof from === 'number' && from !== to ? [{ origin, parameter, from, end: to, isWhole }] : [];
@@ -122,8 +122,8 @@ function waysOf(problem: Problem, among: readonly Origin[]): Way[] {
 }
 
 /** Returns the parameters of non-convex rows in the form of movable parameters. */
-export function choiceMovables(problem: Problem, among: readonly Origin[]): MovableParameter[] {
-  return waysOf(problem, among).map(({ origin, parameter, from, end }) => ({
+export function listChoiceMovables(problem: Problem, among: readonly Origin[]): MovableParameter[] {
+  return listWays(problem, among).map(({ origin, parameter, from, end }) => ({
     origin,
     parameter,
     from,
@@ -136,8 +136,10 @@ export function choiceMovables(problem: Problem, among: readonly Origin[]): Mova
 }
 
 /** Returns true if a parameter is a number of securities. */
-export function isCount({ kind, unit, type }: Origin, parameter: string): boolean {
-  return kind === 'ineq' && unit === 'count' && type !== 'EffectiveNumber' && WAYS[parameter]?.isWhole === true;
+export function isSecurityCount({ kind, unit, type }: Origin, parameter: string): boolean {
+  return (
+    kind === 'ineq' && unit === 'count' && type !== 'EffectiveNumber' && RELAXATION_RANGES[parameter]?.isWhole === true
+  );
 }
 
 export interface ChoiceMoves {
@@ -157,18 +159,18 @@ export interface ChoiceMoves {
  * Returns the least moves of single parameters that each suffice, cheapest first. The moves are not minimal if the work
  * limit is reached.
  */
-export function choiceMoves(
+export function findChoiceMoves(
   solvers: Solvers,
   problem: Problem,
   { trials, origins, within, convex: which }: ChoiceMoves,
-): Moved[] {
+): ExecutedMove[] {
   const distances = new Set(problem.rows.filter(({ row }) => row.form === 'distance').map(({ origin }) => origin));
   const convex = listMovableParameters(problem, origins)
     .filter(
       (movable) =>
         which === 'all' || distances.has(movable.origin) || (which === 'sought' && isSought(problem, movable)),
     )
-    .map(({ origin, parameter, from, direction, room, size }): Way => ({
+    .map(({ origin, parameter, from, direction, room, size }): RelaxationRange => ({
       origin,
       parameter,
       from,
@@ -178,8 +180,8 @@ export function choiceMoves(
   // Distances come first: their nearest choice needs one search, and bisections of the other parameters may use up the
   // work limit.
   const [near, others] = [true, false].map((isNear) => convex.filter(({ origin }) => distances.has(origin) === isNear));
-  return [...near!, ...waysOf(problem, origins), ...others!]
-    .flatMap((way) => leastMove(solvers, problem, { ...way, trials, within }) ?? [])
+  return [...near!, ...listWays(problem, origins), ...others!]
+    .flatMap((way) => findLeastMove(solvers, problem, { ...way, trials, within }) ?? [])
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
 }
 
@@ -195,46 +197,47 @@ function isSought({ rows }: Problem, { origin, parameter }: MovableParameter): b
 /** Maximum relative move of a convex parameter when the choice of securities fails; moves of fractions are smaller. */
 const CONVEX_MOVE_MAX = 10;
 
-interface Search extends Way {
+interface MoveSearch extends RelaxationRange {
   readonly trials: Trials;
   readonly within: number;
 }
 
 /** Smallest sufficient value of a parameter that was found, with its proven bound. */
-interface Least {
+interface LeastValue {
   readonly to: number;
   /** Value up to which no value suffices; equals `to` if `to` is proven to be the smallest. */
   readonly bound: number;
 }
 
 /** Finds the least move of one parameter that suffices. */
-function leastMove(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
-  const least = leastDistance(problem, search) ?? leastTail(problem, search) ?? leastByHalving(problem, search);
+function findLeastMove(solvers: Solvers, problem: Problem, search: MoveSearch): ExecutedMove[] | undefined {
+  const least =
+    findLeastDistance(problem, search) ?? findLeastTail(problem, search) ?? findLeastByBisection(problem, search);
   if (least === undefined) return undefined;
   const moved = roundMovesOutward(solvers, problem, [{ movable: search, to: least.to }]);
-  const isProven = Math.abs(least.to - least.bound) <= toleranceAt(search, least.to);
+  const isProven = Math.abs(least.to - least.bound) <= computeTolerance(search, least.to);
   return isProven ? moved : moved?.map((move) => ({ ...move, bound: least.bound }));
 }
 
 /** Finds the smallest feasible limit on a distance: the distance of the feasible weights nearest to the reference. */
-function leastDistance(problem: Problem, { trials, origin, from, end }: Search): Least | undefined {
+function findLeastDistance(problem: Problem, { trials, origin, from, end }: MoveSearch): LeastValue | undefined {
   const placed = problem.rows.find((each) => each.origin === origin);
   if (placed?.row.form !== 'distance' || !trials.isWithin(1)) return undefined;
   const { limit } = placed.row;
   const calm = createMeasureProblem(problem, placed)!; // every distance row has a measure problem
   const least = minimiseMeasure(trials.solvers, calm);
   if (least === undefined) return undefined;
-  const at = (distance: number) => from + Math.max(distance - limit.value, 0) / limit.slope;
-  const to = at(computeCost(calm.problem.costs, least.weights));
+  const toParameter = (distance: number) => from + Math.max(distance - limit.value, 0) / limit.slope;
+  const to = toParameter(computeCost(calm.problem.costs, least.weights));
   if (to <= from || to > end) return undefined;
   return {
     to,
-    bound: least.isHeuristic ? Math.min(to, at(Math.max(least.bound - MEASURE_TOLERANCE, calm.floor))) : to,
+    bound: least.isHeuristic ? Math.min(to, toParameter(Math.max(least.bound - MEASURE_TOLERANCE, calm.floor))) : to,
   };
 }
 
 /** Finds the smallest feasible limit on a tail: the smallest tail average over choices that satisfy the other rows. */
-function leastTail(problem: Problem, { trials, origin, from, end }: Search): Least | undefined {
+function findLeastTail(problem: Problem, { trials, origin, from, end }: MoveSearch): LeastValue | undefined {
   const row = problem.rows.find((each) => each.origin === origin)?.row;
   if (row?.form !== 'tail' || !trials.isWithin(1)) return undefined;
   const { goal } = row;
@@ -248,18 +251,18 @@ function leastTail(problem: Problem, { trials, origin, from, end }: Search): Lea
   return { to, bound: least.isHeuristic ? Math.min(to, Math.max(from, least.bound)) : to };
 }
 
-function leastByHalving(problem: Problem, search: Search): Least | undefined {
+function findLeastByBisection(problem: Problem, search: MoveSearch): LeastValue | undefined {
   const { trials, origin, parameter, from, end, isWhole } = search;
-  let bound = parameter === 'maximum' ? Math.max(from, namesOfParity(problem, origin) - 1) : from;
-  const succeeds = (to: number) => {
+  let bound = parameter === 'maximum' ? Math.max(from, countParitySecurities(problem, origin) - 1) : from;
+  const isSufficient = (to: number) => {
     const standing = trials.standingWith({ changes: [{ origin, parameter, to }] });
     if (standing === 'ruled-out' && Math.abs(to - from) > Math.abs(bound - from)) bound = to;
     return standing === 'solved';
   };
-  const first = leastByCounts(problem, search);
-  if (first !== undefined && succeeds(first)) return { to: first, bound: first };
-  if (!succeeds(end)) return undefined;
-  const to = first === undefined ? halve(search, succeeds) : halveFrom({ ...search, from: first }, succeeds);
+  const first = findLeastByCounts(problem, search);
+  if (first !== undefined && isSufficient(first)) return { to: first, bound: first };
+  if (!isSufficient(end)) return undefined;
+  const to = first === undefined ? bisect(search, isSufficient) : bisectFrom({ ...search, from: first }, isSufficient);
   return { to, bound: isWhole && Math.abs(to - bound) === 1 ? to : bound };
 }
 
@@ -267,11 +270,11 @@ function leastByHalving(problem: Problem, search: Search): Least | undefined {
  * Returns the smallest value that the counts of securities do not rule out; undefined if all or no values are ruled
  * out.
  */
-function leastByCounts(problem: Problem, search: Search): number | undefined {
+function findLeastByCounts(problem: Problem, search: MoveSearch): number | undefined {
   const { origin, parameter, from, end, isWhole } = search;
-  const isOut = (to: number) => isRuledOut(problem, { changes: [{ origin, parameter, to }] });
-  if (!isOut(from) || isOut(end)) return undefined;
-  const least = halve({ ...search, within: ROUNDING }, (to) => !isOut(to));
+  const isRuledOutAt = (to: number) => isRuledOut(problem, { changes: [{ origin, parameter, to }] });
+  if (!isRuledOutAt(from) || isRuledOutAt(end)) return undefined;
+  const least = bisect({ ...search, within: ROUNDING }, (to) => !isRuledOutAt(to));
   return isWhole ? least : least + Math.sign(end - from) * ROUNDING * Math.abs(least);
 }
 
@@ -282,7 +285,7 @@ const ROUNDING = 2e-10;
  * Returns the minimum number of securities that a count row must allow: risk parity holds every security with a risk
  * budget.
  */
-export function namesOfParity({ goal, rows }: Problem, counted: Origin): number {
+export function countParitySecurities({ goal, rows }: Problem, counted: Origin): number {
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return 0;
   const { budgets } = goal.numerator;
   const counts = rows.flatMap(({ origin, row }) =>
@@ -292,7 +295,7 @@ export function namesOfParity({ goal, rows }: Problem, counted: Origin): number 
 }
 
 /** Returns the maximum difference of two values of a parameter that count as equal. */
-function toleranceAt({ isWhole, within }: Pick<Search, 'isWhole' | 'within'>, value: number): number {
+function computeTolerance({ isWhole, within }: Pick<MoveSearch, 'isWhole' | 'within'>, value: number): number {
   return isWhole ? 0 : 2 * within * Math.max(1, Math.abs(value));
 }
 
@@ -303,30 +306,30 @@ const GROWTH = { fraction: 32, whole: 2 } as const;
  * Finds the value like `halve`, but by growing steps from the start followed by bisection; faster if the value is near
  * the start.
  */
-function halveFrom(search: Way & Pick<Search, 'within'>, succeeds: (to: number) => boolean): number {
+function bisectFrom(search: RelaxationRange & Pick<MoveSearch, 'within'>, succeeds: (to: number) => boolean): number {
   const { from, end, isWhole, within } = search;
   const side = Math.sign(end - from);
   let near = from;
   let step = isWhole ? 1 : within * Math.max(1, Math.abs(from));
   while (step < Math.abs(end - near)) {
     const tried = near + side * step;
-    if (succeeds(tried)) return halve({ ...search, from: near, end: tried }, succeeds);
+    if (succeeds(tried)) return bisect({ ...search, from: near, end: tried }, succeeds);
     near = tried;
     step *= isWhole ? GROWTH.whole : GROWTH.fraction;
   }
-  return halve({ ...search, from: near }, succeeds);
+  return bisect({ ...search, from: near }, succeeds);
 }
 
 /** Finds by bisection the value nearest to `from` at which the test succeeds. It must succeed at `end`. */
-function halve(
-  { from, end, isWhole, within }: Way & Pick<Search, 'within'>,
+function bisect(
+  { from, end, isWhole, within }: RelaxationRange & Pick<MoveSearch, 'within'>,
   succeeds: (to: number) => boolean,
 ): number {
   let near = from;
   let far = end;
   for (
     let step = 0;
-    step < HALVINGS && Math.abs(far - near) > (isWhole ? 1 : within * Math.max(1, Math.abs(far)));
+    step < BISECTION_STEPS && Math.abs(far - near) > (isWhole ? 1 : within * Math.max(1, Math.abs(far)));
     step++
   ) {
     const middle = isWhole ? Math.round((near + far) / 2) : (near + far) / 2;

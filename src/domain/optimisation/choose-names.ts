@@ -3,7 +3,7 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { CountRow } from '../constraints/program-row.js';
 import { sortBySaliency, countHeld, dropSecurities, markRequiredSecurities } from './drop-securities.js';
 import { findBestLargeSecurities } from './large-securities.js';
-import type { Found, RestrictedSolves, SearchInput } from './restricted-solves.js';
+import type { FoundChoice, RestrictedSolves, SearchInput } from './restricted-solves.js';
 import { listPositions, markHeld } from './restriction.js';
 
 /**
@@ -11,7 +11,7 @@ import { listPositions, markHeld } from './restriction.js';
  * dropped one by one.
  */
 const DROP_SHARE = 0.1;
-const DROP_SINGLY = 20;
+const SINGLE_DROPS_MAX = 20;
 
 export interface ChoiceInput {
   readonly input: SearchInput;
@@ -28,26 +28,26 @@ export interface ChoiceInput {
 export function createChoice(
   algebra: DenseAlgebra,
   { input, counts, threshold, solves }: ChoiceInput,
-): (start: Uint8Array) => Found | undefined {
+): (start: Uint8Array) => FoundChoice | undefined {
   const { problem, rows, options } = input;
   const { short, solveLoose, finish } = solves;
   const concentrations = rows.filter((row) => row.form === 'concentration');
-  return choose;
+  return chooseSecurities;
 
-  function choose(start: Uint8Array): Found | undefined {
-    const pruned = prune(start);
+  function chooseSecurities(start: Uint8Array): FoundChoice | undefined {
+    const pruned = dropExcess(start);
     if (pruned === undefined) return undefined;
     const enough = fillCounts(pruned, input, counts);
-    if (threshold === 0) return concentrate(enough);
+    if (threshold === 0) return chooseLarge(enough);
     const pending: { readonly held: Uint8Array; readonly least: number }[] = [];
-    let best: Found | undefined;
-    const take = (held: Uint8Array) => {
-      const result = concentrate(held);
+    let best: FoundChoice | undefined;
+    const takeChoice = (held: Uint8Array) => {
+      const result = chooseLarge(held);
       if (result !== undefined && (best === undefined || result.solution.value < best.solution.value)) best = result;
     };
-    for (const { held, value } of raise(enough)) {
+    for (const { held, value } of raiseToThreshold(enough)) {
       if (best !== undefined && value >= best.solution.value) break; // later choices hold fewer securities
-      if (concentrations.length === 0) take(held);
+      if (concentrations.length === 0) takeChoice(held);
       else {
         const least = solves.solveWithin(solves.restrictLoosely(held, true))?.value;
         if (least !== undefined) pending.push({ held, least });
@@ -55,19 +55,19 @@ export function createChoice(
     }
     for (const { held, least } of pending.toSorted((a, b) => a.least - b.least)) {
       if (best !== undefined && least >= best.solution.value) break;
-      take(held);
+      takeChoice(held);
     }
     return best;
   }
 
   /** Drops the securities of least saliency until no group holds too many. */
-  function prune(start: Uint8Array): Uint8Array | undefined {
+  function dropExcess(start: Uint8Array): Uint8Array | undefined {
     let held: Uint8Array = start.slice();
     const retained = markRequiredSecurities(options.base.program);
     let solution = solveLoose(held);
     // An infeasible start is extended to every security.
     if (solution === undefined)
-      return held.includes(0) ? prune(new Uint8Array(problem.index.length).fill(1)) : undefined;
+      return held.includes(0) ? dropExcess(new Uint8Array(problem.index.length).fill(1)) : undefined;
     let order: readonly number[] | undefined;
     for (;;) {
       held = markHeld(solution.weights);
@@ -75,7 +75,7 @@ export function createChoice(
       const total = excess.reduce((sum, value) => sum + value, 0);
       if (total === 0) return held;
       const size = held.reduce((sum, value) => sum + value, 0);
-      const few = total <= DROP_SINGLY ? 1 : Math.min(total - DROP_SINGLY, Math.ceil(DROP_SHARE * size));
+      const few = total <= SINGLE_DROPS_MAX ? 1 : Math.min(total - SINGLE_DROPS_MAX, Math.ceil(DROP_SHARE * size));
       const wanted = solves.isHurried() ? total : few;
       order ??= sortBySaliency(algebra, problem.metric, held, solution.weights);
       const next = dropSecurities(counts, held, { retained, order, excess, wanted });
@@ -96,7 +96,7 @@ export function createChoice(
    * Yields choices of securities that can all reach the minimum weight, by dropping more and more securities below it.
    * Each choice has the objective value without the minimum.
    */
-  function* raise(start: Uint8Array): Generator<{ readonly held: Uint8Array; readonly value: number }> {
+  function* raiseToThreshold(start: Uint8Array): Generator<{ readonly held: Uint8Array; readonly value: number }> {
     let held = start;
     for (;;) {
       const solution = solveLoose(held);
@@ -112,7 +112,7 @@ export function createChoice(
         ]),
       );
       const order = Array.from(below).toSorted((a, b) => (cost.get(a) ?? 0) - (cost.get(b) ?? 0) || a - b);
-      const wanted = below.length <= DROP_SINGLY ? 1 : Math.ceil(DROP_SHARE * below.length);
+      const wanted = below.length <= SINGLE_DROPS_MAX ? 1 : Math.ceil(DROP_SHARE * below.length);
       const next = held.slice();
       for (const i of order.slice(0, wanted))
         if (!counts.some((row) => row.members.includes(i) && countHeld(row, next) <= row.minimum)) next[i] = 0;
@@ -125,7 +125,7 @@ export function createChoice(
    * Chooses the securities that may exceed the triggers: the largest ones by weight, in the number with the best
    * objective.
    */
-  function concentrate(held: Uint8Array): Found | undefined {
+  function chooseLarge(held: Uint8Array): FoundChoice | undefined {
     if (concentrations.length === 0) return finish({ held, short, large: [], isFinal: true });
     const solution = solveLoose(held);
     if (solution === undefined) return undefined;

@@ -52,7 +52,7 @@ export interface RiskEstimate {
 }
 
 /** Ratio of securities to observations above which loadings cost less than a dense matrix. */
-const NAMES_PER_OBSERVATION = 1.8;
+const SECURITIES_PER_OBSERVATION = 1.8;
 
 /** Options of an estimate. */
 export interface RiskTerms {
@@ -93,7 +93,7 @@ export function estimateRisk(
   if (!isEstimable(coverage)) {
     return {
       periods,
-      metric: identity(columns.length),
+      metric: createIdentity(columns.length),
       means: () => new Float64Array(columns.length),
       scenarios,
       coverage,
@@ -101,11 +101,11 @@ export function estimateRisk(
     };
   }
   if (estimator !== null) {
-    const estimate = engine.scope(() => toEstimated(engine, window, coverage, estimator));
+    const estimate = engine.scope(() => estimateCovered(engine, window, coverage, estimator));
     return {
       periods,
-      metric: spread(estimate.metric, coverage, columns),
-      means: meansOver(estimate.means, coverage, columns),
+      metric: extendMetric(estimate.metric, coverage, columns),
+      means: createMeansReader(estimate.means, coverage, columns),
       scenarios,
       coverage,
       isIdentity: false,
@@ -113,13 +113,13 @@ export function estimateRisk(
   }
   const n = coverage.columns.length;
   const observations = coverage.sessions.length;
-  if (n > NAMES_PER_OBSERVATION * observations) {
+  if (n > SECURITIES_PER_OBSERVATION * observations) {
     const loadings = engine.scope(() => computeCovarianceFromLoadings(engine, window, coverage));
     if (loadings !== undefined)
       return {
         periods,
-        metric: spread(loadings.metric, coverage, columns),
-        means: meansOver(loadings.means, coverage, columns),
+        metric: extendMetric(loadings.metric, coverage, columns),
+        means: createMeansReader(loadings.means, coverage, columns),
         scenarios,
         coverage,
         isIdentity: false,
@@ -133,8 +133,8 @@ export function estimateRisk(
   const means = gram.sums.map((sum) => (periods * sum) / observations);
   return {
     periods,
-    metric: spread(createDenseMetric(matrix, n), coverage, columns),
-    means: meansOver(means, coverage, columns),
+    metric: extendMetric(createDenseMetric(matrix, n), coverage, columns),
+    means: createMeansReader(means, coverage, columns),
     scenarios,
     coverage,
     isIdentity: false,
@@ -142,7 +142,7 @@ export function estimateRisk(
 }
 
 /** Options for reading a stored model. */
-interface StoredUse {
+interface StoredModelUse {
   readonly window: RequestedWindow;
   /** Session of the decision. */
   readonly decision: number;
@@ -158,7 +158,7 @@ interface StoredUse {
  */
 export function readStoredRisk(
   model: StoredModel,
-  { window, decision, byFactors = false }: StoredUse,
+  { window, decision, byFactors = false }: StoredModelUse,
   columns: Int32Array,
 ): RiskEstimate {
   const { sm } = window;
@@ -193,7 +193,7 @@ function computeWindowMeans(window: RequestedWindow, coverage: Coverage, columns
   const sums = sumReturns(window, coverage);
   const periods = estimatePeriodsPerYear(window.sm.sessions);
   const means = sums.map((sum) => (periods * sum) / sessions.length);
-  return spreadMeans(means, coverage, columns);
+  return extendMeans(means, coverage, columns);
 }
 
 /**
@@ -208,18 +208,18 @@ function computeCovarianceFromLoadings(
   const n = coverage.columns.length;
   const panel = engine.allocate(coverage.sessions.length * n);
   readReturns(window, coverage, panel);
-  const means = columnMeans(panel, n, estimatePeriodsPerYear(window.sm.sessions));
+  const means = computeColumnMeans(panel, n, estimatePeriodsPerYear(window.sm.sessions));
   const covariance = estimateLowRankCovariance(engine, panel, n, {
     target: 'constant_correlation',
     intensity: null,
     method: 'shape',
     scale: estimatePeriodsPerYear(window.sm.sessions),
   });
-  return covariance.target.common >= 0 ? { metric: loadingsOf(covariance), means } : undefined;
+  return covariance.target.common >= 0 ? { metric: toLoadings(covariance), means } : undefined;
 }
 
 /** Estimates the covariance of the covered securities with a given estimator. Must run inside an engine scope. */
-function toEstimated(
+function estimateCovered(
   engine: Engine,
   window: ReturnWindow,
   coverage: Coverage,
@@ -230,9 +230,9 @@ function toEstimated(
   const observations = coverage.sessions.length;
   const panel = engine.allocate(observations * n);
   readReturns(window, coverage, panel);
-  const means = columnMeans(panel, n, estimatePeriodsPerYear(window.sm.sessions));
+  const means = computeColumnMeans(panel, n, estimatePeriodsPerYear(window.sm.sessions));
   const scale = estimatePeriodsPerYear(window.sm.sessions);
-  const weights = halfLife === null ? {} : { weights: weightsOf(halfLife, observations) };
+  const weights = halfLife === null ? {} : { weights: createWeights(halfLife, observations) };
   if (isFactorEstimator(estimator)) {
     const { model } = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
     return { metric: createFactorMetric(factorLoadings(model), model.specific), means };
@@ -244,20 +244,20 @@ function toEstimated(
     return { metric: createDenseMetric(matrix, n), means };
   }
   const covariance = estimateLowRankCovariance(engine, panel, n, { target, intensity, method, scale, ...weights });
-  if (n > NAMES_PER_OBSERVATION * observations && covariance.target.common >= 0)
-    return { metric: loadingsOf(covariance), means };
+  if (n > SECURITIES_PER_OBSERVATION * observations && covariance.target.common >= 0)
+    return { metric: toLoadings(covariance), means };
   const matrix = new Float64Array(n * n);
   expandCovariance(engine, covariance, matrix);
   return { metric: createDenseMetric(matrix, n), means };
 }
 
-function weightsOf(halfLife: number, observations: number): Float64Array {
+function createWeights(halfLife: number, observations: number): Float64Array {
   const weights = new Float64Array(observations);
   fillHalfLifeWeights(halfLife, weights);
   return weights;
 }
 
-function identity(n: number): Metric {
+function createIdentity(n: number): Metric {
   return createFactorMetric(new Float64Array(0), new Float64Array(n).fill(1));
 }
 
@@ -265,7 +265,7 @@ function identity(n: number): Metric {
  * Returns the annualised means of the columns of a panel.
  * @param periods sessions of a year
  */
-function columnMeans(panel: Float64Array, n: number, periods: number): Float64Array {
+function computeColumnMeans(panel: Float64Array, n: number, periods: number): Float64Array {
   const means = new Float64Array(n);
   for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) means[i]! += panel[at + i]!;
   const observations = panel.length / n;
@@ -276,7 +276,7 @@ function columnMeans(panel: Float64Array, n: number, periods: number): Float64Ar
  * Returns the shrunk covariance as loadings: each row of the panel is a factor, and the common part of the target is a
  * further factor.
  */
-function loadingsOf({ panel, observations, assets, intensity, target, scale }: LowRankCovariance): Metric {
+function toLoadings({ panel, observations, assets, intensity, target, scale }: LowRankCovariance): Metric {
   const k = observations + 1;
   const loadings = new Float64Array(assets * k);
   const keep = Math.sqrt(scale * (1 - intensity));
@@ -291,16 +291,16 @@ function loadingsOf({ panel, observations, assets, intensity, target, scale }: L
 }
 
 /** Returns the positions of the covered securities among the requested securities. */
-function placesOf(coverage: Coverage, columns: Int32Array): Int32Array {
+function findPositions(coverage: Coverage, columns: Int32Array): Int32Array {
   const covered = new Set(coverage.columns);
   return Int32Array.from(columns.keys()).filter((place) => covered.has(columns[place]!));
 }
 
 /** Extends a metric to every requested security: an uncovered security gets the mean variance and no covariances. */
-export function spread(covered: Metric, coverage: Coverage, columns: Int32Array): Metric {
+export function extendMetric(covered: Metric, coverage: Coverage, columns: Int32Array): Metric {
   const n = columns.length;
   if (covered.n === n) return covered;
-  const places = placesOf(coverage, columns);
+  const places = findPositions(coverage, columns);
   if (covered.form === 'factor') {
     const { factors: k, loadings, specific } = covered;
     const all = new Float64Array(n * k);
@@ -325,14 +325,14 @@ export function spread(covered: Metric, coverage: Coverage, columns: Int32Array)
 }
 
 /** Returns a function that computes mean returns of every requested security on demand. */
-function meansOver(means: Float64Array, coverage: Coverage, columns: Int32Array): () => Float64Array {
+function createMeansReader(means: Float64Array, coverage: Coverage, columns: Int32Array): () => Float64Array {
   let all: Float64Array | undefined;
-  return () => (all ??= spreadMeans(means, coverage, columns));
+  return () => (all ??= extendMeans(means, coverage, columns));
 }
 
-function spreadMeans(means: Float64Array, coverage: Coverage, columns: Int32Array): Float64Array {
+function extendMeans(means: Float64Array, coverage: Coverage, columns: Int32Array): Float64Array {
   const average = means.reduce((sum, value) => sum + value, 0) / means.length;
   const all = new Float64Array(columns.length).fill(average);
-  placesOf(coverage, columns).forEach((place, p) => (all[place] = means[p]!));
+  findPositions(coverage, columns).forEach((place, p) => (all[place] = means[p]!));
   return all;
 }

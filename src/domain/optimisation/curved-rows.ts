@@ -17,7 +17,7 @@ export function isCurve(placed: PlacedRow): placed is PlacedCurve {
 }
 
 /** Returns the measure of a row at some weights. @cost a pass over the metric, or over the scenarios */
-export function measureOf(problem: Pick<Problem, 'metric'>, row: CurvedRow, weights: Float64Array): number {
+export function measureRow(problem: Pick<Problem, 'metric'>, row: CurvedRow, weights: Float64Array): number {
   return row.form === 'norm'
     ? computeRowNorm(problem, row, weights)
     : computeTailAverage(computeOutcomes(row.goal, weights), countTailScenarios(row.goal));
@@ -62,12 +62,12 @@ export function computeExcess(
   assembly: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
   const most = findLargestMeasure(placed, assembly);
-  const measure = measureOf(problem, placed.row, weights);
-  return measure > createPlane(most) ? measure - most : 0;
+  const measure = measureRow(problem, placed.row, weights);
+  return measure > computeAcceptedMeasure(most) ? measure - most : 0;
 }
 
 /** Returns the largest accepted measure for a limit, including rounding. */
-function createPlane(most: number): number {
+function computeAcceptedMeasure(most: number): number {
   return most + TOLERANCE * (1 + most);
 }
 
@@ -83,18 +83,18 @@ export function createTangentPlanes(
   among?: readonly TailCut[],
 ): readonly TailCut[] {
   return problem.rows.flatMap((placed): readonly TailCut[] => {
-    if (!isCurve(placed) || placed.row.form !== 'tail' || !isStated(placed, assembly)) return [];
+    if (!isCurve(placed) || placed.row.form !== 'tail' || !isInProgram(placed, assembly)) return [];
     if (computeExcess(problem, placed, weights, assembly) === 0) return [];
     const { goal } = placed.row;
-    const idle = among === undefined ? undefined : findMostExceededRow(problem.tails, goal, weights, among);
-    if (idle !== undefined && dot(idle.slopes, weights) > createPlane(findLargestMeasure(placed, assembly)))
+    const idle = among === undefined ? undefined : findMostExceededPlane(problem.tails, goal, weights, among);
+    if (idle !== undefined && dot(idle.slopes, weights) > computeAcceptedMeasure(findLargestMeasure(placed, assembly)))
       return [idle];
     return [problem.tails.add(goal, weights)];
   });
 }
 
 /** Returns the most violated of the known planes of a tail that the program lacks. */
-function findMostExceededRow(
+function findMostExceededPlane(
   { known }: TailCuts,
   goal: TailGoal,
   weights: Float64Array,
@@ -112,6 +112,6 @@ function findMostExceededRow(
 }
 
 /** Returns true if a row is part of the program. A soft row is part of it only if a limit was found for it. */
-function isStated({ origin }: PlacedRow, { includes, radii }: Assembly): boolean {
+function isInProgram({ origin }: PlacedRow, { includes, radii }: Assembly): boolean {
   return includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
 }

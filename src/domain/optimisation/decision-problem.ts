@@ -9,7 +9,7 @@ import {
   type CostsSpec,
   type OptimisationSpec,
 } from '../documents/optimisation-spec.js';
-import { TRACKING, type Objective } from '../objectives/objective.js';
+import { TRACKING_OBJECTIVE, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
 import type { Robustness } from '../objectives/robustness.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
@@ -18,7 +18,7 @@ import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';
 import type { Scenarios } from './scenario-returns.js';
 import type { DrawAlgebra } from '../simulation/draw-returns.js';
-import { assertDrawsFit, createDrawnScenarios, type DrawsAsked } from './drawn-scenarios.js';
+import { assertDrawsFit, createDrawnScenarios, type RequestedDraws } from './drawn-scenarios.js';
 import { readDatapoints } from './datapoints.js';
 import type { ReferencePortfolio } from '../constraints/constraint-class.js';
 import { createProblem, type Problem, type ProblemWarning } from './problem.js';
@@ -63,8 +63,8 @@ export function createDecisionProblem(input: ProblemInput): Problem {
   const returns = readExpectedReturns(spec);
   const warnings: ProblemWarning[] = [];
   assertDrawsFit(identifiers.length, listDrawTerms(objective, rows, input.path));
-  const nameOf = (column: number) => identifiers[columns.indexOf(column)]!;
-  const scenarios = scenariosFor(objective, rows, { risk, nameOf, warnings });
+  const findIdentifier = (column: number) => identifiers[columns.indexOf(column)]!;
+  const scenarios = findScenarioCoverage(objective, rows, { risk, nameOf: findIdentifier, warnings });
   const expectedReturns =
     returns === null
       ? null
@@ -90,15 +90,15 @@ export function createDecisionProblem(input: ProblemInput): Problem {
     datapoints: readDatapoints(cross, columns),
     objective,
     expectedReturns,
-    robustness: robustnessOf(spec, risk),
-    costs: costsOf(spec.costs, held ?? { weights: index, leavers: [] }),
+    robustness: createRobustness(spec, risk),
+    costs: createTradeCosts(spec.costs, held ?? { weights: index, leavers: [] }),
     algebra,
     scenarios: createDrawnScenarios({ algebra, risk, expectedReturns }),
     warnings,
     // A security without an estimate gets the mean variance, which suffices to keep it at its index weight, but not to
     // select it.
     excluded:
-      objective.entry.type === TRACKING.entry.type || risk.isIdentity
+      objective.entry.type === TRACKING_OBJECTIVE.entry.type || risk.isIdentity
         ? []
         : listUncoveredNames([risk.coverage, ...scenarios.map(({ coverage }) => coverage)], columns),
   });
@@ -116,13 +116,13 @@ interface ScenarioInput {
 }
 
 /** Returns the coverage of the historical scenarios that the objective and the rows request. */
-function scenariosFor(
+function findScenarioCoverage(
   { params }: Objective,
   rows: readonly ConstraintRow[],
   { risk: { scenarios }, nameOf, warnings }: ScenarioInput,
 ): Scenarios[] {
   const asked = new Set(
-    [...('scenarios' in params ? [params] : []), ...rows.flatMap(tailOf)].flatMap(listScenarioSessions),
+    [...('scenarios' in params ? [params] : []), ...rows.flatMap(listTailParams)].flatMap(listScenarioSessions),
   );
   return [...asked].map((sessions) => {
     const result = scenarios(sessions);
@@ -134,7 +134,7 @@ function scenariosFor(
 }
 
 /** Returns the parameters of objective and rows that may request simulated draws. */
-function listDrawTerms({ params }: Objective, rows: readonly ConstraintRow[], path: string): DrawsAsked[] {
+function listDrawTerms({ params }: Objective, rows: readonly ConstraintRow[], path: string): RequestedDraws[] {
   return [
     { params, path: `${path}objective`, rowId: null },
     ...rows.flatMap((row, position) => {
@@ -147,7 +147,7 @@ function listDrawTerms({ params }: Objective, rows: readonly ConstraintRow[], pa
 }
 
 /** Returns the parameters of a row if it measures scenarios; otherwise an empty list. */
-function tailOf({ type, params }: ConstraintRow): Readonly<Record<string, unknown>>[] {
+function listTailParams({ type, params }: ConstraintRow): Readonly<Record<string, unknown>>[] {
   return findConstraintClass(type)?.readsScenarios === true ? [params] : [];
 }
 
@@ -164,7 +164,7 @@ export function listScenarioSessions({ scenarios, source }: Readonly<Record<stri
  * Converts the uncertainty sets of a specification to the solver's form: standard errors of mean returns over the
  * sessions of the estimates.
  */
-function robustnessOf(
+function createRobustness(
   { uncertainty }: OptimisationSpec,
   { metric, coverage, periods }: RiskEstimate,
 ): Robustness | null {
@@ -181,7 +181,7 @@ function robustnessOf(
   return { returns: { form: 'ellipsoid', radius: error, metric: shape }, spread };
 }
 
-function costsOf(costs: CostsSpec | null | undefined, { weights, leavers }: WeightsBefore): TradeCosts | null {
+function createTradeCosts(costs: CostsSpec | null | undefined, { weights, leavers }: WeightsBefore): TradeCosts | null {
   if (costs === null || costs === undefined) return null;
   const linear = costs.linear_bps / 1e4;
   const impact = costs.impact_coefficient;

@@ -27,12 +27,12 @@ export function createDrawnScenarios({
   const known = new Map<string, Float64Array>();
   return (terms) => {
     const key = JSON.stringify(terms);
-    const result = known.get(key) ?? scenariosOf(terms);
+    const result = known.get(key) ?? findScenarios(terms);
     known.set(key, result);
     return result;
   };
 
-  function scenariosOf({ sessions, drawn }: ScenarioTerms): Float64Array {
+  function findScenarios({ sessions, drawn }: ScenarioTerms): Float64Array {
     const { n } = risk.metric;
     if (drawn === null) return risk.scenarios(sessions).returns;
     const random = createCounterRandom({ seed: drawn.seed, stream: 0 });
@@ -68,7 +68,7 @@ export function resampleReturns(returns: Float64Array, n: number, { draws, block
 }
 
 /** Parameters that may request draws, with their path in the request. */
-export interface DrawsAsked {
+export interface RequestedDraws {
   readonly params: Readonly<Record<string, unknown>>;
   readonly path: string;
   /** Id of the row; null for an objective, and for a row without an id. */
@@ -79,7 +79,7 @@ export interface DrawsAsked {
  * Checks that the requested draws fit into memory.
  * @throws Refusal VALIDATION_FAILED with a finding for each parameter that requests too many draws
  */
-export function assertDrawsFit(names: number, asked: readonly DrawsAsked[]): void {
+export function assertDrawsFit(names: number, asked: readonly RequestedDraws[]): void {
   const most = Math.floor(LIMITS.MAX_SCENARIO_VALUES / names);
   const findings = asked.flatMap(({ params: { source = 'historical', draws }, path, rowId }): Finding[] =>
     source === 'historical' || typeof draws !== 'number' || draws <= most

@@ -5,7 +5,7 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { CountRow } from '../constraints/program-row.js';
 import { listPositions } from './restriction.js';
 
-interface Drop {
+interface DropInput {
   /** 1 for securities that must be kept, [n]. */
   readonly retained: Uint8Array;
   /** Held securities in the order of dropping. */
@@ -15,7 +15,7 @@ interface Drop {
   readonly wanted: number;
 }
 
-interface Dropped {
+interface DropOutcome {
   readonly held: Uint8Array;
   readonly dropped: readonly number[];
 }
@@ -43,8 +43,8 @@ export function sortBySaliency(
 export function dropSecurities(
   counts: readonly CountRow[],
   held: Uint8Array,
-  { retained, order, excess, wanted }: Drop,
-): Dropped | undefined {
+  { retained, order, excess, wanted }: DropInput,
+): DropOutcome | undefined {
   const left = excess.slice();
   const next = held.slice();
   const dropped: number[] = [];

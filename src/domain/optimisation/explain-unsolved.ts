@@ -1,4 +1,4 @@
-import type { Undecided } from '../books/decider.js';
+import type { FailedDecision } from '../books/decider.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { DerivedSolve } from './derived/derived-solve.js';
 import { relaxCurvedRows, explainChoice, explainRows, describeInfeasibility } from './relaxation/infeasibility.js';
@@ -8,10 +8,10 @@ import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
 
 /** Problem for which no solution was found. */
-type Unsolved = Pick<DerivedSolve, 'problem' | 'outcome'>;
+type UnsolvedProblem = Pick<DerivedSolve, 'problem' | 'outcome'>;
 
 /** Returns the refusal of an infeasible problem, with its explanation. */
-export function refuseInfeasible(solvers: Solvers, { problem, outcome }: Unsolved): Refusal {
+export function refuseInfeasible(solvers: Solvers, { problem, outcome }: UnsolvedProblem): Refusal {
   const explained =
     outcome.kind === 'no-choice'
       ? { detail: explainChoice(solvers, problem, outcome.isProven), remaining: [] }
@@ -54,15 +54,19 @@ function createNumeratorGoal({ goal }: Problem): Problem['goal'] | null {
 /**
  * Explains why there is no solution: the conflicting rows if the conflict can be proven, and, on request, resolutions.
  */
-export function explainUnsolved(solvers: Solvers, solve: Unsolved): Undecided {
+export function explainUnsolved(solvers: Solvers, solve: UnsolvedProblem): FailedDecision {
   const { problem, outcome } = solve;
   const explain = () => refuseInfeasible(solvers, solve);
   const [code, message] = findReason(solvers, problem, outcome);
   const path = code === 'OBJECTIVE_UNATTAINABLE' ? 'derivation.objective' : undefined;
-  return refuse(code, message, explain, path);
+  return createRefusal(code, message, explain, path);
 }
 
-function findReason(solvers: Solvers, problem: Problem, outcome: DerivedSolve['outcome']): [Undecided['code'], string] {
+function findReason(
+  solvers: Solvers,
+  problem: Problem,
+  outcome: DerivedSolve['outcome'],
+): [FailedDecision['code'], string] {
   if (outcome.kind === 'no-choice') return ['INFEASIBLE', 'no choice of names satisfies the constraints.'];
   const conflict = findConflict(solvers.solver, problem);
   if (conflict !== null) {
@@ -80,12 +84,12 @@ function findReason(solvers: Solvers, problem: Problem, outcome: DerivedSolve['o
  * Returns a decision without weights.
  * @param path path of the part of the request that allows no weights
  */
-export function refuse(
-  code: Undecided['code'],
+export function createRefusal(
+  code: FailedDecision['code'],
   message: string,
   explain?: () => Refusal,
   path = 'derivation.constraints',
-): Undecided {
+): FailedDecision {
   const finding = { severity: 'error', code: 'REBALANCE_HELD', message, path } as const;
   return { kind: 'refused', code, finding, ...(explain === undefined ? {} : { explain }) };
 }

@@ -39,15 +39,15 @@ export interface DerivedExplanation extends Holding {
   readonly sourceIndexId: string;
   readonly objective: string;
   /** Explanation of the weight in the parent, on the effective date of the optimised composition. */
-  readonly source: NameExplanation;
+  readonly source: SecurityExplanation;
   /** Solver state of the security; null if it is not a candidate. */
-  readonly solve: NameSolve | null;
+  readonly solve: SecuritySolve | null;
   readonly findings: readonly Finding[];
 }
 
-export type NameExplanation = Explanation | DerivedExplanation;
+export type SecurityExplanation = Explanation | DerivedExplanation;
 
-export function isDerivedExplanation(explanation: NameExplanation): explanation is DerivedExplanation {
+export function isDerivedExplanation(explanation: SecurityExplanation): explanation is DerivedExplanation {
   return 'source' in explanation;
 }
 
@@ -56,10 +56,10 @@ export function isDerivedExplanation(explanation: NameExplanation): explanation 
  * centre - (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the position of the kink that holds
  * the weight.
  */
-export interface NameSolve {
+export interface SecuritySolve {
   readonly sourceWeight: number;
   /** Sides of the rows that involve the security, in row order. */
-  readonly rows: readonly NameRowSide[];
+  readonly rows: readonly SecurityRowSide[];
   /** Effective bounds on the weight, including bounds from a choice of securities. */
   readonly lower: number;
   readonly upper: number;
@@ -88,7 +88,7 @@ export interface NameSolve {
   readonly scale: number;
 }
 
-export interface NameRowSide {
+export interface SecurityRowSide {
   readonly side: RowSide;
   /** Change of the row's value per unit of the weight; null if the row has none. */
   readonly coefficient: number | null;
@@ -106,7 +106,7 @@ export function explainWeight(
   composer: Composer,
   indexId: string,
   question: SecurityQuestion & { readonly engine: Engine },
-): NameExplanation {
+): SecurityExplanation {
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) return explainSecurity(composer, indexId, question);
   const { column, engine } = question;
@@ -133,7 +133,7 @@ export function explainWeight(
     datapoints:
       place < 0
         ? []
-        : datapointsRead({
+        : listDatapointsRead({
             composer,
             indexId,
             column,
@@ -143,7 +143,7 @@ export function explainWeight(
     sourceIndexId,
     objective: readObjectiveType(objective),
     source,
-    solve: place < 0 ? null : nameSolve(solve, solve.outcome.solution, place),
+    solve: place < 0 ? null : explainSecurity(solve, solve.outcome.solution, place),
     findings: listFindings(solve, composer.market(sourceIndexId)),
   };
 }
@@ -156,7 +156,7 @@ interface ReadsInput {
   readonly reads: ReturnType<typeof listFieldsRead>;
 }
 
-function datapointsRead({ composer, indexId, column, session, reads }: ReadsInput): ExplainedDatapoint[] {
+function listDatapointsRead({ composer, indexId, column, session, reads }: ReadsInput): ExplainedDatapoint[] {
   const market = composer.market(indexId);
   const document = composer.document(indexId);
   const { currency } = document;
@@ -179,13 +179,13 @@ function datapointsRead({ composer, indexId, column, session, reads }: ReadsInpu
 }
 
 /** Distance below which a weight counts as at a bound or kink, relative to 1 + |bound|. */
-const CONTACT = 1e-9;
+const CONTACT_TOLERANCE = 1e-9;
 
-function touches(value: number, bound: number): boolean {
-  return Number.isFinite(bound) && Math.abs(value - bound) <= CONTACT * (1 + Math.abs(bound));
+function isAtBound(value: number, bound: number): boolean {
+  return Number.isFinite(bound) && Math.abs(value - bound) <= CONTACT_TOLERANCE * (1 + Math.abs(bound));
 }
 
-function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): NameSolve {
+function explainSecurity({ problem }: DerivedSolve, solution: Solution, i: number): SecuritySolve {
   const { program } = solution.assembled;
   const { metric, curvature, centre } = program;
   const { x } = solution.answer.point;
@@ -194,16 +194,16 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
   const units = solution.priceScale;
   const pull = units * (curvature * applyMetric(metric!, others)[i]! + program.linear[i]!); // a solved program has a metric
   const stiffness = units * (curvature * computeMetricDiagonal(metric!)[i]! + program.ridge);
-  const forces = forcesOn(solution, i);
+  const forces = listForces(solution, i);
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
   const [lower, upper] = [program.lower[i]!, program.upper[i]!];
-  const kink = program.kinks.find(({ at, left, right }) => left[i] !== right[i] && touches(solved, at[i]!))?.at[i];
+  const kink = program.kinks.find(({ at, left, right }) => left[i] !== right[i] && isAtBound(solved, at[i]!))?.at[i];
   const heldBy =
     lower === upper
       ? 'fixed'
-      : touches(solved, lower)
+      : isAtBound(solved, lower)
         ? 'lower'
-        : touches(solved, upper)
+        : isAtBound(solved, upper)
           ? 'upper'
           : kink !== undefined
             ? 'kink'
@@ -237,7 +237,7 @@ interface Force {
 /**
  * Returns the contribution of each part of the program to the derivative of the objective with respect to one weight.
  */
-function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force[] {
+function listForces({ assembled, answer, priceScale }: Solution, i: number): Force[] {
   const { program, linear, kinks, norms } = assembled;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
   const { n, rows } = program;
@@ -272,10 +272,10 @@ interface SideInput {
 }
 
 /** Returns one side of a row for a security that the row involves; empty for other securities. */
-function listPlacedSide({ problem, solution, i, forces }: SideInput, side: RowSide): NameRowSide[] {
+function listPlacedSide({ problem, solution, i, forces }: SideInput, side: RowSide): SecurityRowSide[] {
   const { row, origin } = side.placed;
   const { weights } = solution;
-  const forceOf = (isOfRow: (placed: PlacedRow | undefined) => boolean): number =>
+  const sumForces = (isOfRow: (placed: PlacedRow | undefined) => boolean): number =>
     forces.reduce(
       (total, force) =>
         isOfRow(force.placed) && (side.side === 'eq' || force.side === side.side) ? total + force.force : total,
@@ -285,11 +285,11 @@ function listPlacedSide({ problem, solution, i, forces }: SideInput, side: RowSi
     case 'name': {
       if (row.name !== i) return [];
       // Soft bounds on one side of a row form one sum over securities; the force is that on this security.
-      const force = origin.soft === null ? 0 : forceOf((placed) => placed?.origin === origin);
+      const force = origin.soft === null ? 0 : sumForces((placed) => placed?.origin === origin);
       return [{ side, coefficient: 1, force }];
     }
     case 'linear': {
-      const force = forceOf((placed) => placed === side.placed);
+      const force = sumForces((placed) => placed === side.placed);
       if (row.average === undefined)
         return row.coefficients[i] === 0 ? [] : [{ side, coefficient: row.coefficients[i]!, force }];
       const { numerator, denominator } = row.average;
@@ -305,19 +305,19 @@ function listPlacedSide({ problem, solution, i, forces }: SideInput, side: RowSi
         {
           side,
           coefficient: step === 0 ? null : Math.sign(step) / 2,
-          force: forceOf((placed) => placed === side.placed),
+          force: sumForces((placed) => placed === side.placed),
         },
       ];
     }
     case 'norm': {
-      const force = forceOf((placed) => placed === side.placed);
+      const force = sumForces((placed) => placed === side.placed);
       if (row.side === 'lower' || side.value === 0) return [{ side, coefficient: null, force }];
       const offset = weights.map((value, j) => value - (row.centre?.[j] ?? 0));
       const slope = row.metric === 'covariance' ? applyMetric(problem.metric, offset)[i]! : offset[i]!;
       return [{ side, coefficient: slope / side.value, force }];
     }
     case 'tail':
-      return [{ side, coefficient: null, force: forceOf((placed) => placed === side.placed) }];
+      return [{ side, coefficient: null, force: sumForces((placed) => placed === side.placed) }];
     case 'count':
       return row.members.includes(i) ? [{ side, coefficient: null, force: 0 }] : [];
     case 'threshold':

@@ -11,10 +11,10 @@ import type { Definitions } from '../datapoints/expressions/reads.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 
 /** Constraint classes with a numeric field; in all other classes the field defines groups. */
-const NUMERIC: ReadonlySet<string> = new Set(['FactorExposure', 'WeightedAverage']);
+const NUMERIC_CLASSES: ReadonlySet<string> = new Set(['FactorExposure', 'WeightedAverage']);
 
 /** Path of rows or of a specification, and severity of the findings if the market lacks their data. */
-interface OnMarket {
+interface MarketCheck {
   readonly path: string;
   readonly severity: 'error' | 'warning';
   /** Expressions that the document defines. Default: none. */
@@ -25,7 +25,7 @@ interface OnMarket {
 export function checkConstraintFields(
   rows: readonly ConstraintRow[],
   market: MarketData,
-  { path, severity, definitions }: OnMarket,
+  { path, severity, definitions }: MarketCheck,
 ): Finding[] {
   return checkFields(listRowFields(rows, path), market, severity, definitions);
 }
@@ -48,7 +48,7 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Pla
     const at = { path: `${path}[${position}].params.field`, rowId };
     if (isExpressionNode(field)) return [{ use: useNumber(field), ...at }];
     if (typeof field !== 'string') return [];
-    return [{ use: NUMERIC.has(row.type) ? useNumber(field) : useCategory(field), ...at }];
+    return [{ use: NUMERIC_CLASSES.has(row.type) ? useNumber(field) : useCategory(field), ...at }];
   });
 }
 
@@ -59,10 +59,10 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Pla
 export function listSpecFields(spec: OptimisationSpec, path: string): PlacedUse[] {
   const { entry, params } = readObjective(spec.objective);
   const returns = readExpectedReturns(spec);
-  const place = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
+  const createPlacedUse = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
   return [
-    ...entry.reads(params).map(place('objective')),
-    ...(returns === null ? [] : returns.entry.reads(returns.params).map(place('expected_returns'))),
+    ...entry.reads(params).map(createPlacedUse('objective')),
+    ...(returns === null ? [] : returns.entry.reads(returns.params).map(createPlacedUse('expected_returns'))),
   ];
 }
 
@@ -70,7 +70,7 @@ export function listSpecFields(spec: OptimisationSpec, path: string): PlacedUse[
 export function checkSpecFields(
   spec: OptimisationSpec,
   market: MarketData,
-  { path, severity, definitions }: OnMarket,
+  { path, severity, definitions }: MarketCheck,
 ): Finding[] {
   return checkFields(listSpecFields(spec, path), market, severity, definitions);
 }

@@ -8,41 +8,41 @@ export interface RequestedWindow extends ReturnWindow {
   readonly start?: Day | null;
 }
 
-interface Asking {
+interface RiskConsumer {
   /** Consumer of the returns: a risk model or scenarios. */
   readonly by?: 'risk_model' | 'scenarios';
   readonly window?: RequestedWindow;
 }
 
 /** Part of the requested history that is available. */
-type Had = Pick<Coverage, 'columns' | 'sessions' | 'longest'>;
+type AvailableHistory = Pick<Coverage, 'columns' | 'sessions' | 'longest'>;
 
 /** Returns the refusal of an objective for which the history is too short to provide a covariance or scenarios. */
-export function refuseInsufficientRisk(coverage: Coverage, asked: number, { by, window }: Asking = {}): Refusal {
+export function refuseInsufficientRisk(coverage: Coverage, asked: number, { by, window }: RiskConsumer = {}): Refusal {
   const late = window === undefined ? '' : findLateStart(window, coverage);
   return new Refusal('RISK_INSUFFICIENT_DATA', `${describeInsufficientRisk(coverage, asked, by)}${late}`, {
     assets: coverage.columns.length,
-    observations: observationsOf(coverage),
+    observations: countObservations(coverage),
     needed: LIMITS.MIN_MODEL_OBSERVATIONS,
   });
 }
 
-export function describeInsufficientRisk(coverage: Had, asked: number, by?: Asking['by']): string {
+export function describeInsufficientRisk(coverage: AvailableHistory, asked: number, by?: RiskConsumer['by']): string {
   return `${coverage.columns.length} of ${asked} securities are covered, with ${countReturns(coverage, by)}.`;
 }
 
 /** Describes the available and the required returns. */
-export function countReturns(coverage: Had, by: Asking['by'] = 'risk_model'): string {
+export function countReturns(coverage: AvailableHistory, by: RiskConsumer['by'] = 'risk_model'): string {
   const kind = isTooShort(coverage) ? 'sessions' : 'complete sessions';
-  return `${observationsOf(coverage)} ${kind} of returns for ${by}; at least ${LIMITS.MIN_MODEL_OBSERVATIONS} are required`;
+  return `${countObservations(coverage)} ${kind} of returns for ${by}; at least ${LIMITS.MIN_MODEL_OBSERVATIONS} are required`;
 }
 
 /** Returns the number of complete sessions; the length of the longest history if no history is long enough. */
-function observationsOf(coverage: Had): number {
+function countObservations(coverage: AvailableHistory): number {
   return isTooShort(coverage) ? coverage.longest : coverage.sessions.length;
 }
 
-function isTooShort({ columns, longest }: Had): boolean {
+function isTooShort({ columns, longest }: AvailableHistory): boolean {
   return columns.length === 0 && longest < LIMITS.MIN_NAME_OBSERVATIONS;
 }
 

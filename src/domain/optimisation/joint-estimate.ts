@@ -24,19 +24,19 @@ export function reportJointEstimate({ spec, held, candidates, coverage, alone }:
   const { columns, sessions } = coverage;
   if (typeof spec.risk_model !== 'string')
     return [
-      jointFinding(
+      createJointFinding(
         `The covariance is one joint estimate of ${columns.length} candidates over their ${sessions.length} common sessions: its shrinkage and sessions differ from those of a run among the ${held} securities of the index, which may have a better value. Use a stored risk model to compare both runs.`,
       ),
     ];
   const own = alone().sessions.length;
   if (spec.expected_returns?.type !== 'historical' || own === sessions.length) return [];
   return [
-    jointFinding(
+    createJointFinding(
       `The means use the ${sessions.length} common sessions of all candidates; in a run among the ${held} securities of the index they use ${own}.`,
     ),
   ];
 }
 
-function jointFinding(message: string): Finding {
+function createJointFinding(message: string): Finding {
   return { severity: 'info', code: 'JOINT_ESTIMATE', message, path: 'candidates' };
 }

@@ -2,7 +2,7 @@ import { NO_ROWS } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram } from './assemble.js';
 import type { RowParameterChange } from './relaxation/parameter-change.js';
-import { measureOf } from './curved-rows.js';
+import { measureRow } from './curved-rows.js';
 import { searchWithExactAverages, type LinearisedAverages } from './averages.js';
 import type { MovableParameter } from './relaxation/movable-parameters.js';
 import type { Problem } from './problem.js';
@@ -18,10 +18,10 @@ import { solveConvex } from './solve-convex.js';
 const ROUNDS_MAX = 100;
 
 /** Maximum number of bisection steps towards the least sufficient moves, if the rounds end before they are found. */
-const HALVINGS = 100;
+const BISECTION_STEPS = 100;
 
 /** Distance below which two moves count as equal, relative to 1 and the move. */
-const CLOSE = 1e-12;
+const MOVE_TOLERANCE = 1e-12;
 
 /**
  * Finds the least total change of parameters that restores feasibility, sparing rows with low priority values: the sum
@@ -30,22 +30,22 @@ const CLOSE = 1e-12;
  * @param among parameters that may move.
  * @returns undefined if no moves of these parameters suffice.
  */
-export function jointRelaxation(
+export function findJointRelaxation(
   { solver }: Solvers,
   problem: Problem,
   among: readonly MovableParameter[],
 ): ParameterMove[] | undefined {
-  const movables = oneWay(among);
+  const movables = removeOpposites(among);
   if (movables.length === 0) return undefined;
-  const valueIn = ({ moved }: Joint, movable: MovableParameter) =>
+  const computeValue = ({ moved }: JointMove, movable: MovableParameter) =>
     movable.from + movable.direction * moved[movables.indexOf(movable)]!;
   const joint = searchWithExactAverages(
     movables,
     problem.index,
-    (views) => leastJoint(solver, { problem, movables, views }),
-    valueIn,
+    (views) => findLeastJoint(solver, { problem, movables, views }),
+    computeValue,
   );
-  return joint === undefined ? undefined : toMoves(movables, measure(problem, movables, joint));
+  return joint === undefined ? undefined : toMoves(movables, measureMoves(problem, movables, joint));
 }
 
 interface JointSearch {
@@ -54,64 +54,68 @@ interface JointSearch {
   readonly views: LinearisedAverages;
 }
 
-interface Joint {
+interface JointMove {
   /** Move of each movable parameter. */
   readonly moved: Float64Array;
   /** Feasible weights with these moves. */
   readonly weights: Float64Array;
 }
 
-function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
+function findLeastJoint(solver: Solver, search: JointSearch): JointMove | undefined {
   const { problem, movables, views } = search;
   const whole = Float64Array.from(movables, ({ room }) => room);
   if (proveInfeasibility(solver, problem, { changes: toChanges(movables, whole), views }) !== null) return undefined;
-  const nudged = (moved: Float64Array, nudge: number) =>
+  const nudgeMoves = (moved: Float64Array, nudge: number) =>
     moved.map((value, k) => (value > 0 ? Math.min(value + nudge, whole[k]!) : 0));
   const rows = listSeparateRows(problem);
-  const weightsAt = (tried: Float64Array) =>
+  const solveWeights = (tried: Float64Array) =>
     solveConvex(solver, rows, { changes: toChanges(movables, tried), views })?.weights;
   const cuts: Cut[] = [];
   let moved: Float64Array = new Float64Array(movables.length);
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const at = moved;
-    const standing = checkMoves(solver, problem, (step) => toChanges(movables, nudged(at, step)), views);
-    const tried = nudged(at, standing.nudge);
+    const standing = checkMoves(solver, problem, (step) => toChanges(movables, nudgeMoves(at, step)), views);
+    const tried = nudgeMoves(at, standing.nudge);
     if (standing.kind === 'feasible') {
       // Cuts overestimate a move whose effect is not proportional to it.
       const isLeast = movables.every(({ isLinear }, k) => isLinear || tried[k] === 0);
       return isLeast
         ? { moved: tried, weights: standing.weights }
-        : shrunk(movables, { wanted: tried, whole, close: CLOSE }, weightsAt);
+        : shrinkMoves(movables, { wanted: tried, whole, close: MOVE_TOLERANCE }, solveWeights);
     }
     const result =
       standing.kind === 'undecided'
         ? []
-        : groupProofsBySecurity(standing.proof).flatMap((each) => cutOf(search, each, tried) ?? []);
+        : groupProofsBySecurity(standing.proof).flatMap((each) => createCut(search, each, tried) ?? []);
     cuts.push(...result);
-    const next = result.length === 0 ? undefined : leastMoves(solver, movables, cuts);
+    const next = result.length === 0 ? undefined : findLeastMoves(solver, movables, cuts);
     if (next === undefined) break;
     moved = next;
   }
-  return weightsAt(whole) === undefined
+  return solveWeights(whole) === undefined
     ? undefined
-    : shrunk(movables, { wanted: moved, whole, close: CLOSE }, weightsAt);
+    : shrinkMoves(movables, { wanted: moved, whole, close: MOVE_TOLERANCE }, solveWeights);
 }
 
 /**
  * Corrects moves of norm limits to the measured norms of the weights if rounding in the solver left them too small. The
  * effective number of securities magnifies such differences beyond the attainable value.
  */
-function measure(problem: Problem, movables: readonly MovableParameter[], { moved, weights }: Joint): Float64Array {
+function measureMoves(
+  problem: Problem,
+  movables: readonly MovableParameter[],
+  { moved, weights }: JointMove,
+): Float64Array {
   return moved.map((move, k) => {
     const { origin, from, direction } = movables[k]!;
     const row = problem.rows.find((placed) => placed.origin === origin)?.row;
     if (move === 0 || row?.form !== 'norm') return move;
-    return Math.max(move, direction * (row.parameterOf(measureOf(problem, row, weights)) - from));
+    return Math.max(move, direction * (row.parameterOf(measureRow(problem, row, weights)) - from));
   });
 }
 
 /** Removes parameters that an earlier entry moves in the opposite direction. */
-function oneWay(movables: readonly MovableParameter[]): MovableParameter[] {
+function removeOpposites(movables: readonly MovableParameter[]): MovableParameter[] {
   const taken = new Set<string>();
   return movables.filter(({ origin, parameter }) => {
     const key = `${origin.index} ${parameter}`;
@@ -123,7 +127,7 @@ function oneWay(movables: readonly MovableParameter[]): MovableParameter[] {
 
 export type WeightsAt = (moved: Float64Array) => Float64Array | undefined;
 
-interface Span {
+interface MoveSpan {
   readonly wanted: Float64Array;
   /** Moves by the whole available range, which suffice. */
   readonly whole: Float64Array;
@@ -135,14 +139,14 @@ interface Span {
  * Finds moves by trial only. No move can be smaller; moves at the lowest priority value are minimised first.
  * @param weightsAt returns feasible weights with given moves; undefined if the moves do not suffice.
  */
-export function movesByTrial(
+export function findMovesByTrial(
   movables: readonly MovableParameter[],
   weightsAt: WeightsAt,
   close: number,
 ): ParameterMove[] | undefined {
   const whole = Float64Array.from(movables, ({ room }) => room);
   if (weightsAt(whole) === undefined) return undefined;
-  const joint = shrunk(movables, { wanted: new Float64Array(movables.length), whole, close }, weightsAt);
+  const joint = shrinkMoves(movables, { wanted: new Float64Array(movables.length), whole, close }, weightsAt);
   return joint === undefined ? undefined : toMoves(movables, joint.moved);
 }
 
@@ -150,56 +154,56 @@ export function movesByTrial(
  * Shrinks moves that suffice until no move can be smaller: first all together towards the wanted moves, then one by
  * one, lowest priority value first.
  */
-function shrunk(
+function shrinkMoves(
   movables: readonly MovableParameter[],
-  { wanted, whole, close }: Span,
+  { wanted, whole, close }: MoveSpan,
   weightsAt: WeightsAt,
-): Joint | undefined {
-  let moved = nearest({ from: wanted, to: whole, close }, weightsAt);
+): JointMove | undefined {
+  let moved = findNearest({ from: wanted, to: whole, close }, weightsAt);
   const order = Array.from(movables.keys()).toSorted(
     (a, b) => movables[a]!.origin.priority - movables[b]!.origin.priority || a - b,
   );
   for (const k of order) {
     const without = moved.slice();
     without[k] = 0;
-    moved = nearest({ from: without, to: moved, close }, weightsAt);
+    moved = findNearest({ from: without, to: moved, close }, weightsAt);
   }
   const weights = weightsAt(moved);
   return weights === undefined ? undefined : { moved, weights };
 }
 
 /** Growth factor of the steps away from each end: about five steps from CLOSE to the full distance. */
-const STRIDE = 1024;
+const STEP_GROWTH = 1024;
 
 /**
  * Finds the point nearest to `from` on the line to `to` at which the moves suffice; they must suffice at `to`.
  * @cost a few solves if the point is near one of the ends, which is usual; otherwise about forty
  */
-function nearest(
+function findNearest(
   { from, to, close }: { readonly from: Float64Array; readonly to: Float64Array; readonly close: number },
   weightsAt: WeightsAt,
 ): Float64Array {
-  const at = (share: number) => from.map((value, k) => value + share * (to[k]! - value));
-  const isEnough = (share: number) => weightsAt(at(share)) !== undefined;
-  if (isEnough(0)) return from;
+  const interpolateMoves = (share: number) => from.map((value, k) => value + share * (to[k]! - value));
+  const isSufficient = (share: number) => weightsAt(interpolateMoves(share)) !== undefined;
+  if (isSufficient(0)) return from;
   const length = from.reduce((most, value, k) => Math.max(most, Math.abs(to[k]! - value)), 0);
   let near = 0;
   let far = 1;
-  for (let step = close * Math.max(1, 1 / length); near + step < far - step; step *= STRIDE) {
-    if (!isEnough(1 - step)) {
+  for (let step = close * Math.max(1, 1 / length); near + step < far - step; step *= STEP_GROWTH) {
+    if (!isSufficient(1 - step)) {
       near = 1 - step;
       break;
     }
-    far = isEnough(step) ? step : 1 - step;
+    far = isSufficient(step) ? step : 1 - step;
     if (far === step) break;
     near = step;
   }
-  for (let step = 0; step < HALVINGS && (far - near) * length > close * Math.max(1, far * length); step++) {
+  for (let step = 0; step < BISECTION_STEPS && (far - near) * length > close * Math.max(1, far * length); step++) {
     const middle = (near + far) / 2;
-    if (isEnough(middle)) far = middle;
+    if (isSufficient(middle)) far = middle;
     else near = middle;
   }
-  return at(far);
+  return interpolateMoves(far);
 }
 
 export function toChanges(movables: readonly MovableParameter[], moved: Float64Array): RowParameterChange[] {
@@ -209,11 +213,11 @@ export function toChanges(movables: readonly MovableParameter[], moved: Float64A
 }
 
 /** Size of a move below which it is rounding. */
-const NO_MOVE = 5e-10;
+const ZERO_MOVE = 5e-10;
 
 function toMoves(movables: readonly MovableParameter[], moved: Float64Array): ParameterMove[] {
   return movables.flatMap((movable, k) =>
-    moved[k]! > NO_MOVE ? [{ movable, to: movable.from + movable.direction * moved[k]! }] : [],
+    moved[k]! > ZERO_MOVE ? [{ movable, to: movable.from + movable.direction * moved[k]! }] : [],
   );
 }
 
@@ -228,16 +232,16 @@ interface Cut {
 /** Fraction of a certificate's steepest slope below which a slope is rounding. */
 const SLOPE_MIN = 1e-7;
 
-function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: Float64Array): Cut | undefined {
-  const gapAt = (at: Float64Array) =>
+function createCut({ problem, movables, views }: JointSearch, proof: Proof, moved: Float64Array): Cut | undefined {
+  const computeGapAt = (at: Float64Array) =>
     computeOwnGap(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
-  const here = gapAt(moved);
+  const here = computeGapAt(moved);
   const slopes = Float64Array.from(movables, ({ from, room }, k) => {
     if (moved[k]! >= room) return 0;
     const step = Math.min(1e-6 * Math.max(Math.abs(from), 1e-2), room - moved[k]!);
     const there = moved.slice();
     there[k]! += step;
-    const slope = (here - gapAt(there)) / step;
+    const slope = (here - computeGapAt(there)) / step;
     return Number.isFinite(slope) ? Math.max(slope, 0) : 0;
   });
   const steepest = slopes.reduce((most, slope) => Math.max(most, slope), 0);
@@ -250,7 +254,7 @@ function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: F
  * Finds the least moves that satisfy every cut: the sum at the lowest priority value is minimised first, and each
  * further sum with the earlier ones fixed.
  */
-function leastMoves(
+function findLeastMoves(
   solver: Solver,
   movables: readonly MovableParameter[],
   cuts: readonly Cut[],
@@ -260,7 +264,7 @@ function leastMoves(
   let moved: Float64Array | undefined;
   for (const level of levels) {
     const members = Float64Array.from(movables, ({ origin }) => (origin.priority === level ? 1 : 0));
-    moved = cheapest(solver, movables, cuts, members, settled);
+    moved = findCheapestMoves(solver, movables, cuts, members, settled);
     if (moved === undefined) return undefined;
     settled.push({ members, most: moved.reduce((sum, value, k) => sum + members[k]! * value, 0) });
   }
@@ -268,7 +272,7 @@ function leastMoves(
 }
 
 /** Finds the moves with the least cost under cuts and fixed sums, by a linear program. */
-function cheapest(
+function findCheapestMoves(
   solver: Solver,
   movables: readonly MovableParameter[],
   cuts: readonly Cut[],
@@ -302,7 +306,7 @@ function cheapest(
       count,
       coefficients,
       lower: Float64Array.of(...cuts.map(({ least }) => least), ...settled.map(() => -Infinity)),
-      upper: Float64Array.of(...cuts.map(() => Infinity), ...settled.map(({ most }) => most + SETTLED)),
+      upper: Float64Array.of(...cuts.map(() => Infinity), ...settled.map(({ most }) => most + SUM_TOLERANCE)),
       penalty: new Float64Array(count).fill(Infinity),
     },
     kinks: [],
@@ -312,4 +316,4 @@ function cheapest(
 }
 
 /** Tolerance of a fixed sum: rounding of the linear program that determined the sum. */
-const SETTLED = 1e-11;
+const SUM_TOLERANCE = 1e-11;

@@ -16,7 +16,7 @@ export interface LargeSecuritiesInput<T> {
 }
 
 /** Distance from a limit above which a weight or a sum does not touch it. */
-const APART = 1e-9;
+const CONTACT_TOLERANCE = 1e-9;
 
 /**
  * Finds the best number of securities, in order of weight, that may exceed the triggers. More large securities increase
@@ -38,25 +38,25 @@ export function findBestLargeSecurities<T extends { readonly solution: ConvexSol
   const aggregate = Math.min(...rows.map((row) => row.aggregate));
   const first = Math.min(most, order.filter((i) => weights[i]! > trigger).length);
   let best: T | undefined;
-  const at = (size: number) => {
+  const solveWithLargest = (size: number) => {
     const large = new Uint8Array(n);
     for (const i of order.slice(0, size)) large[i] = 1;
     return solve(large);
   };
   const isWithin = (size: number, { solution }: T) =>
-    order.slice(size).every((i) => solution.weights[i]! < trigger - APART);
+    order.slice(size).every((i) => solution.weights[i]! < trigger - CONTACT_TOLERANCE);
   const isLight = (size: number, { solution }: T) =>
-    order.slice(0, size).reduce((sum, i) => sum + solution.weights[i]!, 0) < aggregate - APART;
+    order.slice(0, size).reduce((sum, i) => sum + solution.weights[i]!, 0) < aggregate - CONTACT_TOLERANCE;
   let isDown = true;
   for (let size = first; size <= most; size++) {
-    const result = at(size);
+    const result = solveWithLargest(size);
     if (result === undefined) continue;
     if (best === undefined || result.solution.value < best.solution.value) best = result;
     if (isLight(size, result)) isDown = false;
     if (isLong && isWithin(size, result)) break;
   }
   for (let size = first - 1; size >= 0 && isDown; size--) {
-    const result = at(size);
+    const result = solveWithLargest(size);
     if (result === undefined) continue;
     if (best === undefined || result.solution.value <= best.solution.value) best = result;
     isDown = !isLight(size, result);

@@ -55,21 +55,24 @@ export function createMeasureProblem(
  * distance limit or a norm limit.
  */
 export function isRuledOut(problem: Problem, options: RowOptions): boolean {
-  const limits = choiceLimits(problem, options);
-  if (isBelowBudget(limits) || isForced(limits)) return true;
+  const limits = collectChoiceLimits(problem, options);
+  if (isBelowBudget(limits) || isHoldingForced(limits)) return true;
   return problem.rows.some(({ origin, row }) => {
     if (origin.soft !== null || options.includes?.(origin) === false) return false;
     if (row.form === 'norm' && row.metric === 'identity' && row.centre === null)
-      return computeLeastLength(problem, options) > computeMovedRadius(row, origin, options.changes) + HELD;
+      return (
+        computeLeastLength(problem, options) > computeMovedRadius(row, origin, options.changes) + DISTANCE_TOLERANCE
+      );
     if (row.form !== 'distance') return false;
     return (
-      computeLeastDistance(row, problem.rows, options) > computeMovedValue(row.limit, origin, options.changes, 1) + HELD
+      computeLeastDistance(row, problem.rows, options) >
+      computeMovedValue(row.limit, origin, options.changes, 1) + DISTANCE_TOLERANCE
     );
   });
 }
 
 /** Accepted excess of a distance over its limit. */
-const HELD = 1e-8;
+const DISTANCE_TOLERANCE = 1e-8;
 
 /** Weight bounds, and the rows that every choice of securities must satisfy. */
 interface ChoiceLimits {
@@ -84,7 +87,7 @@ interface ChoiceLimits {
   readonly counted: readonly (readonly CountRow[])[];
 }
 
-function choiceLimits({ rows, index }: Problem, { includes, changes }: RowOptions): ChoiceLimits {
+function collectChoiceLimits({ rows, index }: Problem, { includes, changes }: RowOptions): ChoiceLimits {
   const lower = new Float64Array(index.length).fill(-Infinity);
   const upper = new Float64Array(index.length).fill(Infinity);
   const counted = new Map<Origin, CountRow[]>();
@@ -96,7 +99,7 @@ function choiceLimits({ rows, index }: Problem, { includes, changes }: RowOption
       lower[row.name] = Math.max(lower[row.name]!, computeMovedValue(row.lower, origin, changes, -1));
     if (row.form === 'name' && row.upper !== null)
       upper[row.name] = Math.min(upper[row.name]!, computeMovedValue(row.upper, origin, changes, 1));
-    if (row.form === 'linear' && isBudget(row) && row.lower !== null)
+    if (row.form === 'linear' && isBudgetRow(row) && row.lower !== null)
       invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
     if (row.form === 'threshold')
       threshold = Math.max(threshold, findMovedParameter(origin, 'threshold', changes) ?? row.threshold);
@@ -115,9 +118,9 @@ function choiceLimits({ rows, index }: Problem, { includes, changes }: RowOption
  */
 function isBelowBudget(limits: ChoiceLimits): boolean {
   const { upper, invested, threshold, counted } = limits;
-  const most = upper.map((bound) => (bound < threshold - SHORT ? 0 : Math.max(bound, 0)));
+  const most = upper.map((bound) => (bound < threshold - BUDGET_TOLERANCE ? 0 : Math.max(bound, 0)));
   const isHeld = createHoldTest(limits);
-  return [[], ...counted].some((groups) => computeLargestSum(groups, most, isHeld) < invested - SHORT);
+  return [[], ...counted].some((groups) => computeLargestSum(groups, most, isHeld) < invested - BUDGET_TOLERANCE);
 }
 
 /** Creates the test of securities whose bounds exclude a weight of zero. */
@@ -129,9 +132,9 @@ function createHoldTest({ lower, upper }: ChoiceLimits): (i: number) => boolean 
  * Returns true if more securities must be held than a count row allows, or a security must be held whose maximum is
  * below the minimum weight of a holding.
  */
-function isForced(limits: ChoiceLimits): boolean {
+function isHoldingForced(limits: ChoiceLimits): boolean {
   const { lower, upper, threshold, counted } = limits;
-  const isStuck = lower.some((bound, i) => bound > HELD_MIN && upper[i]! < threshold - SHORT);
+  const isStuck = lower.some((bound, i) => bound > HELD_MIN && upper[i]! < threshold - BUDGET_TOLERANCE);
   const isHeld = createHoldTest(limits);
   const exceedsCounts = ({ members, maximum }: CountRow): boolean => members.filter(isHeld).length > maximum;
   return isStuck || counted.some((groups) => groups.some(exceedsCounts));
@@ -156,7 +159,7 @@ function computeLargestSum(groups: readonly CountRow[], upper: Float64Array, isH
 }
 
 /** Accepted shortfall of the sum of weights below the budget. */
-const SHORT = 1e-10;
+const BUDGET_TOLERANCE = 1e-10;
 
 /**
  * Returns the least distance with a limited number of securities: the excess securities of the reference are sold, and
@@ -171,7 +174,7 @@ function computeLeastDistance(
   let invested = -Infinity;
   for (const { origin, row } of rows) {
     if (origin.soft !== null || includes?.(origin) === false) continue;
-    if (row.form === 'linear' && isBudget(row) && row.lower !== null)
+    if (row.form === 'linear' && isBudgetRow(row) && row.lower !== null)
       invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
     if (row.form !== 'count') continue;
     const maximum = findMovedParameter(origin, 'maximum', changes) ?? row.maximum;
@@ -191,7 +194,7 @@ function computeLeastLength({ rows, index }: Problem, { includes, changes }: Row
   let invested = 0;
   for (const { origin, row } of rows) {
     if (origin.soft !== null || includes?.(origin) === false) continue;
-    if (row.form === 'linear' && isBudget(row) && row.lower !== null)
+    if (row.form === 'linear' && isBudgetRow(row) && row.lower !== null)
       invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
     if (row.form !== 'count') continue;
     const maximum = findMovedParameter(origin, 'maximum', changes) ?? row.maximum;
@@ -202,7 +205,7 @@ function computeLeastLength({ rows, index }: Problem, { includes, changes }: Row
   return invested / Math.sqrt(Math.max(1, Math.min(index.length, ...allowed.values())));
 }
 
-function isBudget({ average, coefficients }: LinearRow): boolean {
+function isBudgetRow({ average, coefficients }: LinearRow): boolean {
   return average === undefined && coefficients.every((value) => value === 1);
 }
 
@@ -224,5 +227,5 @@ export function attainsLowerBound(
   { weights }: { readonly weights: Float64Array },
   floor: number | undefined,
 ): boolean {
-  return floor !== undefined && computeCost(costs, weights) <= floor + HELD;
+  return floor !== undefined && computeCost(costs, weights) <= floor + DISTANCE_TOLERANCE;
 }

@@ -17,13 +17,13 @@ export interface TwoByTwoMatrix {
 
 /** Minimises slope times d + curvature d^2 / 2 over a bounded step; Infinity if the bounds exclude every step. */
 export function minimiseStep({ from, to, left, right }: BoundedStep, curvature: number): number {
-  const on = (slope: number, low: number, high: number) => {
+  const minimiseOnSide = (slope: number, low: number, high: number) => {
     if (low > high) return Number.POSITIVE_INFINITY;
     if (curvature === 0) return slope === 0 ? 0 : slope * (slope > 0 ? low : high);
-    const step = inside(-slope / curvature, low, high);
+    const step = clampInside(-slope / curvature, low, high);
     return (slope + (curvature * step) / 2) * step;
   };
-  return Math.min(on(left, from, Math.min(to, 0)), on(right, Math.max(from, 0), to));
+  return Math.min(minimiseOnSide(left, from, Math.min(to, 0)), minimiseOnSide(right, Math.max(from, 0), to));
 }
 
 /**
@@ -33,7 +33,7 @@ export function minimiseStep({ from, to, left, right }: BoundedStep, curvature: 
  */
 export function minimiseTwoSteps(a: BoundedStep, b: BoundedStep, k: TwoByTwoMatrix): number {
   let least = Number.POSITIVE_INFINITY;
-  for (const one of sidesOf(a)) for (const two of sidesOf(b)) least = Math.min(least, minimiseInBox(one, two, k));
+  for (const one of listSides(a)) for (const two of listSides(b)) least = Math.min(least, minimiseInBox(one, two, k));
   return least;
 }
 
@@ -43,7 +43,7 @@ interface Side {
   readonly slope: number;
 }
 
-function sidesOf({ from, to, left, right }: BoundedStep): Side[] {
+function listSides({ from, to, left, right }: BoundedStep): Side[] {
   return [
     { low: from, high: Math.min(to, 0), slope: left },
     { low: Math.max(from, 0), high: to, slope: right },
@@ -59,13 +59,13 @@ function minimiseInBox(a: Side, b: Side, { aa, ab, bb }: TwoByTwoMatrix): number
   let least = Number.POSITIVE_INFINITY;
   for (const edge of [a.low, a.high])
     if (Number.isFinite(edge))
-      least = Math.min(least, valueAt(edge, inside(-(b.slope + ab * edge) / bb, b.low, b.high)));
+      least = Math.min(least, valueAt(edge, clampInside(-(b.slope + ab * edge) / bb, b.low, b.high)));
   for (const edge of [b.low, b.high])
     if (Number.isFinite(edge))
-      least = Math.min(least, valueAt(inside(-(a.slope + ab * edge) / aa, a.low, a.high), edge));
+      least = Math.min(least, valueAt(clampInside(-(a.slope + ab * edge) / aa, a.low, a.high), edge));
   return least;
 }
 
-function inside(value: number, low: number, high: number): number {
+function clampInside(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
 }

@@ -30,7 +30,7 @@ const RIDGE = 1e-10;
 const ROUNDING = 1e-12;
 
 /** Number of bisection steps in the search for the fraction of the variances that can be split off. */
-const HALVINGS = 30;
+const BISECTION_STEPS = 30;
 
 /**
  * Creates lower bounds for decisions on securities from the optimum x of a relaxation. Every feasible move d from x
@@ -52,7 +52,7 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
   let entries: Float64Array | undefined;
   return {
     at({ weights, assembled, answer }, leastWeight) {
-      entries ??= inverseDiagonal(algebra, metric, computeFixedSum(assembled.program.rows, n) !== undefined);
+      entries ??= computeInverseDiagonal(algebra, metric, computeFixedSum(assembled.program.rows, n) !== undefined);
       const { left, right } = computeLagrangianSlopes(assembled.program, answer.point);
       const moves: Moves = {
         drop: new Float64Array(n),
@@ -145,7 +145,7 @@ export function computeFixedSum({ count, coefficients, lower, upper, penalty }: 
  * Returns the diagonal of the inverse metric, projected on moves with sum zero if the budget is fixed; Infinity if
  * unknown.
  */
-function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: boolean): Float64Array {
+function computeInverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: boolean): Float64Array {
   const { n } = metric;
   const factor = createMetricMatrix(metric).slice();
   const ridge = RIDGE * computeMetricDiagonal(metric).reduce((sum, value) => sum + value / n, 0);
@@ -176,12 +176,12 @@ function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: bool
 export function computeSplitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
   const { n } = metric;
   const matrix = createMetricMatrix(metric);
-  const leaves = (share: number) => {
+  const leavesPositiveDefinite = (share: number) => {
     const rest = matrix.slice();
     for (let i = 0; i < n; i++) rest[i * n + i]! -= share * variances[i]!;
     return algebra.cholesky(rest, n) === n;
   };
-  return findLargestShare(leaves, HALVINGS) * (1 - 1e-9);
+  return findLargestShare(leavesPositiveDefinite, BISECTION_STEPS) * (1 - 1e-9);
 }
 
 /**

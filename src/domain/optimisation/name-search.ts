@@ -7,8 +7,8 @@ import { countHeld } from './drop-securities.js';
 import { listLargeSwaps, swapMember } from './large-swaps.js';
 import { attainsLowerBound } from './measure-problem.js';
 import { createNeighbourBound, type NeighbourBound } from './neighbour-bound.js';
-import { promiseTerms, promisingNames } from './promising-names.js';
-import { createRestrictedSolves, type Found, type SearchInput } from './restricted-solves.js';
+import { createPromiseTerms, listPromisingSecurities } from './promising-names.js';
+import { createRestrictedSolves, type FoundChoice, type SearchInput } from './restricted-solves.js';
 import { type Choice, listPositions, createRestriction } from './restriction.js';
 import type { ConvexSolution } from './solve-convex.js';
 import type { Solvers } from './solvers.js';
@@ -17,7 +17,7 @@ import type { Solvers } from './solvers.js';
 const SWAP_CANDIDATES = 10;
 
 /** Minimum number of neighbouring choices for which a bound on their gain is computed before they are solved. */
-const WORTH_A_BOUND = 3;
+const NEIGHBOURS_MIN = 3;
 
 /** Minimum gain of a swap as a fraction of the objective. */
 const GAIN_MIN = 1e-9;
@@ -27,18 +27,18 @@ const GAIN_MIN = 1e-9;
  * again.
  * @source Angelelli, Mansini & Speranza (2012), Kernel search, Computational Optimization and Applications 51(1)
  */
-const GROWN = 10;
+const GROWTH_SIZE = 10;
 
-export interface Search {
+export interface SecuritySearch {
   /** Returns the best solution found from several starts; the first one found if any suffices. */
   from(starts: readonly Uint8Array[]): ConvexSolution | undefined;
   iterations(): number;
 }
 
-export function createSearch({ solver, algebra }: Solvers, input: SearchInput): Search {
+export function createSearch({ solver, algebra }: Solvers, input: SearchInput): SecuritySearch {
   const { problem, rows, options, isAnyEnough, floor } = input;
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
-  const terms = promiseTerms(problem, rows, options.base.program.lower);
+  const terms = createPromiseTerms(problem, rows, options.base.program.lower);
   const { isFlat, threshold } = terms;
   const solves = createRestrictedSolves(solver, input);
   const { finish, isSpent } = solves;
@@ -47,32 +47,34 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   return {
     iterations: solves.iterations,
     from(starts) {
-      let best: Found | undefined;
+      let best: FoundChoice | undefined;
       for (const start of starts) {
         const result = choose(start);
         if (result !== undefined && isAnyEnough) return result.solution;
         if (result !== undefined && (best === undefined || result.solution.value < best.solution.value)) best = result;
       }
-      return best === undefined ? undefined : improve(best).solution;
+      return best === undefined ? undefined : improveChoice(best).solution;
     },
   };
 
   /** Swaps held and large securities as long as the objective improves. */
-  function improve(start: Found): Found {
+  function improveChoice(start: FoundChoice): FoundChoice {
     let best = start;
     for (;;) {
       if (attainsLowerBound(problem, best.solution, floor)) return best;
-      const better = (isFlat ? regrown(best) : undefined) ?? betterNeighbour(best);
+      const better = (isFlat ? regrowChoice(best) : undefined) ?? findBetterNeighbour(best);
       if (better === undefined) return best;
       best = better;
     }
   }
 
-  function betterNeighbour({ choice, solution }: Found): Found | undefined {
+  function findBetterNeighbour({ choice, solution }: FoundChoice): FoundChoice | undefined {
     const target = computeImprovementBound(solution.value, GAIN_MIN);
-    const neighbours = [...swaps(choice, solution), ...listLargeSwaps(choice, solution, SWAP_CANDIDATES)];
+    const neighbours = [...listSwaps(choice, solution), ...listLargeSwaps(choice, solution, SWAP_CANDIDATES)];
     const leastOf =
-      neighbours.length < WORTH_A_BOUND ? undefined : boundBeside(algebra, input, { choice, solution }, neighbours);
+      neighbours.length < NEIGHBOURS_MIN
+        ? undefined
+        : createSwapBound(algebra, input, { choice, solution }, neighbours);
     for (const neighbour of neighbours) {
       if (isSpent()) return undefined;
       const least = leastOf?.(createRestriction(rows, neighbour)) ?? Number.NEGATIVE_INFINITY;
@@ -83,10 +85,10 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     return undefined;
   }
 
-  function regrown({ choice: { held }, solution }: Found): Found | undefined {
+  function regrowChoice({ choice: { held }, solution }: FoundChoice): FoundChoice | undefined {
     // Adds the most promising securities to the holdings and drops the cheapest ones again: one solve evaluates many
     // swaps.
-    const more = promisingNames(held, solution, { ...terms, most: GROWN });
+    const more = listPromisingSecurities(held, solution, { ...terms, most: GROWTH_SIZE });
     if (more.length === 0 || isSpent()) return undefined;
     const grown = held.slice();
     for (const { name } of more) grown[name] = 1;
@@ -97,14 +99,14 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   }
 
   /** Returns swaps in order of expected gain: potential of the entering security less saliency of the leaving one. */
-  function swaps({ held, large }: Choice, solution: ConvexSolution): Choice[] {
+  function listSwaps({ held, large }: Choice, solution: ConvexSolution): Choice[] {
     if (counts.length === 0 && threshold === 0) return [];
     const names = listPositions(held);
     const cost = computeSaliencies(algebra, problem.metric, names, solution.weights);
     const out = Array.from(names.keys())
       .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
       .slice(0, SWAP_CANDIDATES);
-    const others = promisingNames(held, solution, { ...terms, most: SWAP_CANDIDATES });
+    const others = listPromisingSecurities(held, solution, { ...terms, most: SWAP_CANDIDATES });
     return out
       .flatMap((p) => others.map(({ name, gain }) => ({ out: names[p]!, in: name, promise: gain - 2 * cost[p]! })))
       .toSorted((a, b) => b.promise - a.promise || a.out - b.out || a.in - b.in)
@@ -124,10 +126,10 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
 }
 
 /** Returns a function that bounds the change of value by neighbouring choices; undefined if no bound is known. */
-function boundBeside(
+function createSwapBound(
   algebra: DenseAlgebra,
   { problem, rows, options }: SearchInput,
-  { choice, solution }: Found,
+  { choice, solution }: FoundChoice,
   neighbours: readonly Choice[],
 ): NeighbourBound | undefined {
   const held = choice.held.slice();

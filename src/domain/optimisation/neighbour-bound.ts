@@ -23,7 +23,7 @@ export interface BoundInput {
 const ROUNDING = 1e-10;
 
 /** Security that must move, or that improves the objective by moving along the tangent. */
-interface Moved {
+interface MovedSecurity {
   readonly name: number;
   readonly side: BoundedStep;
   /** Least change of the objective along the tangent. */
@@ -50,7 +50,7 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
   const { point } = solution.answer;
   const { left, right } = computeLagrangianSlopes(program, point);
   const rounding = ROUNDING * left.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0);
-  const withoutRounding = (slope: number) => (Math.abs(slope) <= rounding ? 0 : slope);
+  const removeRounding = (slope: number) => (Math.abs(slope) <= rounding ? 0 : slope);
   const curvature = createCurvature(algebra);
   const at = createLagrangianCurvature(
     program,
@@ -59,12 +59,12 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
   );
   const diagonal = new Float64Array(program.n).fill(at.ridge);
   if (!curvature.factor(at.metric, at.scale, diagonal, names, names.length)) return undefined;
-  const response = responses(curvature, names, program.n);
+  const response = createResponses(curvature, names, program.n);
   const prices = own.sums.map((_, k) => Math.max(0, point.rowMultipliers[base.rows.count + k]!));
   return (other) => {
     if (other.sums.length !== own.sums.length) return Number.NEGATIVE_INFINITY;
     let offset = 0;
-    const moved: Moved[] = [];
+    const moved: MovedSecurity[] = [];
     for (const name of names) {
       let shift = 0;
       prices.forEach((price, k) => {
@@ -75,27 +75,27 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
       const side = {
         from: Math.max(base.lower[name]!, other.least[name]!) - x,
         to: Math.min(base.upper[name]!, other.most[name]!) - x,
-        left: withoutRounding(left[name]! + shift),
-        right: withoutRounding(right[name]! + shift),
+        left: removeRounding(left[name]! + shift),
+        right: removeRounding(right[name]! + shift),
       };
       const least = minimiseStep(side, 0);
-      if (least !== 0 || isForced(side)) moved.push({ name, side, least });
+      if (least !== 0 || mustMove(side)) moved.push({ name, side, least });
     }
     const inTurn = moved.toSorted(
       (one, two) =>
-        Number(isForced(two.side)) - Number(isForced(one.side)) ||
+        Number(mustMove(two.side)) - Number(mustMove(one.side)) ||
         Math.abs(two.least) - Math.abs(one.least) ||
         one.name - two.name,
     );
     const rest = inTurn.slice(2).reduce((sum, { least }) => sum + least, offset);
-    return rest + leastOfFirst(inTurn, response);
+    return rest + minimiseFirstTwo(inTurn, response);
   };
 }
 
 /**
  * Returns the least change of the objective by the first two securities of a list, from their slopes and the curvature.
  */
-function leastOfFirst([a, b]: readonly Moved[], response: (a: number, b: number) => number): number {
+function minimiseFirstTwo([a, b]: readonly MovedSecurity[], response: (a: number, b: number) => number): number {
   if (a === undefined) return 0;
   const one = response(a.name, a.name);
   if (b === undefined) return minimiseStep(a.side, 1 / one);
@@ -107,7 +107,7 @@ function leastOfFirst([a, b]: readonly Moved[], response: (a: number, b: number)
 }
 
 /** Returns true if the bounds force a security to change its weight. */
-function isForced({ from, to }: BoundedStep): boolean {
+function mustMove({ from, to }: BoundedStep): boolean {
   return from > 0 || to < 0;
 }
 
@@ -123,7 +123,7 @@ export function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): bo
 }
 
 /** Returns a function for entries of the inverse curvature of some securities; columns are solved on demand. */
-function responses(curvature: Curvature, names: Int32Array, n: number): (a: number, b: number) => number {
+function createResponses(curvature: Curvature, names: Int32Array, n: number): (a: number, b: number) => number {
   const places = new Int32Array(n);
   names.forEach((name, place) => (places[name] = place));
   const columns = new Map<number, Float64Array>();

@@ -30,7 +30,7 @@ export type PairSplitter = (decisions: Uint8Array, iterations: number, from?: Sp
 export const SHARE_MIN = 1e-4;
 
 /** Number of bisection steps for the fraction of a split that leaves the remainder convex. */
-const HALVINGS = 15;
+const BISECTION_STEPS = 15;
 
 /**
  * Curvature along the sum of the weights, as a multiple of the mean variance. It changes no value, because the sum is
@@ -54,16 +54,16 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
   const toCentre = new Float64Array(n);
   multiplyMetric(metric, centre, toCentre);
   const slopes = toCentre.map((slope, i) => linear[i]! / curvature - slope);
-  const quadratic = { n, matrix, linear: slopes, sum, counts: disjointCounts(counted) };
+  const quadratic = { n, matrix, linear: slopes, sum, counts: selectDisjointCounts(counted) };
   const along = (SUM_CURVATURE * computeMetricDiagonal(metric).reduce((total, variance) => total + variance, 0)) / n;
   return (decisions, iterations, from) => {
     const found = splitCovariance(algebra, quadratic, decisions, iterations, from);
     if (found === undefined) return undefined;
     const { pairs, diagonal, state } = found;
-    const share = convexShare(state.open, pairs, diagonal);
+    const share = findConvexFraction(state.open, pairs, diagonal);
     const parts = pairs.map((part) => share * part);
     return {
-      counted: withoutPairs(state.open, parts),
+      counted: removePairs(state.open, parts),
       split: diagonal.map((part) => share * part),
       shares: found.shares.map((part) => Math.max(SHARE_MIN, part)),
       state,
@@ -71,7 +71,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
   };
 
   /** Subtracts parts from the covariance of undecided securities; other securities keep only their variance. */
-  function subtract(open: Int32Array, parts: Float64Array, share: number, rest: Float64Array): void {
+  function subtractParts(open: Int32Array, parts: Float64Array, share: number, rest: Float64Array): void {
     rest.fill(0);
     for (let i = 0; i < n; i++) rest[i * n + i] = matrix[i * n + i]!;
     for (const i of open)
@@ -79,22 +79,22 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
   }
 
   /** Returns the largest fraction of the parts whose subtraction leaves the covariance positive definite. */
-  function convexShare(open: Int32Array, pairs: Float64Array, diagonal: Float64Array): number {
+  function findConvexFraction(open: Int32Array, pairs: Float64Array, diagonal: Float64Array): number {
     const isConvex = (share: number) =>
       algebra.scope(() => {
         const rest = algebra.room(n * n);
-        subtract(open, pairs, share, rest);
+        subtractParts(open, pairs, share, rest);
         for (const i of open) rest[i * n + i]! -= share * diagonal[i]!;
         return algebra.cholesky(rest, n) === n;
       });
-    return (isConvex(1) ? 1 : findLargestShare(isConvex, HALVINGS)) * (1 - 1e-9);
+    return (isConvex(1) ? 1 : findLargestShare(isConvex, BISECTION_STEPS)) * (1 - 1e-9);
   }
 
   /**
    * Subtracts x'Nx = (x - c)'N(x - c) + 2 c'Nx - c'Nc from the quadratic term, and moves the covariance with securities
    * without a weight to the linear term.
    */
-  function withoutPairs(open: Int32Array, pairs: Float64Array): CountedProgram {
+  function removePairs(open: Int32Array, pairs: Float64Array): CountedProgram {
     const ofPairs = createDenseMetric(pairs, n);
     const product = new Float64Array(n);
     multiplyMetric(ofPairs, centre, product);
@@ -107,7 +107,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
       outside,
     );
     const rest = new Float64Array(n * n);
-    subtract(open, pairs, 1, rest);
+    subtractParts(open, pairs, 1, rest);
     const excess = open.reduce((left, i) => left - centre[i]!, sum!);
     const own = new Float64Array(n);
     return {
@@ -135,7 +135,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
 }
 
 /** Returns count rows without common members; of two rows that share a security, only the first. */
-function disjointCounts({ counts }: CountedProgram): Count[] {
+function selectDisjointCounts({ counts }: CountedProgram): Count[] {
   const taken = new Set<number>();
   return counts.filter(({ members }) => {
     const isApart = members.every((i) => !taken.has(i));

@@ -11,10 +11,10 @@ import { findSessionWithData } from '../books/due-rebalances.js';
 import type { RulePreview } from '../rules/preview.js';
 import { listFindings, listHeldWeights } from './derived/derived-decider.js';
 import type { Candidates } from './candidates.js';
-import { createDerivedSolver, type Standing } from './derived/derived-solve.js';
+import { createDerivedSolver, type EarlierPortfolios } from './derived/derived-solve.js';
 import { computeFigures, type WeightFigures } from './outcome.js';
 import type { SolvedWeights } from './derived/solved-weights.js';
-import type { Moved } from './relaxation/relaxation.js';
+import type { ExecutedMove } from './relaxation/relaxation.js';
 import { listRowSides, type RowSide } from './report.js';
 import { refuseInfeasible } from './explain-unsolved.js';
 
@@ -33,7 +33,7 @@ export interface DerivedPreview {
   readonly before: WeightFigures;
   readonly after: WeightFigures;
   /** Rows that were relaxed by priority. */
-  readonly relaxed: readonly Moved[];
+  readonly relaxed: readonly ExecutedMove[];
   readonly findings: readonly Finding[];
 }
 
@@ -47,9 +47,9 @@ export function previewDerived(
   indexId: string,
   { asOf, engine }: { readonly asOf: Day; readonly engine: Engine },
 ): DerivedPreview {
-  const parentId = parentOf(composer, indexId);
+  const parentId = findParent(composer, indexId);
   const session = findSessionWithData(composer.market(parentId), asOf);
-  const list = session < 0 ? [] : rebalancesOf(composer, parentId);
+  const list = session < 0 ? [] : listParentRebalances(composer, parentId);
   const parent = findInForce(list, session);
   if (parent === undefined) throw reportNoRebalance(composer.document(parentId), asOf);
   return previewAt(composer, indexId, { session, parent, isFirst: parent === list[0], engine });
@@ -75,25 +75,25 @@ const FIRST_SPAN = 14;
  */
 export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): DerivedPreview {
   let composer = composerUntil(0);
-  const parent = composer.document(parentOf(composer, indexId));
+  const parent = composer.document(findParent(composer, indexId));
   const last = composer.market(parent.id).market.dates.at(-1) ?? 0;
   for (let span = FIRST_SPAN; ; span *= 4) {
     const until = Math.min(parseValidDay(parent.base_date) + span, last);
     composer = composerUntil(until);
-    const [first] = rebalancesOf(composer, parent.id);
+    const [first] = listParentRebalances(composer, parent.id);
     if (first !== undefined)
       return previewAt(composer, indexId, { session: first.session, parent: first, isFirst: true, engine });
     if (until === last) throw reportNoRebalance(parent, last);
   }
 }
 
-function parentOf(composer: Composer, indexId: string): string {
+function findParent(composer: Composer, indexId: string): string {
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) throw new Error(`the index ${indexId} is not derived`);
   return document.derivation.source_index_id;
 }
 
-function rebalancesOf(composer: Composer, indexId: string): readonly Composition[] {
+function listParentRebalances(composer: Composer, indexId: string): readonly Composition[] {
   return composeKnown(composer, indexId)?.list ?? [];
 }
 
@@ -117,7 +117,7 @@ function previewAt(
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) throw new Error(`the index ${indexId} is not derived`);
   const solver = createDerivedSolver({ document, composer, engine });
-  const standing = isFirst || !solver.remembers ? NOTHING_BEFORE : findWeightsBefore(composer, indexId, parent);
+  const standing = isFirst || !solver.remembers ? NO_EARLIER_PORTFOLIOS : findWeightsBefore(composer, indexId, parent);
   const solve = solver.solve(parent, standing);
   if (solve.outcome.kind !== 'solved') throw refuseInfeasible(solver.solvers, solve);
   const sm = composer.market(document.derivation.source_index_id);
@@ -137,10 +137,10 @@ function previewAt(
   };
 }
 
-const NOTHING_BEFORE: Standing = { previous: null, outgoing: null };
+const NO_EARLIER_PORTFOLIOS: EarlierPortfolios = { previous: null, outgoing: null };
 
 /** Returns the portfolios of the derived index before a rebalance, from a run of its definition. */
-function findWeightsBefore(composer: Composer, indexId: string, parent: Composition): Standing {
+function findWeightsBefore(composer: Composer, indexId: string, parent: Composition): EarlierPortfolios {
   try {
     const { list } = composer.compositions(indexId);
     const before = findInForce(list, parent.session - 1);
@@ -151,7 +151,7 @@ function findWeightsBefore(composer: Composer, indexId: string, parent: Composit
   } catch (failure) {
     // An index without a first composition has no previous weights. The preview then shows the result of the rows on
     // the day.
-    if (failure instanceof Refusal && NO_COMPOSITION.has(failure.code)) return NOTHING_BEFORE;
+    if (failure instanceof Refusal && NO_COMPOSITION.has(failure.code)) return NO_EARLIER_PORTFOLIOS;
     throw failure;
   }
 }

@@ -18,7 +18,7 @@ export interface PricedChoice {
 const LIMITS_MAX = 8;
 
 /** Factor on the maximum numbers of securities in the second start, because the first start may be infeasible. */
-const WIDE = 1.15;
+const WIDENING = 1.15;
 
 /** Loss from holding a security that counts as rounding of the prices, as a fraction of the largest gain. */
 const ROUNDING = 1e-5;
@@ -45,34 +45,34 @@ export function priceChoice({
   if (options === undefined) return undefined;
   const { bound, priced } = priceOptions(options);
   const constant = relaxed.objective - computeCost(program, relaxed.weights);
-  return { bound: bound + constant, starts: takeStarts(counts, computeGains(program, options, priced)) };
+  return { bound: bound + constant, starts: createStarts(counts, computeGains(program, options, priced)) };
 }
 
 /** Weight of a security as one alternative; it may be zero although the security is held. */
-interface Option {
+interface SecurityOption {
   readonly i: number;
   readonly weight: number;
   readonly isHeld: boolean;
 }
 
 /** Sum over the securities with bounds. */
-interface Limit {
-  readonly partOf: (option: Option) => number;
+interface PricedLimit {
+  readonly partOf: (option: SecurityOption) => number;
   readonly lower: number;
   readonly upper: number;
 }
 
-function listLimits({ n, rows, kinks }: Program, counts: readonly CountRow[]): Limit[] {
-  const limits: Limit[] = [];
+function listLimits({ n, rows, kinks }: Program, counts: readonly CountRow[]): PricedLimit[] {
+  const limits: PricedLimit[] = [];
   for (let r = 0; r < rows.count; r++) {
     if (isUnbounded(rows, r)) continue;
-    const partOf = ({ i, weight }: Option) => rows.coefficients[r * n + i]! * weight;
-    limits.push({ partOf, lower: rows.lower[r]!, upper: rows.upper[r]! });
+    const computePart = ({ i, weight }: SecurityOption) => rows.coefficients[r * n + i]! * weight;
+    limits.push({ partOf: computePart, lower: rows.lower[r]!, upper: rows.upper[r]! });
   }
   for (const { at, left, right, limit } of kinks) {
     if (limit === null) continue;
-    const partOf = ({ i, weight }: Option) => (weight > at[i]! ? right[i]! : left[i]!) * (weight - at[i]!);
-    limits.push({ partOf, lower: Number.NEGATIVE_INFINITY, upper: limit });
+    const computePart = ({ i, weight }: SecurityOption) => (weight > at[i]! ? right[i]! : left[i]!) * (weight - at[i]!);
+    limits.push({ partOf: computePart, lower: Number.NEGATIVE_INFINITY, upper: limit });
   }
   for (const { members, maximum } of counts) {
     const isMember = new Uint8Array(n);
@@ -90,13 +90,13 @@ function listLimits({ n, rows, kinks }: Program, counts: readonly CountRow[]): L
  * Returns the alternative weights of each security, one of which is optimal at any prices: first zero, then the least
  * and largest held weight and the kinks between them; undefined if a security has no alternative.
  */
-function listOptions(program: Program, limits: readonly Limit[], threshold: number): OptionProblem | undefined {
+function listOptions(program: Program, limits: readonly PricedLimit[], threshold: number): OptionProblem | undefined {
   const { n, linear, kinks } = program;
   const priced = kinks.filter(({ limit }) => limit === null);
   const starts = [0];
   const costs: number[] = [];
   const amounts: number[] = [];
-  const add = (option: Option) => {
+  const addOption = (option: SecurityOption) => {
     const { i, weight } = option;
     const charges = priced.map(({ at, left, right }) => (weight > at[i]! ? right[i]! : left[i]!) * (weight - at[i]!));
     costs.push(charges.reduce((sum, charge) => sum + charge, linear[i]! * weight));
@@ -104,10 +104,10 @@ function listOptions(program: Program, limits: readonly Limit[], threshold: numb
   };
   for (let i = 0; i < n; i++) {
     const [least, most] = [Math.max(program.lower[i]!, threshold), program.upper[i]!];
-    if (program.lower[i] === 0) add({ i, weight: 0, isHeld: false });
+    if (program.lower[i] === 0) addOption({ i, weight: 0, isHeld: false });
     if (least <= most) {
       const kinksBetween = kinks.map(({ at }) => at[i]!).filter((weight) => weight > least && weight < most);
-      for (const weight of new Set([least, most, ...kinksBetween])) add({ i, weight, isHeld: true });
+      for (const weight of new Set([least, most, ...kinksBetween])) addOption({ i, weight, isHeld: true });
     }
     if (costs.length === starts.at(-1)) return undefined;
     starts.push(costs.length);
@@ -131,12 +131,12 @@ function computeGains({ lower }: Program, { starts }: OptionProblem, priced: Flo
 }
 
 /** Returns two choices of securities in order of gain: as many as the counts allow, and somewhat more. */
-function takeStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Array[] {
+function createStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Array[] {
   const order = Array.from(gains.keys()).toSorted((a, b) => gains[b]! - gains[a]! || a - b);
   const largest = gains.reduce((most, gain) => (Number.isFinite(gain) ? Math.max(most, Math.abs(gain)) : most), 0);
   return [
     { least: -ROUNDING * largest, share: 1 },
-    { least: Number.NEGATIVE_INFINITY, share: WIDE },
+    { least: Number.NEGATIVE_INFINITY, share: WIDENING },
   ].map(({ least, share }) => {
     const held = Uint8Array.from(gains, (gain) => (gain > Number.NEGATIVE_INFINITY && gain >= least ? 1 : 0));
     for (const { members, maximum } of counts) {

@@ -4,10 +4,10 @@ import { findConstraintClass } from '../constraints/catalogue.js';
 import { exclude } from '../constraints/classes/exclude.js';
 import type { ReferencePortfolio } from '../constraints/constraint-class.js';
 import { DEFAULT_PRIORITY } from '../constraints/parameters.js';
-import { isStuck, type Limit, type NonConvexRow, type ProgramRow } from '../constraints/program-row.js';
+import { hasNoParameter, type Limit, type NonConvexRow, type ProgramRow } from '../constraints/program-row.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { Goal, TradeCosts } from '../objectives/goal.js';
-import { TRACKING, type Objective } from '../objectives/objective.js';
+import { TRACKING_OBJECTIVE, type Objective } from '../objectives/objective.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import type { Robustness } from '../objectives/robustness.js';
 import { createRowContext, type ContextInput } from './row-context.js';
@@ -107,7 +107,8 @@ export interface ParameterChange {
 /** Creates a problem: expands the rows of the request and adds the full-investment defaults. */
 export function createProblem(input: ProblemInput): Problem {
   const warnings: ProblemWarning[] = [...(input.warnings ?? [])];
-  const tails = input.tails ?? createTailCuts(input.identifiers.length, scenariosOf(input, 'rows of the problem'));
+  const tails =
+    input.tails ?? createTailCuts(input.identifiers.length, createScenarioSource(input, 'rows of the problem'));
   let asking = 0;
   const context = createRowContext(input, {
     tail: tails.goal,
@@ -115,7 +116,7 @@ export function createProblem(input: ProblemInput): Problem {
   });
   const rows: PlacedRow[] = [];
   const origins: Origin[] = [];
-  const place = (origin: Origin, expanded: readonly ProgramRow[]) => {
+  const placeRows = (origin: Origin, expanded: readonly ProgramRow[]) => {
     if (expanded.length === 0) return;
     origins.push(origin);
     for (const row of expanded) rows.push({ origin, row });
@@ -125,24 +126,24 @@ export function createProblem(input: ProblemInput): Problem {
     if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
     const params = entry.params.parse(row.params);
     asking = index;
-    place(originOf(row, index, params), entry.toRows(params, context));
+    placeRows(createOrigin(row, index, params), entry.toRows(params, context));
   });
-  for (const { type, names } of defaultsOf(input)) {
+  for (const { type, names } of listDefaults(input)) {
     const entry = findConstraintClass(type)!; // the catalogue contains both classes
     const expanded = entry.toRows(entry.params.parse({}), context);
     const narrowed = names === null ? expanded : expanded.filter((row) => row.form !== 'name' || names[row.name] === 1);
-    place(implicitOrigin(type, entry.kind, entry.unit), narrowed);
+    placeRows(createImplicitOrigin(type, entry.kind, entry.unit), narrowed);
   }
   const { excluded = [] } = input;
   if (excluded.length > 0) {
     const { type, kind, unit, toRows } = exclude;
     const names = excluded.map((name) => input.identifiers[name]!);
-    place(
-      implicitOrigin(type, kind, unit, 'uncovered'),
+    placeRows(
+      createImplicitOrigin(type, kind, unit, 'uncovered'),
       toRows({ identifiers: names, soft: null, priority: 0 }, context),
     );
   }
-  const { identifiers, index, previous, metric, objective = TRACKING } = input;
+  const { identifiers, index, previous, metric, objective = TRACKING_OBJECTIVE } = input;
   const { costs = null, robustness = null, expectedReturns = null } = input;
   return {
     identifiers,
@@ -150,7 +151,7 @@ export function createProblem(input: ProblemInput): Problem {
     previous,
     metric,
     objective,
-    goal: goalOf(input, { objective, rows, warnings }),
+    goal: createGoal(input, { objective, rows, warnings }),
     costs,
     robustness,
     expectedReturns,
@@ -165,7 +166,7 @@ export function createProblem(input: ProblemInput): Problem {
   };
 }
 
-interface Stated {
+interface ProblemStatement {
   readonly objective: Objective;
   readonly rows: readonly PlacedRow[];
   readonly warnings: ProblemWarning[];
@@ -175,34 +176,34 @@ interface Stated {
  * Returns the source of scenarios of a problem.
  * @param who caller, for the error without scenarios
  */
-function scenariosOf({ scenarios }: ProblemInput, who: string): (terms: ScenarioTerms) => Float64Array {
+function createScenarioSource({ scenarios }: ProblemInput, who: string): (terms: ScenarioTerms) => Float64Array {
   if (scenarios !== undefined) return scenarios;
   return () => {
     throw new Error(`the ${who} were not given the scenarios that they need`);
   };
 }
 
-function goalOf(input: ProblemInput, { objective: { entry, params }, rows, warnings }: Stated): Goal {
+function createGoal(input: ProblemInput, { objective: { entry, params }, rows, warnings }: ProblemStatement): Goal {
   const { identifiers, index, metric, datapoints, expectedReturns, algebra = plainAlgebra } = input;
   return entry.toGoal(params, {
     identifiers,
     index,
     metric,
     algebra,
-    eligible: eligibleNames(identifiers.length, rows),
+    eligible: markEligible(identifiers.length, rows),
     categories: datapoints.categories,
     expectedReturns() {
       if (expectedReturns === undefined || expectedReturns === null)
         throw new Error(`the objective ${entry.type} was not given the expected returns it needs`);
       return expectedReturns;
     },
-    scenarios: scenariosOf(input, `weights of the objective ${entry.type}`),
+    scenarios: createScenarioSource(input, `weights of the objective ${entry.type}`),
     warn: (message, at = '') => warnings.push({ message, path: `objective${at}` }),
   });
 }
 
 /** Returns 1 for securities that no hard row keeps at or below zero. */
-function eligibleNames(n: number, rows: readonly PlacedRow[]): Uint8Array {
+function markEligible(n: number, rows: readonly PlacedRow[]): Uint8Array {
   const eligible = new Uint8Array(n).fill(1);
   for (const { row, origin } of rows)
     if (row.form === 'name' && origin.soft === null && row.upper !== null && row.upper.value <= 0)
@@ -241,11 +242,11 @@ function widenRows(problem: Problem, changes: readonly ParameterChange[]): Probl
 function widenRow(row: ProgramRow, by: number): ProgramRow {
   if (row.form !== 'name' && row.form !== 'linear') return row;
   const roundOutward = (limit: Limit | null, side: 1 | -1) =>
-    limit === null || !isStuck(limit) ? limit : { ...limit, value: limit.value + side * by };
+    limit === null || !hasNoParameter(limit) ? limit : { ...limit, value: limit.value + side * by };
   return { ...row, lower: roundOutward(row.lower, -1), upper: roundOutward(row.upper, 1) };
 }
 
-function originOf(row: ConstraintRow, index: number, params: Readonly<Record<string, unknown>>): Origin {
+function createOrigin(row: ConstraintRow, index: number, params: Readonly<Record<string, unknown>>): Origin {
   const { kind, unit } = findConstraintClass(row.type)!; // the class was found before
   const { soft, priority } = params as { soft: number | null; priority: number }; // every class has these parameters
   const givesWay = row.params['priority'] !== undefined && priority > 0;
@@ -263,7 +264,7 @@ function originOf(row: ConstraintRow, index: number, params: Readonly<Record<str
   };
 }
 
-function implicitOrigin(
+function createImplicitOrigin(
   type: string,
   kind: Origin['kind'],
   unit: Origin['unit'],
@@ -283,18 +284,18 @@ function implicitOrigin(
   };
 }
 
-interface Default {
+interface DefaultRow {
   readonly type: 'FullInvestment' | 'LongOnly';
   /** 1 for securities that the default covers, [N]; null for a default on the whole portfolio. */
   readonly names: Uint8Array | null;
 }
 
 /** Returns the default rows that no row of the request replaces. */
-function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
-  const has = (...types: string[]) => rows.some(({ type }) => types.includes(type));
-  const defaults: Default[] = [];
-  if (!has('FullInvestment', 'WeightSum')) defaults.push({ type: 'FullInvestment', names: null });
-  if (has('LongOnly')) return defaults;
+function listDefaults({ rows, identifiers }: ProblemInput): DefaultRow[] {
+  const hasRowOfType = (...types: string[]) => rows.some(({ type }) => types.includes(type));
+  const defaults: DefaultRow[] = [];
+  if (!hasRowOfType('FullInvestment', 'WeightSum')) defaults.push({ type: 'FullInvestment', names: null });
+  if (hasRowOfType('LongOnly')) return defaults;
   const covered = new Uint8Array(identifiers.length).fill(1);
   for (const { type, params } of rows) {
     const { lower, identifiers: listed } = params as { lower?: number; identifiers?: string[] | null }; // parameters of PositionBounds have been validated

@@ -20,7 +20,7 @@ export interface PromiseTerms {
 }
 
 /** Security without a weight, with the expected gain from holding it. */
-export interface Promising {
+export interface PromisingSecurity {
   readonly name: number;
   readonly gain: number;
 }
@@ -29,7 +29,7 @@ export interface Promising {
  * Returns the data for estimating gains in a problem.
  * @param lower bounds without a choice of securities, [N]
  */
-export function promiseTerms(
+export function createPromiseTerms(
   { goal, metric }: Pick<Problem, 'goal' | 'metric'>,
   rows: readonly NonConvexRow[],
   lower: Float64Array,
@@ -51,14 +51,14 @@ export function promiseTerms(
  * @cost a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
  */
-export function promisingNames(
+export function listPromisingSecurities(
   held: Uint8Array,
   { assembled, answer }: ConvexSolution,
   { isFlat, threshold, isForced, lower, variances, most }: PromiseTerms,
-): Promising[] {
+): PromisingSecurity[] {
   const { right } = computeLagrangianSlopes(assembled.program, answer.point);
   const typical = 1 / held.reduce((count, isHeld) => count + isHeld, 1);
-  const gain = (i: number) => {
+  const computeGain = (i: number) => {
     const curved = (assembled.program.curvature / 2) * variances[i]!;
     const pulled = curved > 0 ? -right[i]! / (2 * curved) : isFlat && right[i]! < 0 ? typical : 0;
     const weight = Math.max(threshold, pulled);
@@ -66,7 +66,7 @@ export function promisingNames(
   };
   return Array.from(held.keys())
     .filter((i) => held[i] === 0 && (isForced || lower[i]! < 0 || right[i]! < 0))
-    .map((name) => ({ name, gain: gain(name) }))
+    .map((name) => ({ name, gain: computeGain(name) }))
     .toSorted((a, b) => b.gain - a.gain || a.name - b.name)
     .slice(0, most);
 }

@@ -21,10 +21,10 @@ export interface KnownChoice {
   /** Objective of the choice. */
   readonly value: number;
   /** Searches for a better choice, starting from a set of securities, [N]. */
-  readonly improve: (held: Uint8Array) => Improved;
+  readonly improve: (held: Uint8Array) => ImprovedChoice;
 }
 
-export interface Improved {
+export interface ImprovedChoice {
   /** Objective of the best choice found so far. */
   readonly value: number;
   /** True if no choice among the starting securities has a lower objective. */
@@ -47,11 +47,11 @@ export const THOROUGH_PROOF: ProofEffort = { workMax: 3e11, rootIterations: 800,
 const ROOT_SHARE = 0.6;
 
 /** Relative difference below which a bound equals an objective: the accuracy of the bounds. */
-export const PROVEN_WITHIN = 1e-7;
+export const PROOF_TOLERANCE = 1e-7;
 
 /** Number of iterations of the shares, starting from the shares of the split. */
-const ROOT_TURNS = 4;
-const BRANCH_TURNS = 2;
+const ROOT_SHARE_ITERATIONS = 4;
+const BRANCH_SHARE_ITERATIONS = 2;
 
 /** Maximum number of branches, and the minimum number below which deciding securities would not raise the bound. */
 const BRANCHES_MAX = 2000;
@@ -85,18 +85,18 @@ export function proveBound(
   let lowest = Infinity;
   const { workMax, rootIterations, branchIterations } = effort;
   const iterations = Math.min(rootIterations, Math.ceil((ROOT_SHARE * workMax) / countWork(n)));
-  const root = boundBranch({ names: new Uint8Array(n), bound: least }, iterations, ROOT_TURNS);
+  const root = boundBranch({ names: new Uint8Array(n), bound: least }, iterations, ROOT_SHARE_ITERATIONS);
   if (root === undefined) return undefined;
-  ({ value } = improve(largestShares(root)));
+  ({ value } = improve(selectLargestShares(root)));
   const isDeep = workMax - work >= 2 * BRANCHES_MIN * branchIterations * countWork(n);
   const open: Branch[] = [root];
   for (let count = 0; open.length > 0; count++) {
     const branch = takeLeast(open);
     if (!isOpen(branch.bound)) break;
     if (!isDeep || work >= workMax || count >= BRANCHES_MAX) return Math.min(lowest, branch.bound);
-    const name = leastCertain(branch);
+    const name = findLeastCertain(branch);
     if (name === undefined) {
-      const improved = improve(largestShares(branch));
+      const improved = improve(selectLargestShares(branch));
       ({ value } = improved);
       if (!improved.isExact) lowest = Math.min(lowest, Math.max(branch.bound, boundChoice(branch.names)));
       continue;
@@ -104,7 +104,7 @@ export function proveBound(
     for (const decision of [IN, OUT]) {
       const names = closeNames(branch.names.with(name, decision), counts);
       if (names === undefined) continue;
-      const next = boundBranch({ ...branch, names }, branchIterations, BRANCH_TURNS);
+      const next = boundBranch({ ...branch, names }, branchIterations, BRANCH_SHARE_ITERATIONS);
       if (next === undefined) return Math.min(lowest, branch.bound);
       if (isOpen(next.bound)) open.push(next);
     }
@@ -112,7 +112,7 @@ export function proveBound(
   return Math.min(lowest, value);
 
   function isOpen(bound: number): boolean {
-    return bound < value - PROVEN_WITHIN * Math.abs(value);
+    return bound < value - PROOF_TOLERANCE * Math.abs(value);
   }
 
   /**
@@ -147,17 +147,18 @@ export function proveBound(
   /**
    * Returns the securities with the largest shares, as many as the counts allow, and all securities that no row counts.
    */
-  function largestShares({ names, shares }: Branch): Uint8Array {
+  function selectLargestShares({ names, shares }: Branch): Uint8Array {
     const held = new Uint8Array(n).fill(1);
     for (const { members, maximum } of counts) {
-      const rank = (i: number) => (names[i] === IN ? 2 : names[i] === OUT ? -1 : shares[i]!);
-      for (const i of members.toSorted((a, b) => rank(b) - rank(a) || a - b).subarray(maximum)) held[i] = 0;
+      const computeRank = (i: number) => (names[i] === IN ? 2 : names[i] === OUT ? -1 : shares[i]!);
+      for (const i of members.toSorted((a, b) => computeRank(b) - computeRank(a) || a - b).subarray(maximum))
+        held[i] = 0;
     }
     return held;
   }
 
   /** Returns the undecided security with the share nearest to one half. */
-  function leastCertain({ names, shares: parts }: Branch): number | undefined {
+  function findLeastCertain({ names, shares: parts }: Branch): number | undefined {
     let found: number | undefined;
     for (const { members } of counts) {
       for (const i of members) {

@@ -47,7 +47,7 @@ export function findConflict(
   { includes, trying = solver }: { readonly includes?: (origin: Origin) => boolean; readonly trying?: Solver } = {},
 ): Conflict | null {
   const proof = proveInfeasibility(solver, problem, { includes });
-  return proof === null ? null : findIrreducibleSet(trying, problem, { origins: originsIn(problem, proof), proof });
+  return proof === null ? null : findIrreducibleSet(trying, problem, { origins: listOrigins(problem, proof), proof });
 }
 
 /** Returns a proof that the rows of an assembly are infeasible; null if they are feasible. */
@@ -55,7 +55,7 @@ export function proveInfeasibility(solver: Solver, problem: Problem, assembly: A
   return checkFeasibility(solver, problem, assembly).proof;
 }
 
-export interface Stand {
+export interface FeasibilityCheck {
   readonly proof: Proof | null;
   /** Weights that satisfy all rows, if norm rows are among them; null if none are known. */
   readonly weights: Float64Array | null;
@@ -64,7 +64,7 @@ export interface Stand {
 /**
  * Returns a proof that the rows of an assembly are infeasible, or weights that show feasibility, if either is found.
  */
-export function checkFeasibility(solver: Solver, problem: Problem, assembly: Assembly): Stand {
+export function checkFeasibility(solver: Solver, problem: Problem, assembly: Assembly): FeasibilityCheck {
   const { includes = () => true } = assembly;
   let tails: TailLimitState | undefined;
   for (let round = 0; round < PLANES_MAX; round++) {
@@ -133,7 +133,7 @@ export function computeOwnGap(proof: Proof, assembled: Assembled): number {
 const NEGLIGIBLE = 1e-9;
 
 /** Returns the rows that a proof uses, in row order. */
-function originsIn(problem: Problem, proof: Proof): Origin[] {
+function listOrigins(problem: Problem, proof: Proof): Origin[] {
   const strengths = computeRowStrengths(problem, proof);
   const largest = Math.max(...strengths.values());
   return problem.origins.filter((origin) => (strengths.get(origin) ?? 0) > NEGLIGIBLE * largest);
@@ -142,7 +142,7 @@ function originsIn(problem: Problem, proof: Proof): Origin[] {
 /** Returns the largest multiplier of each row in a proof, over its members and sides. */
 function computeRowStrengths(problem: Problem, proof: Proof): Map<Origin, number> {
   return new Map(
-    [...usesOf(problem, proof)].map(([origin, uses]) => [
+    [...listUses(problem, proof)].map(([origin, uses]) => [
       origin,
       Math.max(...uses.map(({ multiplier }) => multiplier)),
     ]),
@@ -156,9 +156,9 @@ interface Use {
 }
 
 /** Returns the sides of each row in a proof with their multipliers. */
-function usesOf(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, Use[]> {
+function listUses(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, Use[]> {
   const uses = new Map<Origin, Use[]>();
-  const add = (placed: PlacedRow | undefined, side: Use['side'], multiplier: number) => {
+  const addUse = (placed: PlacedRow | undefined, side: Use['side'], multiplier: number) => {
     if (placed === undefined || !(multiplier > 0)) return;
     const known = uses.get(placed.origin);
     if (known === undefined) uses.set(placed.origin, [{ placed, side, multiplier }]);
@@ -166,29 +166,29 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
   };
   const { program } = assembled;
   if (crossed !== null) {
-    add(boundOf(crossed, 'lower'), 'lower', 1);
-    add(boundOf(crossed, 'upper'), 'upper', 1);
+    addUse(findBoundRow(crossed, 'lower'), 'lower', 1);
+    addUse(findBoundRow(crossed, 'upper'), 'upper', 1);
     return uses;
   }
   const { rows, kinks, norms } = certificate!; // a proof without crossed bounds has a certificate
-  rows.forEach((y, r) => add(assembled.linear[r], y > 0 ? 'upper' : 'lower', Math.abs(y)));
-  kinks.forEach((price, k) => add(assembled.kinks[k], 'upper', price));
+  rows.forEach((y, r) => addUse(assembled.linear[r], y > 0 ? 'upper' : 'lower', Math.abs(y)));
+  kinks.forEach((price, k) => addUse(assembled.kinks[k], 'upper', price));
   norms.forEach((weight, q) => {
     const placed = assembled.norms[q];
-    add(placed, placed?.row.form === 'norm' ? placed.row.side : 'upper', weight * (program.norms[q]?.radius ?? 0));
+    addUse(placed, placed?.row.form === 'norm' ? placed.row.side : 'upper', weight * (program.norms[q]?.radius ?? 0));
   });
-  const { forces, size } = forcesOf(program, certificate!);
+  const { forces, size } = computeForces(program, certificate!);
   for (let i = 0; i < program.n; i++) {
     // A weight bound balances the remaining force on a security.
     const down = computeSlopeNextTo(program, kinks, forces[i]!, i, 'lower');
     const up = computeSlopeNextTo(program, kinks, forces[i]!, i, 'upper');
-    if (down > NEGLIGIBLE * size) add(boundOf(i, 'lower'), 'lower', down);
-    if (up < -NEGLIGIBLE * size) add(boundOf(i, 'upper'), 'upper', -up);
+    if (down > NEGLIGIBLE * size) addUse(findBoundRow(i, 'lower'), 'lower', down);
+    if (up < -NEGLIGIBLE * size) addUse(findBoundRow(i, 'upper'), 'upper', -up);
   }
   return uses;
 
   /** Returns the row that sets a weight bound. */
-  function boundOf(i: number, side: 'lower' | 'upper'): PlacedRow | undefined {
+  function findBoundRow(i: number, side: 'lower' | 'upper'): PlacedRow | undefined {
     const bound = program[side][i]!;
     if (!Number.isFinite(bound)) return undefined;
     return problem.rows.find(
@@ -206,14 +206,14 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
  * Returns the net force of a certificate's rows and norms on each security, and the magnitude of the largest single
  * force.
  */
-function forcesOf(
+function computeForces(
   program: Program,
   { rows, kinks, norms, around }: Certificate,
 ): { forces: Float64Array; size: number } {
   const { n } = program;
   const forces = new Float64Array(n);
   let size = 0;
-  const push = (multiplier: number, values: ArrayLike<number>, from: number) => {
+  const addForces = (multiplier: number, values: ArrayLike<number>, from: number) => {
     for (let i = 0; i < n; i++) {
       const term = multiplier * values[from + i]!;
       forces[i]! += term;
@@ -221,11 +221,12 @@ function forcesOf(
     }
   };
   for (let r = 0; r < program.rows.count; r++)
-    if (rows[r] !== 0 && !Number.isFinite(program.rows.penalty[r]!)) push(rows[r]!, program.rows.coefficients, r * n);
+    if (rows[r] !== 0 && !Number.isFinite(program.rows.penalty[r]!))
+      addForces(rows[r]!, program.rows.coefficients, r * n);
   program.norms.forEach((norm, q) => {
     if (norms[q] === 0) return;
     const offset = around.map((value, i) => value - norm.centre[i]!);
-    push(norms[q]!, computeNormForce(program, norm, offset, new Float64Array(n)), 0);
+    addForces(norms[q]!, computeNormForce(program, norm, offset, new Float64Array(n)), 0);
   });
   for (const price of kinks) size = Math.max(size, price);
   return { forces, size };
@@ -253,7 +254,7 @@ function findIrreducibleSet(solver: Solver, problem: Problem, start: Conflict): 
     const others = new Set(origins.filter((other) => other !== origin));
     const without = proveInfeasibility(solver, problem, { includes: (other) => others.has(other) });
     if (without === null) continue;
-    const used = new Set(originsIn(problem, without));
+    const used = new Set(listOrigins(problem, without));
     origins = origins.filter((other) => used.has(other));
     proof = without;
   }
@@ -264,7 +265,7 @@ function findIrreducibleSet(solver: Solver, problem: Problem, start: Conflict): 
 
 /** Returns the rows of a conflict with their multipliers in the proof. */
 export function listConflictRows(problem: Problem, { origins, proof }: Conflict): ConflictRow[] {
-  const uses = usesOf(problem, proof);
+  const uses = listUses(problem, proof);
   const strengths = origins.map((origin) =>
     Math.max(0, ...(uses.get(origin) ?? []).map(({ multiplier }) => multiplier)),
   );
@@ -273,13 +274,13 @@ export function listConflictRows(problem: Problem, { origins, proof }: Conflict)
     id: origin.id,
     index: origin.index,
     type: origin.type,
-    label: conflictLabel(origin, uses.get(origin) ?? []),
+    label: formatConflictLabel(origin, uses.get(origin) ?? []),
     multiplier: total > 0 ? strengths[k]! / total : 1 / origins.length,
   }));
 }
 
 /** Returns the label of a row in a conflict with its strongest side; with the member if the proof uses only one. */
-function conflictLabel(origin: Origin, uses: readonly Use[]): string {
+function formatConflictLabel(origin: Origin, uses: readonly Use[]): string {
   const strongest = uses.toSorted((a, b) => b.multiplier - a.multiplier)[0];
   if (strongest === undefined) return origin.name;
   const side = origin.kind === 'eq' ? 'eq' : strongest.side;

@@ -1,6 +1,6 @@
 import { readObjective, readObjectiveType, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import { historicalReturns } from '../expected-returns/classes/historical.js';
-import { TRACKING } from '../objectives/objective.js';
+import { TRACKING_OBJECTIVE } from '../objectives/objective.js';
 import { listScenarioSessions } from './decision-problem.js';
 
 /**
@@ -9,7 +9,7 @@ import { listScenarioSessions } from './decision-problem.js';
  */
 export function removeReturnTerms(spec: OptimisationSpec): OptimisationSpec {
   return readsReturns(spec)
-    ? { ...spec, objective: TRACKING.entry.type, expected_returns: null, uncertainty: null }
+    ? { ...spec, objective: TRACKING_OBJECTIVE.entry.type, expected_returns: null, uncertainty: null }
     : spec;
 }
 

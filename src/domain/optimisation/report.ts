@@ -1,8 +1,8 @@
 import { dot } from '../numbers/dot.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
-import type { LinearRow, NameRow } from '../constraints/program-row.js';
+import type { LinearRow, SecurityRow } from '../constraints/program-row.js';
 import { describeRow, type PlacedRow, type Problem } from './problem.js';
-import { measureOf, computeRowNorm } from './curved-rows.js';
+import { measureRow, computeRowNorm } from './curved-rows.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** One side of a row at a solution. */
@@ -21,13 +21,13 @@ export interface RowSide {
 }
 
 /** Maximum slack of a binding side, which is rounding; an effective number has a separate maximum. */
-const BINDING = 1e-7;
-const BINDING_EFFECTIVE_NUMBER = 1e-6;
+const BINDING_TOLERANCE = 1e-7;
+const BINDING_TOLERANCE_EFFECTIVE_NUMBER = 1e-6;
 
 /** Returns every side of every row at the weights, in row order, lower side first. */
 export function listRowSides(problem: Problem, solution: ConvexSolution): RowSide[] {
-  const prices = pricesOf(problem, solution);
-  return problem.rows.flatMap((placed) => sidesOf(problem, placed, solution.weights, prices));
+  const prices = computePrices(problem, solution);
+  return problem.rows.flatMap((placed) => listSides(problem, placed, solution.weights, prices));
 }
 
 /** Shadow prices of bounds by row. The price of a weight bound belongs to the first row that sets the bound. */
@@ -36,7 +36,7 @@ interface Prices {
   upper(placed: PlacedRow): number;
 }
 
-function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: ConvexSolution): Prices {
+function computePrices(problem: Problem, { assembled, answer, weights, priceScale }: ConvexSolution): Prices {
   const { point } = answer;
   const { program } = assembled;
   const { left, right } = computeLagrangianSlopes(program, point);
@@ -51,11 +51,11 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
     const price = { lower: 0, upper: 0 };
     // If the restriction holds a security and not its own bound, the bound has no price, because moving it has no
     // effect.
-    const sets = (bound: number | undefined, effective: number, side: string) => {
+    const isSetBy = (bound: number | undefined, effective: number, side: string) => {
       if (
         bound === undefined ||
         bound !== effective ||
-        Math.abs(weights[i]! - bound) > BINDING ||
+        Math.abs(weights[i]! - bound) > BINDING_TOLERANCE ||
         taken.has(`${side} ${i}`)
       )
         return false;
@@ -63,14 +63,14 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
       return true;
     };
     if (origin.kind === 'eq')
-      price.lower = sets(row.lower?.value, program.lower[i]!, 'lower') ? (left[i]! + right[i]!) / 2 : 0;
+      price.lower = isSetBy(row.lower?.value, program.lower[i]!, 'lower') ? (left[i]! + right[i]!) / 2 : 0;
     else {
-      if (sets(row.lower?.value, program.lower[i]!, 'lower')) price.lower = Math.max(right[i]!, 0);
-      if (sets(row.upper?.value, program.upper[i]!, 'upper')) price.upper = Math.min(left[i]!, 0);
+      if (isSetBy(row.lower?.value, program.lower[i]!, 'lower')) price.lower = Math.max(right[i]!, 0);
+      if (isSetBy(row.upper?.value, program.upper[i]!, 'upper')) price.upper = Math.min(left[i]!, 0);
     }
     ofName.set(placed, price);
   }
-  const multiplierOf = (placed: PlacedRow): number => {
+  const findMultiplier = (placed: PlacedRow): number => {
     if (placed.row.form === 'tail')
       return assembled.linear.reduce((sum, own, r) => (own === placed ? sum + point.rowMultipliers[r]! : sum), 0);
     const r = assembled.linear.indexOf(placed);
@@ -81,27 +81,27 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
     return q >= 0 ? point.normMultipliers[q]! : 0;
   };
   return {
-    lower: (placed) => zero(scale * priceOf(placed, 'lower')),
-    upper: (placed) => zero(scale * priceOf(placed, 'upper')),
+    lower: (placed) => removeNegativeZero(scale * findPrice(placed, 'lower')),
+    upper: (placed) => removeNegativeZero(scale * findPrice(placed, 'upper')),
   };
 
-  function priceOf(placed: PlacedRow, side: 'lower' | 'upper'): number {
+  function findPrice(placed: PlacedRow, side: 'lower' | 'upper'): number {
     const { row, origin } = placed;
     switch (row.form) {
       case 'name':
         return ofName.get(placed)?.[side] ?? 0;
       case 'linear': {
-        const y = multiplierOf(placed);
+        const y = findMultiplier(placed);
         const own = origin.kind === 'eq' ? y : side === 'upper' ? Math.max(y, 0) : Math.min(y, 0);
-        return own === 0 ? 0 : -own * boundScale(row, weights);
+        return own === 0 ? 0 : -own * computeBoundScale(row, weights);
       }
       case 'distance':
-        return side === 'upper' ? zero(-2 * multiplierOf(placed)) : 0;
+        return side === 'upper' ? removeNegativeZero(-2 * findMultiplier(placed)) : 0;
       case 'tail':
-        return side === 'upper' ? zero(-multiplierOf(placed)) : 0;
+        return side === 'upper' ? removeNegativeZero(-findMultiplier(placed)) : 0;
       case 'norm': {
         if (side !== row.side) return 0;
-        return zero(-multiplierOf(placed) * row.limit.value * row.limit.slope);
+        return removeNegativeZero(-findMultiplier(placed) * row.limit.value * row.limit.slope);
       }
       default:
         return 0;
@@ -109,19 +109,19 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
   }
 }
 
-const zero = (value: number): number => (value === 0 ? 0 : value);
+const removeNegativeZero = (value: number): number => (value === 0 ? 0 : value);
 
 /**
  * Returns the change of the program's bound per unit of the bound in the request: for an average, the invested weight.
  */
-function boundScale({ average }: LinearRow, weights: Float64Array): number {
+function computeBoundScale({ average }: LinearRow, weights: Float64Array): number {
   if (average === undefined) return 1;
   return dot(average.denominator, weights);
 }
 
-function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, prices: Prices): RowSide[] {
+function listSides(problem: Problem, placed: PlacedRow, weights: Float64Array, prices: Prices): RowSide[] {
   const { origin, row } = placed;
-  const side: MakeSide = (which, value, limit, threshold = BINDING) => {
+  const createSide: MakeSide = (which, value, limit, threshold = BINDING_TOLERANCE) => {
     const slack = which === 'upper' ? limit - value : value - limit;
     return {
       placed,
@@ -136,48 +136,48 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
   };
   switch (row.form) {
     case 'name':
-      return boundSides(row, weights[row.name]!, origin.kind, side);
+      return createBoundSides(row, weights[row.name]!, origin.kind, createSide);
     case 'linear': {
       const value = dot(row.coefficients, weights);
-      if (row.average === undefined) return boundSides(row, value, origin.kind, side);
+      if (row.average === undefined) return createBoundSides(row, value, origin.kind, createSide);
       const { denominator, numerator, scale } = row.average;
       const invested = dot(denominator, weights);
       const average = invested === 0 ? 0 : dot(numerator, weights) / invested;
       const which = row.lower === null ? 'upper' : 'lower';
-      return [side(which, average, (origin.params[which] as number) * scale)]; // the row exists because this parameter is set
+      return [createSide(which, average, (origin.params[which] as number) * scale)]; // the row exists because this parameter is set
     }
     case 'distance':
-      return [side('upper', computeDistance(row.reference, weights) + row.fixed / 2, row.limit.value)];
+      return [createSide('upper', computeDistance(row.reference, weights) + row.fixed / 2, row.limit.value)];
     case 'tail':
-      return [side('upper', measureOf(problem, row, weights), row.limit.value)];
+      return [createSide('upper', measureRow(problem, row, weights), row.limit.value)];
     case 'norm': {
       const value = row.parameterOf(computeRowNorm(problem, row, weights));
       const limit = row.parameterOf(row.limit.value);
-      if (row.side === 'upper') return [side('upper', value, limit)];
-      return [side('lower', value, limit, BINDING_EFFECTIVE_NUMBER)];
+      if (row.side === 'upper') return [createSide('upper', value, limit)];
+      return [createSide('lower', value, limit, BINDING_TOLERANCE_EFFECTIVE_NUMBER)];
     }
     case 'count': {
       const held = row.members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0);
-      return [side('lower', held, row.minimum, 0), side('upper', held, row.maximum, 0)];
+      return [createSide('lower', held, row.minimum, 0), createSide('upper', held, row.maximum, 0)];
     }
     case 'threshold': {
       const least = weights.reduce(
         (smallest, weight) => (weight > 0 ? Math.min(smallest, weight) : smallest),
         Infinity,
       );
-      return [side('lower', least === Infinity ? row.threshold : least, row.threshold)];
+      return [createSide('lower', least === Infinity ? row.threshold : least, row.threshold)];
     }
     case 'concentration': {
       let largest = 0;
       let above = 0;
       for (const weight of weights) {
         largest = Math.max(largest, weight);
-        if (weight > row.trigger + BINDING) above += weight;
+        if (weight > row.trigger + BINDING_TOLERANCE) above += weight;
       }
       return [
         row.single - largest <= row.aggregate - above
-          ? side('upper', largest, row.single)
-          : side('upper', above, row.aggregate),
+          ? createSide('upper', largest, row.single)
+          : createSide('upper', above, row.aggregate),
       ];
     }
   }
@@ -185,8 +185,8 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
 
 type MakeSide = (which: RowSide['side'], value: number, limit: number, threshold?: number) => RowSide;
 
-function boundSides(
-  { lower, upper }: NameRow | LinearRow,
+function createBoundSides(
+  { lower, upper }: SecurityRow | LinearRow,
   value: number,
   kind: 'eq' | 'ineq',
   side: MakeSide,

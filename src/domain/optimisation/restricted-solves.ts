@@ -17,14 +17,14 @@ const SOLVES_MAX = 2000;
 const WORK_MAX = 1e10;
 
 /** Fraction of the work limit that applies if any choice suffices. */
-const ANY_SHARE = 0.1;
+const ANY_FRACTION = 0.1;
 
 /**
  * Fraction of the work limit after which all excess securities are dropped at once, and multiple after which the search
  * fails.
  */
-const HURRIED = 0.5;
-const GIVEN_UP = 4;
+const HURRY_FRACTION = 0.5;
+const ABANDON_FACTOR = 4;
 
 export interface SearchInput {
   readonly problem: Problem;
@@ -39,7 +39,7 @@ export interface SearchInput {
 }
 
 /** Choice of securities that satisfies every row, with its solution. */
-export interface Found {
+export interface FoundChoice {
   readonly choice: Choice;
   readonly solution: ConvexSolution;
 }
@@ -56,7 +56,7 @@ export interface RestrictedSolves {
   /** Solves without concentration sums, which would bind for every held security before large securities are chosen. */
   solveLoose(held: Uint8Array): ConvexSolution | undefined;
   /** Solves a final choice; undefined if the solution violates a row. */
-  finish(choice: Choice): Found | undefined;
+  finish(choice: Choice): FoundChoice | undefined;
   /** Returns the restriction to held securities, each of which may reach the single limit. */
   restrictLoosely(held: Uint8Array, isFinal: boolean): Restriction;
   /** Returns true if no more solves are allowed. */
@@ -72,14 +72,14 @@ export function createRestrictedSolves(inner: Solver, input: SearchInput): Restr
   const { problem, rows, options, relaxed } = input;
   const short = markShort(relaxed.weights);
   const concentrations = rows.filter((row) => row.form === 'concentration');
-  const workMax = workMaxOf(input);
+  const workMax = computeWorkMax(input);
   const solver = meterSolver(inner);
   let near: Pick<ConvexSolution, 'tail' | 'planes' | 'answer'> = relaxed;
   let solves = 0;
   let iterations = 0;
 
   function solveWithin(restriction: Restriction): ConvexSolution | undefined {
-    if (solves >= SOLVES_MAX || solver.spent() > GIVEN_UP * workMax) return undefined;
+    if (solves >= SOLVES_MAX || solver.spent() > ABANDON_FACTOR * workMax) return undefined;
     solves++;
     const { tail, planes, answer: beside } = near;
     const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', tail, planes, beside });
@@ -93,7 +93,7 @@ export function createRestrictedSolves(inner: Solver, input: SearchInput): Restr
     return { ...createRestriction(rows, { held, short, large, isFinal }), sums: [] };
   }
 
-  function finish(choice: Choice): Found | undefined {
+  function solveFinal(choice: Choice): FoundChoice | undefined {
     const solution = solveWithin(createRestriction(rows, choice));
     if (solution === undefined || !rows.every((row) => satisfiesRow(row, solution.weights))) return undefined;
     return { choice, solution };
@@ -103,17 +103,17 @@ export function createRestrictedSolves(inner: Solver, input: SearchInput): Restr
     short,
     solveWithin,
     solveLoose: (held) => solveWithin(restrictLoosely(held, false)),
-    finish,
+    finish: solveFinal,
     restrictLoosely,
     isExhausted: () => solves >= SOLVES_MAX,
     isSpent: () => solves >= SOLVES_MAX || solver.spent() > workMax,
-    isHurried: () => solver.spent() > HURRIED * workMax,
+    isHurried: () => solver.spent() > HURRY_FRACTION * workMax,
     iterations: () => iterations,
   };
 }
 
 /** Returns the maximum number of multiplications of a search. */
-function workMaxOf({ problem, isAnyEnough }: SearchInput): number {
+function computeWorkMax({ problem, isAnyEnough }: SearchInput): number {
   if (!hasTails(problem)) return Infinity;
-  return isAnyEnough ? ANY_SHARE * WORK_MAX : WORK_MAX;
+  return isAnyEnough ? ANY_FRACTION * WORK_MAX : WORK_MAX;
 }

@@ -1,5 +1,5 @@
 /** Magnitude below which a weight counts as zero. */
-const DUST = 1e-9;
+const ROUNDING_WEIGHT = 1e-9;
 
 /** Sets weights that are zero up to rounding to zero, and rescales the other weights to the original sum. */
 export function clearRoundingWeights(x: Float64Array): Float64Array {
@@ -7,8 +7,8 @@ export function clearRoundingWeights(x: Float64Array): Float64Array {
   let rest = 0;
   for (const value of x) {
     sum += value;
-    if (Math.abs(value) >= DUST) rest += value;
+    if (Math.abs(value) >= ROUNDING_WEIGHT) rest += value;
   }
   const scale = rest === 0 || sum === rest ? 1 : sum / rest;
-  return x.map((value) => (Math.abs(value) < DUST ? 0 : value * scale));
+  return x.map((value) => (Math.abs(value) < ROUNDING_WEIGHT ? 0 : value * scale));
 }

@@ -21,7 +21,7 @@ export interface ContextInput {
   readonly datapoints: Datapoints;
 }
 
-interface Asked extends Pick<RowContext, 'tail'> {
+interface RowReports extends Pick<RowContext, 'tail'> {
   /** Receives a message about missing values of a row. */
   warn(message: string): void;
 }
@@ -29,7 +29,7 @@ interface Asked extends Pick<RowContext, 'tail'> {
 /** Creates the context from which constraint classes create the rows of a problem. */
 export function createRowContext(
   { identifiers, index, previous, held, metric, datapoints }: ContextInput,
-  { tail, warn }: Asked,
+  { tail, warn }: RowReports,
 ): RowContext {
   let product: Float64Array | undefined;
   const ofIndex: ReferencePortfolio = { weights: index, outside: 0 };

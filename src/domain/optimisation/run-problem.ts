@@ -67,9 +67,9 @@ export function createRunProblem(
 ): RunProblem {
   const { composer, engine, indexId, constraints, spec, start } = question;
   report(0, 'composing the index');
-  const target = targetOf(question);
+  const target = findTargetComposition(question);
   const sm = composer.market(indexId);
-  const window = windowOf(sm, target, question);
+  const window = findWindow(sm, target, question);
   report(0.3, 'estimating risk');
   const candidates = listCandidates(composer, indexId, target, spec.candidates ?? 'parent');
   const { columns, index } = candidates;
@@ -107,7 +107,7 @@ export function createRunProblem(
     ...checkOptimisation(spec, ''),
     ...validateConstraints(constraints, { path: 'constraints', identifiers: new Set(problem.identifiers) }),
     ...findUnknownGroups(constraints, sm.market, 'constraints'),
-    ...(uncovered === '' ? [] : [noData(uncovered, '')]),
+    ...(uncovered === '' ? [] : [createNoDataFinding(uncovered, '')]),
     ...reportJointEstimate({
       spec,
       held: target.columns.length,
@@ -115,12 +115,12 @@ export function createRunProblem(
       coverage: risk.coverage,
       alone: () => findCoverage(returns, target.columns),
     }),
-    ...problem.warnings.map(({ message, path }) => noData(message, path)),
+    ...problem.warnings.map(({ message, path }) => createNoDataFinding(message, path)),
   ];
   return { sm, target, window, candidates, problem, risk, findings };
 }
 
-const noData = (message: string, path: string): Finding => ({
+const createNoDataFinding = (message: string, path: string): Finding => ({
   severity: 'warning',
   code: 'NO_WEIGHT_DATA',
   message,
@@ -128,7 +128,7 @@ const noData = (message: string, path: string): Finding => ({
 });
 
 /** Returns the composition of the index that is optimised. */
-function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestion): Composition {
+function findTargetComposition({ composer, indexId, asOf, constraints, spec }: ProblemQuestion): Composition {
   const sm = composer.market(indexId);
   const findings = [
     ...checkConstraintFields(constraints, sm.market, { path: 'constraints', severity: 'error' }),
@@ -148,7 +148,7 @@ function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestio
 }
 
 /** Returns the requested sessions of the risk model that are not after the decision. */
-function windowOf(sm: SessionMarket, { decision }: Composition, { start, end }: ProblemQuestion): Window {
+function findWindow(sm: SessionMarket, { decision }: Composition, { start, end }: ProblemQuestion): Window {
   const from = start === null ? 0 : findFirstAtLeast(sm.sessions, start);
   const to = end === null ? decision : Math.min(decision, sm.sessionAt(end));
   if (to >= from) return { from, to };

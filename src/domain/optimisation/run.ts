@@ -7,7 +7,7 @@ import { LIMITS } from '../refusals/limits.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findReturnSpan, type ReturnSpan } from '../risk/return-panel.js';
 import { findCompositionDate } from '../schedule/date-in-force.js';
-import { listNextSecurities, type NextName } from './explanation/next-securities.js';
+import { listNextSecurities, type NextSecurity } from './explanation/next-securities.js';
 import { computeOneSidedPrices } from './explanation/one-sided-prices.js';
 import { computeRowCosts, type RowCost } from './explanation/row-costs.js';
 import { computeSensitivities, type Sensitivity } from './explanation/sensitivities.js';
@@ -44,13 +44,13 @@ export interface OptimisationInput extends ProblemQuestion {
 
 /** Returns the terms of a request with dates converted to days. */
 export function readRequestTerms(request: OptimisationRequest): RequestTerms {
-  const day = (text: string | null): Day | null => (text === null ? null : parseValidDay(text));
+  const parseDayOrNull = (text: string | null): Day | null => (text === null ? null : parseValidDay(text));
   return {
     indexId: request.index_id,
     spec: request,
-    asOf: day(request.as_of),
-    start: day(request.start),
-    end: day(request.end),
+    asOf: parseDayOrNull(request.as_of),
+    start: parseDayOrNull(request.start),
+    end: parseDayOrNull(request.end),
     riskFreeRate: request.risk_free_rate,
     resampling: request.resampling,
     proof: request.proof,
@@ -87,7 +87,7 @@ export interface OptimisationRun {
   readonly resampled: ResampledFrontier | null;
   readonly sensitivities: readonly Sensitivity[];
   readonly rowCosts: readonly RowCost[];
-  readonly nextNames: readonly NextName[];
+  readonly nextNames: readonly NextSecurity[];
   readonly findings: readonly Finding[];
 }
 
@@ -150,7 +150,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     before: computeFigures(problem, problem.index),
     turnover: computeDistance(problem.index, weights),
     activeSum: weights.reduce((sum, weight, i) => sum + (weight - problem.index[i]!), 0),
-    rows: weightRows(problem, solution, trackingError),
+    rows: listWeightRows(problem, solution, trackingError),
     frontier,
     ownFrontier,
     resampled,
@@ -199,10 +199,10 @@ function createPricedSpan(
 }
 
 /** Distance below which a weight counts as at a bound. */
-const AT_BOUND = 1e-9;
+const BOUND_TOLERANCE = 1e-9;
 
 /** Returns one row per security, largest active weight first. */
-function weightRows(
+function listWeightRows(
   { identifiers, index, metric, rows }: Problem,
   { weights, assembled }: Solution,
   trackingError: number,
@@ -223,9 +223,9 @@ function weightRows(
       variance_share: variance > 0 ? (weights[i]! * whole[i]!) / variance : 0,
       at_bound: !bounded.has(i)
         ? null
-        : weights[i]! - lower[i]! <= AT_BOUND
+        : weights[i]! - lower[i]! <= BOUND_TOLERANCE
           ? 'lower'
-          : upper[i]! - weights[i]! <= AT_BOUND
+          : upper[i]! - weights[i]! <= BOUND_TOLERANCE
             ? 'upper'
             : null,
     }))

@@ -20,13 +20,13 @@ export function readScenarioReturns(
 ): (sessions: number | null) => Scenarios {
   const known = new Map<number | null, Scenarios>();
   return (sessions) => {
-    const result = known.get(sessions) ?? read(window, columns, sessions);
+    const result = known.get(sessions) ?? readScenarios(window, columns, sessions);
     known.set(sessions, result);
     return result;
   };
 }
 
-function read(window: RequestedWindow, columns: Int32Array, sessions: number | null): Scenarios {
+function readScenarios(window: RequestedWindow, columns: Int32Array, sessions: number | null): Scenarios {
   const own = sessions === null ? window : { ...window, from: Math.max(window.to - sessions, 0), start: null };
   const coverage = findCoverage(own, columns);
   const { columns: covered, sessions: complete } = coverage;

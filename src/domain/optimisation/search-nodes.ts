@@ -24,7 +24,7 @@ export interface Node {
 }
 
 /** Node with lower bounds on the objective for holding and for dropping each security, [N] each. */
-export interface Narrowed extends Node {
+export interface NarrowedNode extends Node {
   readonly held: Float64Array;
   readonly dropped: Float64Array;
 }
@@ -38,7 +38,8 @@ export interface SearchRows {
   readonly variances: Float64Array;
 }
 
-export const concentrationsIn = (rows: readonly NonConvexRow[]) => rows.filter((row) => row.form === 'concentration');
+export const selectConcentrations = (rows: readonly NonConvexRow[]) =>
+  rows.filter((row) => row.form === 'concentration');
 
 /**
  * Applies the decisions that count rows force.
@@ -84,7 +85,7 @@ export function takeLeast<Branch extends { readonly bound: number }>(open: Branc
 /** Returns the weight bounds that hold for every choice below a node. */
 export function restrictNode({ names, large }: Node, { rows, short }: SearchRows): Restriction {
   const n = names.length;
-  const concentrations = concentrationsIn(rows);
+  const concentrations = selectConcentrations(rows);
   const least = new Float64Array(n).fill(-Infinity);
   const most = new Float64Array(n).fill(Infinity);
   const sums: { coefficients: Float64Array; upper: number }[] = [];
@@ -112,18 +113,18 @@ export function restrictNode({ names, large }: Node, { rows, short }: SearchRows
 
 /** Returns two child nodes that differ in the decision on one security of a violated row. */
 export function branchNode(
-  { held, dropped, ...node }: Narrowed,
+  { held, dropped, ...node }: NarrowedNode,
   { weights }: ConvexSolution,
   { rows, variances }: SearchRows,
 ): Node[] {
-  const position = (test: (i: number) => boolean) => heaviest(weights, variances, test);
-  for (const [c, row] of concentrationsIn(rows).entries()) {
+  const findHeaviestPosition = (test: (i: number) => boolean) => findHeaviestSecurity(weights, variances, test);
+  for (const [c, row] of selectConcentrations(rows).entries()) {
     if (satisfiesRow(row, weights)) continue;
-    const i = position((name) => node.large[c]![name] === OPEN && weights[name]! > row.trigger);
+    const i = findHeaviestPosition((name) => node.large[c]![name] === OPEN && weights[name]! > row.trigger);
     if (i < 0) continue;
     return [IN, OUT].map((decided) => ({
       ...node,
-      large: node.large.map((set, q) => (q === c ? withValue(set, i, decided) : set)),
+      large: node.large.map((set, q) => (q === c ? setValue(set, i, decided) : set)),
     }));
   }
   const involved = new Uint8Array(weights.length);
@@ -134,20 +135,20 @@ export function branchNode(
       weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));
   }
   const isOpen = (name: number) => node.names[name] === OPEN && involved[name] === 1;
-  let i = node.shares === undefined ? -1 : mostDecisive(node.bound, { held, dropped }, isOpen);
-  if (i < 0) i = position((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
-  if (i < 0) i = position(isOpen);
+  let i = node.shares === undefined ? -1 : findMostDecisive(node.bound, { held, dropped }, isOpen);
+  if (i < 0) i = findHeaviestPosition((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
+  if (i < 0) i = findHeaviestPosition(isOpen);
   // If no open decision affects a violated row, the forced decisions are solved again.
   if (i < 0) return hasChanged(node, weights) ? [node] : [];
   return [IN, OUT].map((decided) => ({
     ...node,
     bound: Math.max(node.bound, (decided === IN ? held : dropped)[i]!),
-    names: withValue(node.names, i, decided),
+    names: setValue(node.names, i, decided),
   }));
 }
 
 /** Returns the start for the solves below a node. */
-export function warmStartOf({ answer, tail, planes }: ConvexSolution): Pick<Node, 'warm' | 'tail' | 'planes'> {
+export function createWarmStart({ answer, tail, planes }: ConvexSolution): Pick<Node, 'warm' | 'tail' | 'planes'> {
   return { warm: answer.state, tail, planes };
 }
 
@@ -160,7 +161,7 @@ function hasChanged({ names }: Node, weights: Float64Array): boolean {
  * Returns the security with the largest w^2 times variance among those that pass a test, the first one of several; -1
  * if there is none.
  */
-function heaviest(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
+function findHeaviestSecurity(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
   let result = -1;
   let most = -1;
   for (let i = 0; i < weights.length; i++) {
@@ -177,9 +178,9 @@ function heaviest(weights: Float64Array, variances: Float64Array, test: (i: numb
  * Returns the security with the largest product of the two bound increases by holding and dropping it; -1 if no
  * security has both.
  */
-function mostDecisive(
+function findMostDecisive(
   bound: number,
-  { held, dropped }: Pick<Narrowed, 'held' | 'dropped'>,
+  { held, dropped }: Pick<NarrowedNode, 'held' | 'dropped'>,
   test: (i: number) => boolean,
 ): number {
   let result = -1;
@@ -194,7 +195,7 @@ function mostDecisive(
   return result;
 }
 
-function withValue(values: Uint8Array, at: number, value: number): Uint8Array {
+function setValue(values: Uint8Array, at: number, value: number): Uint8Array {
   const next = values.slice();
   next[at] = value;
   return next;

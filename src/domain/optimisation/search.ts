@@ -1,7 +1,7 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
-import { branchAndBound, nodesMaxOf, type BranchOutcome } from './branch-and-bound.js';
-import { certifiedBound, proveChoice, type CertifiedBound } from './certified-bound.js';
+import { branchAndBound, computeNodesMax, type BranchOutcome } from './branch-and-bound.js';
+import { createCertifiedBound, proveChoice, type CertifiedBound } from './certified-bound.js';
 import type { RowParameterChange } from './relaxation/parameter-change.js';
 import {
   attainsLowerBound,
@@ -12,11 +12,11 @@ import {
 } from './measure-problem.js';
 import { priceChoice } from './priced-choice.js';
 import { type Origin, type Problem, listNonConvexRows } from './problem.js';
-import { PROVEN_WITHIN, THOROUGH_PROOF, type KnownChoice, type ProofEffort } from './proof-tree.js';
+import { PROOF_TOLERANCE, THOROUGH_PROOF, type KnownChoice, type ProofEffort } from './proof-tree.js';
 import { satisfiesRow, createRestriction, markShort, markHeld } from './restriction.js';
 import { type ConvexSolution, solveConvex, createFullProgram } from './solve-convex.js';
 import { countHeld } from './drop-securities.js';
-import { createSearch, type Search } from './name-search.js';
+import { createSearch, type SecuritySearch } from './name-search.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { SearchInput } from './restricted-solves.js';
 import type { Solvers } from './solvers.js';
@@ -67,7 +67,7 @@ export type SearchOutcome =
 const NODES_LEAST_MAX = 400;
 
 /** Maximum number of securities for an exact search after the heuristic search. */
-export const EXACT_NAMES_MAX = 40;
+export const EXACT_SECURITIES_MAX = 40;
 
 /**
  * Maximum number of nodes of an exact search before a proof by a split of pairs. Exact searches that succeed rarely
@@ -79,16 +79,16 @@ const NODES_FIRST_MAX = 400;
 const BRIEF_SHARE = 0.1;
 
 /** Effort of proofs for few securities: up to three seconds (quick), and up to a third of a second (brief). */
-const FEW_QUICK: ProofEffort = { workMax: 4e9, rootIterations: 300, branchIterations: 30 };
-const FEW_BRIEF: ProofEffort = { ...FEW_QUICK, workMax: 4e8 };
-const FEW_THOROUGH: ProofEffort = { ...FEW_QUICK, workMax: THOROUGH_PROOF.workMax };
+const SMALL_QUICK: ProofEffort = { workMax: 4e9, rootIterations: 300, branchIterations: 30 };
+const SMALL_BRIEF: ProofEffort = { ...SMALL_QUICK, workMax: 4e8 };
+const SMALL_THOROUGH: ProofEffort = { ...SMALL_QUICK, workMax: THOROUGH_PROOF.workMax };
 
 /**
  * Maximum number of nodes of an exact search with certified bounds among more securities, and maximum product of nodes
  * and securities: a few seconds.
  */
 const NODES_CERTIFIED_MAX = 400;
-const NODES_TIMES_NAMES_MAX = 80_000;
+const NODES_TIMES_SECURITIES_MAX = 80_000;
 
 /** Maximum number of multiplications of the swap search: a tenth of a second, one second, and some seconds. */
 const SWAP_WORK_MAX: Readonly<Record<Proof, number>> = { brief: 1e8, quick: 1e9, thorough: 5e9 };
@@ -121,8 +121,8 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const priced = isSought ? priceChoice({ problem, rows, relaxed }) : undefined;
   const further = [...(swapped === undefined ? [] : [swapped]), ...(priced?.starts ?? [])];
   const result =
-    search.from([...startsOf(problem, rows, relaxed), ...further]) ??
-    search.from(largestOf(problem, rows)) ??
+    search.from([...listStarts(problem, rows, relaxed), ...further]) ??
+    search.from(listReferenceStarts(problem, rows)) ??
     startFromMinimum(solvers, problem, rows, options) ??
     startFromWidestBounds(search, solvers, { problem, rows, options: restricted, relaxed });
   if (isAnyEnough && result !== undefined)
@@ -137,7 +137,7 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   if (result === undefined) return { kind: 'no-choice', isProven: false };
   const iterations = relaxed.iterations + search.iterations();
   const isBounded = options.proof === 'quick' || options.proof === 'thorough';
-  const certified = isBounded ? certifiedBound(solvers, { problem, rows, relaxed }) : undefined;
+  const certified = isBounded ? createCertifiedBound(solvers, { problem, rows, relaxed }) : undefined;
   const bounds = [relaxed, certified, priced].map((each) => each?.bound ?? Number.NEGATIVE_INFINITY);
   const bound = Math.min(Math.max(...bounds), result.value);
   const proven =
@@ -155,13 +155,13 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
     incumbent: result,
     certified,
     isAnyEnough,
-    nodesMax: Math.min(NODES_CERTIFIED_MAX, Math.ceil(NODES_TIMES_NAMES_MAX / problem.index.length)),
+    nodesMax: Math.min(NODES_CERTIFIED_MAX, Math.ceil(NODES_TIMES_SECURITIES_MAX / problem.index.length)),
   });
-  return outcomeOf(exact, iterations)!; // `result` is a solution, so the outcome is defined
+  return toOutcome(exact, iterations)!; // `result` is a solution, so the outcome is defined
 }
 
-interface FewInput extends Omit<SearchInput, 'isAnyEnough' | 'floor'> {
-  readonly search: Search;
+interface SmallSearchInput extends Omit<SearchInput, 'isAnyEnough' | 'floor'> {
+  readonly search: SecuritySearch;
   /** Best solution found so far. */
   readonly incumbent: ConvexSolution | undefined;
 }
@@ -173,26 +173,26 @@ interface FewInput extends Omit<SearchInput, 'isAnyEnough' | 'floor'> {
  */
 function solveAmongFew(
   solvers: Solvers,
-  { search, incumbent, ...asked }: FewInput,
+  { search, incumbent, ...asked }: SmallSearchInput,
   { wanted, floor, proof }: SearchOptions,
 ): SearchOutcome | undefined {
   const { problem, rows, relaxed } = asked;
   const isAnyEnough = wanted === 'any';
-  const branch = (nodesMax: number | undefined) =>
+  const searchBranches = (nodesMax: number | undefined) =>
     branchAndBound({ ...solvers, ...asked, incumbent, isAnyEnough, nodesMax });
   const countIterations = () => relaxed.iterations + search.iterations();
-  if (isAnyEnough) return outcomeOf(branch(undefined), countIterations());
-  if (floor !== undefined) return outcomeOf(branch(NODES_LEAST_MAX), countIterations());
-  const nodesMax = Math.ceil(nodesMaxOf(problem) * (proof === 'brief' ? BRIEF_SHARE : 1));
+  if (isAnyEnough) return toOutcome(searchBranches(undefined), countIterations());
+  if (floor !== undefined) return toOutcome(searchBranches(NODES_LEAST_MAX), countIterations());
+  const nodesMax = Math.ceil(computeNodesMax(problem) * (proof === 'brief' ? BRIEF_SHARE : 1));
   if (!isFixedQuadratic(problem) || rows.some((row) => row.form !== 'count'))
-    return outcomeOf(branch(nodesMax), countIterations());
-  const first = branch(Math.min(NODES_FIRST_MAX, nodesMax));
-  if (first.isComplete) return outcomeOf(first, countIterations());
-  const effort = proof === 'thorough' ? FEW_THOROUGH : proof === 'brief' ? FEW_BRIEF : FEW_QUICK;
+    return toOutcome(searchBranches(nodesMax), countIterations());
+  const first = searchBranches(Math.min(NODES_FIRST_MAX, nodesMax));
+  if (first.isComplete) return toOutcome(first, countIterations());
+  const effort = proof === 'thorough' ? SMALL_THOROUGH : proof === 'brief' ? SMALL_BRIEF : SMALL_QUICK;
   const least = Math.max(relaxed.bound, first.bound);
-  const prove = (known: KnownChoice) => proveChoice(solvers, { problem, rows, relaxed }, { least, known, effort });
-  const proven = first.best && proveResult(prove, least, { search, rows, result: first.best });
-  if (proven === undefined) return outcomeOf(branch(nodesMax), countIterations());
+  const proveKnown = (known: KnownChoice) => proveChoice(solvers, { problem, rows, relaxed }, { least, known, effort });
+  const proven = first.best && proveResult(proveKnown, least, { search, rows, result: first.best });
+  if (proven === undefined) return toOutcome(searchBranches(nodesMax), countIterations());
   return { kind: 'solved', solution: { ...proven, iterations: countIterations() + first.iterations } };
 }
 
@@ -200,30 +200,34 @@ function solveAmongFew(
 function proveResult(
   prove: CertifiedBound['prove'],
   least: number,
-  { search, rows, result }: Pick<SearchInput, 'rows'> & { readonly search: Search; readonly result: ConvexSolution },
+  {
+    search,
+    rows,
+    result,
+  }: Pick<SearchInput, 'rows'> & { readonly search: SecuritySearch; readonly result: ConvexSolution },
 ): Solution | undefined {
   let best = result;
   // Among as many securities as the rows allow, the search starts from the exact optimum.
   const isExact = rows.every((row) => row.form === 'count' && row.minimum <= 1);
-  const improve = (held: Uint8Array) => {
+  const improveFrom = (held: Uint8Array) => {
     const found = search.from([held]);
     if (found !== undefined && found.value < best.value) best = found;
     return { value: best.value, isExact: isExact && found !== undefined };
   };
-  const bound = prove({ value: result.value, improve });
+  const bound = prove({ value: result.value, improve: improveFrom });
   if (bound === undefined) return undefined;
-  const isHeuristic = bound < best.value - PROVEN_WITHIN * Math.abs(best.value);
+  const isHeuristic = bound < best.value - PROOF_TOLERANCE * Math.abs(best.value);
   return { ...best, isHeuristic, bound: isHeuristic ? Math.max(least, bound) : best.objective };
 }
 
 /** Returns true if so few securities may be held that an exact search is feasible. */
 function isSmall({ assembled: { program } }: ConvexSolution): boolean {
   const { lower, upper } = program;
-  return upper.reduce((count, bound, i) => count + (bound > 0 || lower[i]! < 0 ? 1 : 0), 0) <= EXACT_NAMES_MAX;
+  return upper.reduce((count, bound, i) => count + (bound > 0 || lower[i]! < 0 ? 1 : 0), 0) <= EXACT_SECURITIES_MAX;
 }
 
 /** Returns the outcome of an exact search; undefined if the search ended with neither a solution nor a proof. */
-function outcomeOf({ best, bound, isComplete, iterations }: BranchOutcome, before: number): SearchOutcome | undefined {
+function toOutcome({ best, bound, isComplete, iterations }: BranchOutcome, before: number): SearchOutcome | undefined {
   if (best === undefined) return isComplete ? { kind: 'no-choice', isProven: true } : undefined;
   const solution: Solution = isComplete
     ? { ...best, isHeuristic: false, bound: best.objective, iterations: before + iterations }
@@ -315,7 +319,7 @@ function moveRow(row: NonConvexRow, origin: Origin, changes: readonly RowParamet
 }
 
 /** Returns the starts of a search: the securities of the relaxation, and those of the previous solution. */
-function startsOf(problem: Problem, rows: readonly NonConvexRow[], relaxed: ConvexSolution): Uint8Array[] {
+function listStarts(problem: Problem, rows: readonly NonConvexRow[], relaxed: ConvexSolution): Uint8Array[] {
   const starts = [markHeld(relaxed.weights)];
   if (problem.previous !== null) {
     const basket = markHeld(problem.previous.weights);
@@ -326,7 +330,7 @@ function startsOf(problem: Problem, rows: readonly NonConvexRow[], relaxed: Conv
 }
 
 /** Returns further starts if all others fail: the largest reference weights of distance rows. */
-function largestOf(problem: Problem, rows: readonly NonConvexRow[]): Uint8Array[] {
+function listReferenceStarts(problem: Problem, rows: readonly NonConvexRow[]): Uint8Array[] {
   const counts = rows.filter((row) => row.form === 'count');
   return problem.rows.flatMap(({ row }) => {
     if (row.form !== 'distance') return [];

@@ -48,7 +48,7 @@ export interface ShareAnswer extends ShareBounds {
  * Number of iterations before the increase of the bound is first tested, and relative increase below which the
  * iteration ends.
  */
-const TURNS_MIN = 3;
+const ITERATIONS_MIN = 3;
 const RISE_MIN = 1e-4;
 
 /**
@@ -70,37 +70,42 @@ export function relaxShares(
   { names, shares: start, shareMin, turnsMax }: ShareStart,
 ): ShareAnswer | undefined {
   const { counts } = counted;
-  const program = without(counted.program, names);
+  const program = excludeDropped(counted.program, names);
   let shares = start;
   let best: ShareAnswer | undefined;
   let warm: ActiveState | undefined;
   for (let turn = 0; turn < turnsMax; turn++) {
-    const { status, point, state } = solver.solve(withShares(program, split, shares), { warm, effort: 'quick' });
+    const { status, point, state } = solver.solve(createShareProgram(program, split, shares), {
+      warm,
+      effort: 'quick',
+    });
     if (status !== 'solved') return best;
-    const proven = { ...provenAt({ ...counted, program }, { split, names }, point), shares, weights: point.x };
+    const proven = { ...proveBounds({ ...counted, program }, { split, names }, point), shares, weights: point.x };
     const before = best?.bound ?? Number.NEGATIVE_INFINITY;
     if (proven.bound > before) best = proven;
-    if (turn >= TURNS_MIN && proven.bound < before + RISE_MIN * Math.abs(before)) return best;
-    shares = sharesAt(counts, { split, names, shareMin }, point.x);
+    if (turn >= ITERATIONS_MIN && proven.bound < before + RISE_MIN * Math.abs(before)) return best;
+    shares = computeBestShares(counts, { split, names, shareMin }, point.x);
     warm = state;
   }
   return best;
 }
 
 /** Returns equal shares for the undecided securities of each row. */
-export function evenShares(counts: readonly CountRow[], names: Uint8Array): Float64Array {
+export function computeEvenShares(counts: readonly CountRow[], names: Uint8Array): Float64Array {
   const even = new Float64Array(names.length).fill(1);
-  return sharesAt(counts, { split: even, names, shareMin: 0 }, even);
+  return computeBestShares(counts, { split: even, names, shareMin: 0 }, even);
 }
 
 /** Returns the program with weights of zero for securities that are decided to be dropped. */
-function without(program: Program, names: Uint8Array): Program {
-  const zero = (bounds: Float64Array) => bounds.map((bound, i) => (names[i] === OUT ? 0 : bound));
-  return names.includes(OUT) ? { ...program, lower: zero(program.lower), upper: zero(program.upper) } : program;
+function excludeDropped(program: Program, names: Uint8Array): Program {
+  const setDroppedToZero = (bounds: Float64Array) => bounds.map((bound, i) => (names[i] === OUT ? 0 : bound));
+  return names.includes(OUT)
+    ? { ...program, lower: setDroppedToZero(program.lower), upper: setDroppedToZero(program.upper) }
+    : program;
 }
 
 /** Returns the program for fixed shares, without the constant. */
-function withShares(program: Program, split: Float64Array, shares: Float64Array): Program {
+function createShareProgram(program: Program, split: Float64Array, shares: Float64Array): Program {
   const { curvature, centre, linear, norms } = program;
   const metric = program.metric!; // a fixed quadratic has a metric
   const more = split.map((own, i) => own * (1 / shares[i]! - 1));
@@ -112,12 +117,12 @@ function withShares(program: Program, split: Float64Array, shares: Float64Array)
   };
 }
 
-interface Decided {
+interface ShareDecisions {
   readonly split: Float64Array;
   readonly names: Uint8Array;
 }
 
-interface ShareTerms extends Decided {
+interface ShareTerms extends ShareDecisions {
   readonly shareMin: number;
 }
 
@@ -125,14 +130,14 @@ interface ShareTerms extends Decided {
  * Returns the best shares for given weights: in proportion to the risk of each security, at most 1, with the sum that
  * each row allows. Rows with common securities adjust their proportions in turn.
  */
-function sharesAt(
+function computeBestShares(
   counts: readonly CountRow[],
   { split, names, shareMin }: ShareTerms,
   weights: Float64Array,
 ): Float64Array {
   const sizes = weights.map((x, i) => Math.sqrt(split[i]!) * Math.abs(x));
   const scales = new Float64Array(counts.length).fill(Infinity);
-  const shareOf = (i: number, scale: number) => (sizes[i]! > 0 ? Math.min(1, sizes[i]! * scale) : 0);
+  const computeShare = (i: number, scale: number) => (sizes[i]! > 0 ? Math.min(1, sizes[i]! * scale) : 0);
   const leastScales = new Float64Array(weights.length);
   for (let round = 0; round < (counts.length > 1 ? PRICE_ROUNDS : 1); round++) {
     counts.forEach(({ members, maximum }, r) => {
@@ -142,14 +147,16 @@ function sharesAt(
       });
       const open = members.filter((i) => names[i] === OPEN);
       const room = maximum - members.reduce((count, i) => count + (names[i] === IN ? 1 : 0), 0);
-      const own = (place: number) => sizes[open[place]!]!;
-      scales[r] = scaleWithin(open.length, room, own, (place) => shareOf(open[place]!, leastScales[open[place]!]!));
+      const readSize = (place: number) => sizes[open[place]!]!;
+      scales[r] = findScaleWithin(open.length, room, readSize, (place) =>
+        computeShare(open[place]!, leastScales[open[place]!]!),
+      );
     });
   }
   const shares = new Float64Array(weights.length).fill(1);
   counts.forEach(({ members }, r) => {
     for (const i of members)
-      if (names[i] === OPEN) shares[i] = Math.min(shares[i]!, Math.max(shareMin, shareOf(i, scales[r]!)));
+      if (names[i] === OPEN) shares[i] = Math.min(shares[i]!, Math.max(shareMin, computeShare(i, scales[r]!)));
   });
   return shares;
 }
@@ -158,7 +165,7 @@ function sharesAt(
  * Returns the scale at which the sizes, each capped at its limit, sum to the available number; Infinity if the limits
  * do not exceed it.
  */
-function scaleWithin(
+function findScaleWithin(
   count: number,
   room: number,
   sizeOf: (place: number) => number,
@@ -181,9 +188,9 @@ function scaleWithin(
 }
 
 /** Returns the bounds that a point and its multipliers prove. */
-function provenAt(
+function proveBounds(
   { valueAt, program, counts, threshold }: CountedProgram,
-  { split, names }: Decided,
+  { split, names }: ShareDecisions,
   point: Point,
 ): ShareBounds {
   const { n, lower, upper, curvature } = program;
@@ -200,11 +207,11 @@ function provenAt(
     held[i] = names[i] === OUT ? Number.POSITIVE_INFINITY : Math.min(long, short);
     dropped[i] = canRest ? minimiseStep({ ...step, from: -x, to: -x }, own) : Number.POSITIVE_INFINITY;
   }
-  return overChoices(counts, { held, dropped }, valueAt(point.x) + computeLagrangianExcess(program, point));
+  return minimiseOverChoices(counts, { held, dropped }, valueAt(point.x) + computeLagrangianExcess(program, point));
 }
 
 /** Costs of holding and of dropping each security, [N] each; Infinity if impossible. */
-type Costs = Pick<ShareAnswer, 'held' | 'dropped'>;
+type HoldingCosts = Pick<ShareAnswer, 'held' | 'dropped'>;
 
 /** Number of rounds in which rows with common securities set their prices. */
 const PRICE_ROUNDS = 4;
@@ -213,11 +220,11 @@ const PRICE_ROUNDS = 4;
  * Returns the minimum sum over all choices, and for each security over the choices that hold it or drop it. Each row
  * charges other rows the saving from one more security, so that they respect its limit.
  */
-function overChoices(counts: readonly CountRow[], costs: Costs, value: number): ShareBounds {
+function minimiseOverChoices(counts: readonly CountRow[], costs: HoldingCosts, value: number): ShareBounds {
   const prices = new Float64Array(counts.length);
   for (let round = 0; round < (counts.length > 1 ? PRICE_ROUNDS : 0); round++)
-    counts.forEach((row, r) => (prices[r] = priceOf(row, chargedBy(counts, prices, r, costs))));
-  const least = counts.map((row, r) => leastOf(row, chargedBy(counts, prices, r, costs)));
+    counts.forEach((row, r) => (prices[r] = computeRowPrice(row, addRowPrices(counts, prices, r, costs))));
+  const least = counts.map((row, r) => minimiseWithinRow(row, addRowPrices(counts, prices, r, costs)));
   const offers = counts.map((_, r) =>
     counts.reduce((sum, { maximum }, other) => (other === r ? sum : sum - prices[other]! * maximum), value),
   );
@@ -234,7 +241,12 @@ function overChoices(counts: readonly CountRow[], costs: Costs, value: number): 
 }
 
 /** Returns the costs of holding securities, including the prices of all rows except one. */
-function chargedBy(counts: readonly CountRow[], prices: Float64Array, except: number, costs: Costs): Costs {
+function addRowPrices(
+  counts: readonly CountRow[],
+  prices: Float64Array,
+  except: number,
+  costs: HoldingCosts,
+): HoldingCosts {
   const held = costs.held.slice();
   counts.forEach(({ members }, r) => {
     if (r !== except && prices[r]! > 0) for (const i of members) held[i]! += prices[r]!;
@@ -243,7 +255,7 @@ function chargedBy(counts: readonly CountRow[], prices: Float64Array, except: nu
 }
 
 /** Returns the price at which the number of securities worth holding equals the limit of the row. */
-function priceOf({ members, maximum }: CountRow, { held, dropped }: Costs): number {
+function computeRowPrice({ members, maximum }: CountRow, { held, dropped }: HoldingCosts): number {
   const savings = Float64Array.from(members, (i) => dropped[i]! - held[i]!)
     .toSorted()
     .reverse();
@@ -253,7 +265,7 @@ function priceOf({ members, maximum }: CountRow, { held, dropped }: Costs): numb
 }
 
 /** Returns the minimum sum under one row, and for each security the minimum if it is held or dropped. */
-function leastOf({ members, minimum, maximum }: CountRow, costs: Costs): ShareBounds {
+function minimiseWithinRow({ members, minimum, maximum }: CountRow, costs: HoldingCosts): ShareBounds {
   const least = costs.held.map((cost, i) => Math.min(cost, costs.dropped[i]!));
   const open = members.filter((i) => Number.isFinite(costs.held[i]!) && Number.isFinite(costs.dropped[i]!));
   const already = members.reduce((count, i) => count + (Number.isFinite(costs.dropped[i]!) ? 0 : 1), 0);

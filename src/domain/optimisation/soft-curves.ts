@@ -1,5 +1,5 @@
 import { isTracking, type Assembled, type Assembly } from './assemble.js';
-import { findLargestMeasure, findParameterAtMeasure, isCurve, measureOf, type PlacedCurve } from './curved-rows.js';
+import { findLargestMeasure, findParameterAtMeasure, isCurve, measureRow, type PlacedCurve } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
 import { computePrices } from './goals/prices.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
@@ -39,7 +39,7 @@ export function computePricedViolations(
   let total = computePrices(program, weights);
   for (const placed of listCurves(problem, options)) {
     if (placed.origin.soft === null || isChecked(placed)) continue;
-    const measure = measureOf(problem, placed.row, weights);
+    const measure = measureRow(problem, placed.row, weights);
     const most = findLargestMeasure(placed, { changes: options.changes });
     if (measure > most) total += computeViolationPrice(placed, most, measure);
   }

@@ -2,7 +2,7 @@ import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, removePlanes, type Assembled, type Assembly } from './assemble.js';
-import { createTangentPlanes, computeExcess, findLargestMeasure, measureOf, type PlacedCurve } from './curved-rows.js';
+import { createTangentPlanes, computeExcess, findLargestMeasure, measureRow, type PlacedCurve } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
 import { computeGoalValue } from './goals/goal-value.js';
 import type { GoalAnswer } from './goals/goal-answer.js';
@@ -51,7 +51,7 @@ export interface ConvexOptions extends Assembly {
 const PLANES_MAX = 400;
 
 /** Number of bisection steps in the search for the limit at which the penalty of a soft row equals the saving. */
-const LIMIT_STEPS = 60;
+const BISECTION_STEPS = 60;
 
 /**
  * Solves the convex rows of a problem: first without curved rows (norms and tails), because most never bind, then with
@@ -60,18 +60,18 @@ const LIMIT_STEPS = 60;
  */
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
   const isChecked = isCheckedOnly(problem);
-  if (startsNearby(problem, options)) {
-    const result = attempt(solver, problem, { ...options, withCurves: true });
+  if (startsWithCurves(problem, options)) {
+    const result = solveWithPlanes(solver, problem, { ...options, withCurves: true });
     return result === undefined || listExceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
   }
-  const free = attempt(solver, problem, { ...options, withCurves: false });
+  const free = solveWithPlanes(solver, problem, { ...options, withCurves: false });
   // A linear objective that nothing else bounds has a solution only with the curved rows.
   if (free === undefined)
-    return isLinear(problem) ? attempt(solver, problem, { ...options, withCurves: true }) : undefined;
+    return isLinear(problem) ? solveWithPlanes(solver, problem, { ...options, withCurves: true }) : undefined;
   const exceeded = listExceededCurves(problem, free.weights, options);
   if (exceeded.some(isChecked)) return undefined; // the least possible tracking error is above its limit
   if (exceeded.length === 0) return free;
-  const hard = attempt(solver, problem, { ...options, withCurves: true, iterations: free.iterations });
+  const hard = solveWithPlanes(solver, problem, { ...options, withCurves: true, iterations: free.iterations });
   const soft = exceeded.filter(({ origin }) => origin.soft !== null);
   const solution = soft.length === 0 ? hard : widenSoft(solver, problem, options, soft, free);
   if (solution === undefined) return undefined;
@@ -84,7 +84,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
  * Returns true if the solve starts with every curved row: one was binding before, and no prices of soft rows must be
  * found.
  */
-function startsNearby(problem: Problem, options: ConvexOptions): boolean {
+function startsWithCurves(problem: Problem, options: ConvexOptions): boolean {
   return (
     options.beside?.state.norms.includes(UPPER) === true &&
     listCurves(problem, options).every(({ origin }) => origin.soft === null)
@@ -105,19 +105,19 @@ function isLinear({ goal }: Problem): boolean {
   return goal.form === 'tail' || (goal.form === 'quadratic' && goal.curvature === 0);
 }
 
-interface Attempt extends ConvexOptions {
+interface SolveAttempt extends ConvexOptions {
   readonly withCurves: boolean;
   readonly iterations?: number;
 }
 
 /** Solves with the known cutting planes of tails, and repeats with the planes that each solution adds. */
-function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
+function solveWithPlanes(solver: Solver, problem: Problem, options: SolveAttempt): ConvexSolution | undefined {
   let { warm, planes, radii } = options;
   let iterations = options.iterations ?? 0;
   for (let round = 0; round < PLANES_MAX; round++) {
     const result = solveRows(solver, problem, { ...options, planes, warm, iterations, radii });
     if (result === undefined && round === 0 && isBlockedByTails(problem, options))
-      return attempt(solver, problem, { ...options, planes: [] });
+      return solveWithPlanes(solver, problem, { ...options, planes: [] });
     if (result === undefined || !options.withCurves) return result;
     const touching = createTangentPlanes(problem, { ...options, radii }, result.weights, planes);
     if (touching.length === 0) return result;
@@ -125,7 +125,9 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
     for (const tail of isPriced(isLinear(problem), round) ? listExceededTails(problem, result.weights, options) : []) {
       const { planes: priced, attained, optimum } = solvePricedTail(solver, problem.tails, tail, result);
       const solution =
-        optimum === null ? undefined : solutionAt(problem, { ...optimum, iterations: result.iterations }, options);
+        optimum === null
+          ? undefined
+          : toPricedSolution(problem, { ...optimum, iterations: result.iterations }, options);
       if (solution !== undefined && listExceededTails(problem, solution.weights, options).length === 0) return solution;
       cuts.push(...priced);
       if (attained !== null) radii = new Map([...(radii ?? []), [tail.placed.origin, attained]]);
@@ -141,7 +143,7 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
  * Returns true if the cutting planes of earlier solves may be the reason for a failed program: a linear objective has
  * its optimum at a corner where many planes meet.
  */
-function isBlockedByTails(problem: Problem, { withCurves, planes }: Attempt): boolean {
+function isBlockedByTails(problem: Problem, { withCurves, planes }: SolveAttempt): boolean {
   return withCurves && planes === undefined && problem.tails.known.length > 0 && isLinear(problem);
 }
 
@@ -149,7 +151,7 @@ function isBlockedByTails(problem: Problem, { withCurves, planes }: Attempt): bo
 const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => placed.row.form === 'tail';
 
 /** Returns the tail rows of the program whose limits are exceeded. */
-function listExceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
+function listExceededTails(problem: Problem, weights: Float64Array, options: SolveAttempt): ExceededTail[] {
   return listCurves(problem, options).flatMap((placed) => {
     const { origin } = placed;
     if (!isTailRow(placed) || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
@@ -160,10 +162,10 @@ function listExceededTails(problem: Problem, weights: Float64Array, options: Att
 }
 
 /** Converts an optimum with a priced tail to a solution; undefined for an objective that is not a plain quadratic. */
-function solutionAt(
+function toPricedSolution(
   problem: Problem,
   { assembled, answer, iterations }: Pick<ConvexSolution, 'assembled' | 'answer' | 'iterations'>,
-  options: Attempt,
+  options: SolveAttempt,
 ): ConvexSolution | undefined {
   const { goal, costs, robustness } = problem;
   if (goal.form !== 'quadratic' || (costs?.impact ?? 0) > 0 || robustness !== null) return undefined;
@@ -178,7 +180,7 @@ function addIdleRows({ answer: { state } }: ConvexSolution, count: number): Acti
   return { ...state, rows };
 }
 
-function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
+function solveRows(solver: Solver, problem: Problem, options: SolveAttempt): ConvexSolution | undefined {
   const whole = createFullProgram(problem, options);
   const assembled = options.withCurves ? whole : removeCurvedRows(whole);
   const rows = assembled.program;
@@ -198,7 +200,7 @@ function toSolution(
   problem: Problem,
   assembled: Assembled,
   { program, answer, priceScale, penaltyScale, open = 0, tail }: GoalAnswer,
-  options: Attempt,
+  options: SolveAttempt,
 ): ConvexSolution {
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
@@ -216,12 +218,12 @@ function toSolution(
     answer,
     iterations: (options.iterations ?? 0) + answer.iterations,
     tail,
-    planes: bindingPlanes(problem, assembled, answer, options),
+    planes: selectBindingPlanes(problem, assembled, answer, options),
   };
 }
 
 /** Returns the cutting planes with a nonzero multiplier; the planes are the last rows of the program. */
-function bindingPlanes(
+function selectBindingPlanes(
   { tails }: Problem,
   { planes, program }: Assembled,
   { point }: ProgramAnswer,
@@ -266,19 +268,23 @@ function widenSoft(
   let solution: ConvexSolution | undefined = free;
   for (const placed of soft) {
     let narrow = placed.row.limit.value;
-    let wide = measureOf(problem, placed.row, free.weights);
-    const at = (most: number) =>
-      attempt(solver, problem, { ...options, withCurves: true, radii: new Map([...radii, [placed.origin, most]]) });
-    const hard = at(narrow);
-    if (hard !== undefined && priceOf(hard, placed, narrow) <= placed.origin.soft! * hard.penaltyScale) {
+    let wide = measureRow(problem, placed.row, free.weights);
+    const solveAtLimit = (most: number) =>
+      solveWithPlanes(solver, problem, {
+        ...options,
+        withCurves: true,
+        radii: new Map([...radii, [placed.origin, most]]),
+      });
+    const hard = solveAtLimit(narrow);
+    if (hard !== undefined && computeSaving(hard, placed, narrow) <= placed.origin.soft! * hard.penaltyScale) {
       radii.set(placed.origin, narrow);
       solution = hard;
       continue;
     }
-    for (let step = 0; step < LIMIT_STEPS && wide - narrow > 1e-14 * wide; step++) {
+    for (let step = 0; step < BISECTION_STEPS && wide - narrow > 1e-14 * wide; step++) {
       const middle = (narrow + wide) / 2;
-      const tried = at(middle);
-      if (tried !== undefined && priceOf(tried, placed, middle) <= placed.origin.soft! * tried.penaltyScale) {
+      const tried = solveAtLimit(middle);
+      if (tried !== undefined && computeSaving(tried, placed, middle) <= placed.origin.soft! * tried.penaltyScale) {
         wide = middle;
         solution = tried;
       } else narrow = middle;
@@ -289,7 +295,7 @@ function widenSoft(
 }
 
 /** Returns the saving per unit of the request parameter at a limit, in units of the program's objective. */
-function priceOf({ assembled, answer }: ConvexSolution, { origin, row }: PlacedCurve, most: number): number {
+function computeSaving({ assembled, answer }: ConvexSolution, { origin, row }: PlacedCurve, most: number): number {
   if (row.form === 'tail')
     return assembled.linear.reduce(
       (sum, own, r) => (own?.origin === origin ? sum + answer.point.rowMultipliers[r]! : sum),

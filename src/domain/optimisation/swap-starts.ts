@@ -9,7 +9,7 @@ import { findThreshold } from './restriction.js';
 import type { Solvers } from './solvers.js';
 
 /** Maximum number of securities, because the search reads the whole covariance. */
-const NAMES_MAX = 1500;
+const SECURITIES_MAX = 1500;
 
 /**
  * Returns the choice with the best optimum that swaps of securities find, considering only the count rows, the bounds
@@ -28,7 +28,7 @@ export function findSwapStart(
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const isCounted = new Uint8Array(n);
   for (const { members } of counts) for (const i of members) isCounted[i] = 1;
-  if (n > NAMES_MAX || metric === null || !(curvature > 0) || isCounted.includes(0) || !isFixedQuadratic(problem))
+  if (n > SECURITIES_MAX || metric === null || !(curvature > 0) || isCounted.includes(0) || !isFixedQuadratic(problem))
     return undefined;
   const slopes = new Float64Array(n);
   multiplyMetric(metric, centre, slopes);

@@ -34,19 +34,19 @@ export function createTrials({ solver: inner, algebra }: Solvers, problem: Probl
     return isLeft;
   };
   const solvers: Solvers = { solver, algebra };
-  const outcomeWith = (options: SearchOptions): SearchOutcome =>
+  const solveWith = (options: SearchOptions): SearchOutcome =>
     isWithin(1)
       ? solveProblem(solvers, problem, { ...options, wanted: 'any' })
       : { kind: 'no-choice', isProven: false };
   const weightsWith: Trials['weightsWith'] = (options) => {
-    const outcome = outcomeWith(options);
+    const outcome = solveWith(options);
     return outcome.kind === 'solved' ? outcome.solution.weights : undefined;
   };
   return {
     solvers,
     succeeds: (options) => weightsWith(options) !== undefined,
     standingWith(options) {
-      const outcome = outcomeWith(options);
+      const outcome = solveWith(options);
       if (outcome.kind === 'solved') return 'solved';
       return outcome.kind === 'no-choice' && outcome.isProven ? 'ruled-out' : 'open';
     },

@@ -1,5 +1,5 @@
 import type { SessionMarket } from '../market/session-market.js';
-import { TRACKING } from '../objectives/objective.js';
+import { TRACKING_OBJECTIVE } from '../objectives/objective.js';
 import type { RiskEstimate } from './covariance.js';
 import type { Problem } from './problem.js';
 
@@ -15,6 +15,7 @@ export function describeUncovered(
   if (excluded.size === 0) return '';
   const named = [...excluded].slice(0, NAMED_MAX).map(([column, why]) => `${sm.identifiers[column]} (${why})`);
   const more = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
-  const effect = entry.type === TRACKING.entry.type ? 'the mean variance is used instead' : 'they are excluded';
+  const effect =
+    entry.type === TRACKING_OBJECTIVE.entry.type ? 'the mean variance is used instead' : 'they are excluded';
   return `${excluded.size} of ${index.length} securities have no risk estimate: ${named.join(', ')}${more}; ${effect}.`;
 }

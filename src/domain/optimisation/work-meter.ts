@@ -12,7 +12,7 @@ export interface MeteredSolver extends Solver {
 }
 
 /** Cost of setting up a program, in addition to its iterations. */
-const STATED = 2e6;
+const SETUP_WORK = 2e6;
 
 /** Number of iterations of an approximate solve. */
 const ROUGH_ITERATIONS = 8;
@@ -28,12 +28,12 @@ export function meterSolver(solver: Solver): MeteredSolver {
     spent: () => spent,
     solve(program, options) {
       const answer = solver.solve(program, options);
-      const each = answer.route === 'simplex' ? pivotOf(program) : workOf(program);
-      spent += STATED + (answer.iterations + 1) * each;
+      const each = answer.route === 'simplex' ? computePivotWork(program) : computeIterationWork(program);
+      spent += SETUP_WORK + (answer.iterations + 1) * each;
       return answer;
     },
     nearly(program) {
-      spent += STATED + ROUGH_ITERATIONS * workOf(program);
+      spent += SETUP_WORK + ROUGH_ITERATIONS * computeIterationWork(program);
       return solver.nearly(program);
     },
   };
@@ -52,22 +52,22 @@ export interface LimitedSolver extends MeteredSolver {
 export function limitWork(solver: Solver, workMax: number): LimitedSolver {
   const inner = meterSolver(solver);
   let ended = false;
-  const isLeft = () => {
+  const hasWorkLeft = () => {
     ended ||= inner.spent() >= workMax;
     return !ended;
   };
   return {
     spent: inner.spent,
     hasEnded: () => ended,
-    solve: (program, options) => (isLeft() ? inner.solve(program, options) : createUnsolvedAnswer(program)),
-    nearly: (program) => (isLeft() ? inner.nearly(program) : betweenBounds(program)),
+    solve: (program, options) => (hasWorkLeft() ? inner.solve(program, options) : createUnsolvedAnswer(program)),
+    nearly: (program) => (hasWorkLeft() ? inner.nearly(program) : clampToBounds(program)),
   };
 }
 
 /** Returns the answer of a refused program. */
 function createUnsolvedAnswer(program: Program): ProgramAnswer {
   const point = {
-    x: betweenBounds(program),
+    x: clampToBounds(program),
     rowMultipliers: new Float64Array(program.rows.count),
     kinkMultipliers: Float64Array.from(program.kinks, ({ limit }) => (limit === null ? 1 : 0)),
     normMultipliers: new Float64Array(program.norms.length),
@@ -76,20 +76,20 @@ function createUnsolvedAnswer(program: Program): ProgramAnswer {
   return { status: 'failed', point, state: createColdState(program), kkt, iterations: 0, route: 'centre' };
 }
 
-function betweenBounds({ centre, lower, upper }: Program): Float64Array {
+function clampToBounds({ centre, lower, upper }: Program): Float64Array {
   return centre.map((value, i) => Math.min(Math.max(value, lower[i]!), upper[i]!));
 }
 
 /** Number of iterations of a typical solve. */
-const ITERATIONS = 30;
+const TYPICAL_ITERATIONS = 30;
 
 /** Returns the number of multiplications of a typical solve of a program. */
 export function estimateWork(program: Program): number {
-  return STATED + ITERATIONS * workOf(program);
+  return SETUP_WORK + TYPICAL_ITERATIONS * computeIterationWork(program);
 }
 
 /** Returns the number of multiplications of one simplex pivot. */
-function pivotOf({ n, rows }: Program): number {
+function computePivotWork({ n, rows }: Program): number {
   return rows.count * n;
 }
 
@@ -97,7 +97,7 @@ function pivotOf({ n, rows }: Program): number {
  * Returns the number of multiplications of one iteration: a factorisation over the free securities, including soft
  * rows, and the Schur complement of the hard rows.
  */
-function workOf({ n, lower, upper, rows }: Program): number {
+function computeIterationWork({ n, lower, upper, rows }: Program): number {
   let free = 0;
   for (let i = 0; i < n; i++) if (lower[i]! < upper[i]!) free++;
   let soft = 0;

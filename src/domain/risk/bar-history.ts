@@ -14,9 +14,9 @@ export interface BarHistory {
   complete(columns: ArrayLike<number>, from: number, to: number): Int32Array;
 }
 
-const NONE = new Int32Array(0);
+const NO_SESSIONS = new Int32Array(0);
 
-const known = new WeakMap<Float64Array, BarHistory>();
+const historyCache = new WeakMap<Float64Array, BarHistory>();
 
 /**
  * Creates the history of a market's bars and of the returns in a growth panel. A return needs a bar on its session and
@@ -25,14 +25,14 @@ const known = new WeakMap<Float64Array, BarHistory>();
  * @cost one pass over S x N, once per panel; then O(log) of the number of missing sessions
  */
 export function createBarHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
-  const entry = known.get(growth);
+  const entry = historyCache.get(growth);
   if (entry) return entry;
-  const history = historyOf(sm, growth);
-  known.set(growth, history);
+  const history = buildBarHistory(sm, growth);
+  historyCache.set(growth, history);
   return history;
 }
 
-function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
+function buildBarHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
   const { sessions, securityCount, lastBar } = sm;
   const first = new Int32Array(securityCount).fill(sessions.length);
   const last = new Int32Array(securityCount).fill(-1);
@@ -43,7 +43,7 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
   }
   const withoutBar: number[][] = [];
   const withoutReturn: number[][] = [];
-  const note = (lists: number[][], column: number, session: number): void => {
+  const addSession = (lists: number[][], column: number, session: number): void => {
     (lists[column] ??= []).push(session);
   };
   for (let s = sm.first; s < sessions.length; s++) {
@@ -56,14 +56,19 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
         continue;
       }
       if (hasBar) last[column] = s;
-      else note(withoutBar, column, s);
+      else addSession(withoutBar, column, s);
       const factor = growth[at]!;
       // growth begins on the session after the first
       if (s > sm.first && (!hasBar || lastBar[at - securityCount] !== s - 1 || factor !== factor))
-        note(withoutReturn, column, s);
+        addSession(withoutReturn, column, s);
     }
   }
-  return createSortedHistory({ first, last, barless: pack(withoutBar, last), returnless: pack(withoutReturn, last) });
+  return createSortedHistory({
+    first,
+    last,
+    barless: packSessions(withoutBar, last),
+    returnless: packSessions(withoutReturn, last),
+  });
 }
 
 /** First and last bar of each column, and the sessions in between without a bar and without a return, ascending. */
@@ -78,14 +83,15 @@ export interface BarGaps {
 
 /** Creates the history from the gaps. */
 export function createSortedHistory({ first, last, barless, returnless }: BarGaps): BarHistory {
-  const missing = (list: Int32Array, from: number, to: number): number =>
+  const countMissing = (list: Int32Array, from: number, to: number): number =>
     findLastAtMost(list, to) - findLastAtMost(list, from - 1);
-  const count = (list: Int32Array, from: number, to: number): number =>
-    from > to ? 0 : to - from + 1 - missing(list, from, to);
+  const countPresent = (list: Int32Array, from: number, to: number): number =>
+    from > to ? 0 : to - from + 1 - countMissing(list, from, to);
   return {
-    bars: (column, from, to) => count(barless[column]!, Math.max(from, first[column]!), Math.min(to, last[column]!)),
+    bars: (column, from, to) =>
+      countPresent(barless[column]!, Math.max(from, first[column]!), Math.min(to, last[column]!)),
     returns: (column, from, to) =>
-      count(returnless[column]!, Math.max(from, first[column]!) + 1, Math.min(to, last[column]!)),
+      countPresent(returnless[column]!, Math.max(from, first[column]!) + 1, Math.min(to, last[column]!)),
     complete(columns, from, to) {
       let begin = from + 1;
       let end = to;
@@ -108,9 +114,9 @@ export function createSortedHistory({ first, last, barless, returnless }: BarGap
 }
 
 /** Returns the missing sessions of each column, up to its last bar. */
-function pack(lists: readonly (readonly number[] | undefined)[], last: Int32Array): Int32Array[] {
+function packSessions(lists: readonly (readonly number[] | undefined)[], last: Int32Array): Int32Array[] {
   return Array.from(last, (until, column) => {
     const list = lists[column];
-    return list === undefined ? NONE : Int32Array.from(list.slice(0, findLastAtMost(list, until) + 1));
+    return list === undefined ? NO_SESSIONS : Int32Array.from(list.slice(0, findLastAtMost(list, until) + 1));
   });
 }

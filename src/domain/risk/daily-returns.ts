@@ -20,7 +20,7 @@ export interface DailySecurities {
 }
 
 /** Closes of the securities, with their positions in the field. */
-interface Closes {
+interface ClosePositions {
   readonly close: Float64Array;
   /** Number of market columns. */
   readonly width: number;
@@ -37,7 +37,7 @@ interface Closes {
  */
 export function computeDailyReturns(market: MarketData, names: DailySecurities, terms: GrowthTerms): ReturnSource {
   const columns = Int32Array.from(names.columns);
-  const { rows, gaps } = barsOf(market, { ...names, columns });
+  const { rows, gaps } = findBars(market, { ...names, columns });
   const closes = { close: market.fields.get('CLOSE')!, width: market.identifiers.length, rows, columns };
   const sessions = rows.map((row) => market.dates[row]!);
   const coverage = findHistoryCoverage(
@@ -58,9 +58,9 @@ export function computeDailyReturns(market: MarketData, names: DailySecurities, 
 }
 
 /** Returns the rows on which any of the securities has a bar, and the gaps of each security. */
-function barsOf(
+function findBars(
   market: MarketData,
-  { columns, from, to }: DailySecurities & Pick<Closes, 'columns'>,
+  { columns, from, to }: DailySecurities & Pick<ClosePositions, 'columns'>,
 ): { readonly rows: Int32Array; readonly gaps: BarGaps } {
   const first = from === null ? 0 : findFirstAtLeast(market.dates, from);
   const last = to === null ? market.dates.length - 1 : findLastAtMost(market.dates, to);
@@ -72,7 +72,7 @@ function barsOf(
   const sessions = isWhole
     ? missing.map((own) => own.map((row) => row - first))
     : missing.map((own) => own.map((row) => findLastAtMost(rows, row)).filter((s, i) => rows[s] === own[i]));
-  return { rows, gaps: gapsOf(sessions, rows.length) };
+  return { rows, gaps: createGaps(sessions, rows.length) };
 }
 
 /**
@@ -80,7 +80,7 @@ function barsOf(
  * @param missing sessions without a bar of each security, ascending
  * @param count number of sessions
  */
-function gapsOf(missing: readonly Int32Array[], count: number): BarGaps {
+function createGaps(missing: readonly Int32Array[], count: number): BarGaps {
   const first = new Int32Array(missing.length);
   const last = new Int32Array(missing.length);
   const barless = missing.map((own, k) => {
@@ -92,11 +92,11 @@ function gapsOf(missing: readonly Int32Array[], count: number): BarGaps {
     last[k] = begin === count ? -1 : count - 1 - (own.length - end);
     return own.subarray(begin, end);
   });
-  return { first, last, barless, returnless: barless.map(withNext) };
+  return { first, last, barless, returnless: barless.map(addNextSessions) };
 }
 
 /** Returns the sessions without a return: those without a bar, and the session after each of them. */
-function withNext(barless: Int32Array): Int32Array {
+function addNextSessions(barless: Int32Array): Int32Array {
   const lost: number[] = [];
   for (const session of barless) {
     if (lost.at(-1) !== session) lost.push(session);
@@ -106,8 +106,8 @@ function withNext(barless: Int32Array): Int32Array {
 }
 
 /** Data from which the returns of a coverage are computed. */
-interface Reading {
-  readonly closes: Closes;
+interface ReturnReader {
+  readonly closes: ClosePositions;
   /** Day of each session. */
   readonly sessions: Int32Array;
   readonly coverage: Pick<ReturnSource['coverage'], 'columns' | 'sessions'>;
@@ -119,12 +119,12 @@ interface Reading {
  * actions.
  * @param out [T x n], overwritten
  */
-function readRows({ closes, sessions, coverage, effects }: Reading, out: Float64Array): void {
+function readRows({ closes, sessions, coverage, effects }: ReturnReader, out: Float64Array): void {
   const { close, width, rows, columns } = closes;
   const at = coverage.columns.map((place) => columns[place]!);
   const n = at.length;
-  const placeEffects = effectPlacer({ effects, close, width, columns: at });
-  const divide = at.every((column, place) => column === at[0]! + place) ? divideRun : divideRow;
+  const placeEffects = createEffectWriter({ effects, close, width, columns: at });
+  const divide = at.every((column, place) => column === at[0]! + place) ? divideContiguous : divideRow;
   for (let t = 0; t < coverage.sessions.length; t++) {
     const session = coverage.sessions[t]!;
     const [from, to] = [rows[session - 1]! * width, rows[session]! * width];
@@ -150,13 +150,18 @@ function divideRow(close: Float64Array, { from, to, columns }: RowOfCloses, out:
 }
 
 /** Divides closes of contiguous columns, without reading column positions. */
-function divideRun(close: Float64Array, { from, to, columns }: RowOfCloses, out: Float64Array, at: number): void {
+function divideContiguous(
+  close: Float64Array,
+  { from, to, columns }: RowOfCloses,
+  out: Float64Array,
+  at: number,
+): void {
   const before = from + columns[0]!;
   const after = to + columns[0]!;
   for (let k = 0; k < columns.length; k++) out[at + k] = close[after + k]! / close[before + k]! - 1;
 }
 
-interface Placing {
+interface EffectWriterInput {
   readonly effects: EffectsByDay;
   readonly close: Float64Array;
   /** Number of market columns. */
@@ -174,7 +179,7 @@ interface EffectsOfSession extends Omit<RowOfCloses, 'columns'> {
 }
 
 /** Returns a function that writes the returns of the securities with effects on a session. */
-function effectPlacer({ effects, close, width, columns }: Placing) {
+function createEffectWriter({ effects, close, width, columns }: EffectWriterInput) {
   const placeOf = new Int32Array(width).fill(-1);
   columns.forEach((column, place) => (placeOf[column] = place));
   const sessionOf = new Int32Array(columns.length); // session 0 has no return
@@ -183,7 +188,8 @@ function effectPlacer({ effects, close, width, columns }: Placing) {
       const column = effects.columns[e]!;
       const place = placeOf[column]!;
       if (place < 0) continue;
-      const effect = sessionOf[place] === session ? allTogether(effects, column, first, e) : readEffect(effects, e);
+      const effect =
+        sessionOf[place] === session ? combineEffectsOf(effects, column, first, e) : readEffect(effects, e);
       sessionOf[place] = session;
       out[at + place] = computeGrowthStep(effect, close[from + column]!, close[to + column]!).factor - 1;
     }
@@ -191,7 +197,7 @@ function effectPlacer({ effects, close, width, columns }: Placing) {
 }
 
 /** Returns the combined effect of a column's effects from one index to another, both included. */
-function allTogether(effects: EffectsByDay, column: number, first: number, last: number): SessionEffect {
+function combineEffectsOf(effects: EffectsByDay, column: number, first: number, last: number): SessionEffect {
   let all: SessionEffect | undefined;
   for (let e = first; e <= last; e++) {
     if (effects.columns[e] !== column) continue;

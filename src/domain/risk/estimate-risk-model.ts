@@ -100,7 +100,7 @@ export function estimateFrom(
   const diagnostics = engine.scope((): RiskModelEstimate['diagnostics'] => {
     const panel = engine.room(coverage.sessions.length * n);
     returns.read(panel, engine);
-    const weights = weightsIn(settings, coverage);
+    const weights = createWeightOptions(settings, coverage);
     const { estimator, threshold, lags, eigenvalue_simulations: simulations } = settings;
     const onStage = (stage: EstimateStage): void => {
       if (stage === 'eigenvalues') assertFinite(covariance, n);
@@ -120,14 +120,14 @@ export function estimateFrom(
       const structured = { estimator, threshold, lags, simulations, scale, ...weights };
       return { intensity: null, ...estimateStructured(engine, panel, n, structured, covariance, onStage) };
     }
-    const request = { ...shrinkageOf(settings, scale), repair: settings.repair, ...weights };
+    const request = { ...createShrinkageOptions(settings, scale), repair: settings.repair, ...weights };
     return estimateCovariance(engine, panel, n, request, covariance, onStage);
   });
-  return { coverage: usedOf(coverage, estimated), diagnostics, covariance, factors: estimated };
+  return { coverage: limitToUsedSessions(coverage, estimated), diagnostics, covariance, factors: estimated };
 }
 
 /** Returns true if an estimator's covariance is a sum over a panel, so that single rows of it can be computed. */
-export const isSumOfPanel = (estimator: Estimator): boolean =>
+export const hasPanelForm = (estimator: Estimator): boolean =>
   estimator === 'shrinkage' || isFactorEstimator(estimator);
 
 /** Estimate of a covariance whose matrix is not computed. */
@@ -148,7 +148,7 @@ export interface PanelEstimate {
 /**
  * Estimates a covariance in panel form from returns, bit-identical to `estimateFrom` but without the matrix. The result
  * does not use engine memory.
- * @param settings settings with an estimator of `isSumOfPanel`; nothing is repaired, because such a covariance is
+ * @param settings settings with an estimator of `hasPanelForm`; nothing is repaired, because such a covariance is
  *   positive semi-definite up to rounding
  * @throws as `estimateRiskModel`
  */
@@ -166,17 +166,17 @@ export function estimatePanel(engine: Engine, returns: ReturnSource, settings: R
       const { model } = factors;
       const covariance = createFactorPanel(model);
       return {
-        coverage: usedOf(coverage, factors),
+        coverage: limitToUsedSessions(coverage, factors),
         covariance,
-        deviations: computeDeviations(covariance, squaresOf(covariance)),
+        deviations: computeDeviations(covariance, sumSquares(covariance)),
         intensity: null,
         factors,
         eigenvalues: (on) => boundFactorEigenvalues(on, createLoadings(model), model.specific),
       };
     }
     const shrinkage = {
-      ...shrinkageOf(settings, estimatePeriodsPerYear(returns.sm.sessions)),
-      ...weightsIn(settings, coverage),
+      ...createShrinkageOptions(settings, estimatePeriodsPerYear(returns.sm.sessions)),
+      ...createWeightOptions(settings, coverage),
     };
     const estimated = estimateLowRankCovariance(engine, panel, n, shrinkage);
     const lowRank = { ...estimated, panel: panel.slice() };
@@ -193,14 +193,14 @@ export function estimatePanel(engine: Engine, returns: ReturnSource, settings: R
 }
 
 /** Returns the sum of squares of each column of a panel, summed from the first row to the last. */
-function squaresOf({ panel, assets }: PanelCovariance): Float64Array {
+function sumSquares({ panel, assets }: PanelCovariance): Float64Array {
   const squares = new Float64Array(assets);
   for (let row = 0; row < panel.length; row += assets)
     for (let i = 0; i < assets; i++) squares[i]! += panel[row + i]! * panel[row + i]!;
   return squares;
 }
 
-const shrinkageOf = ({ target, intensity, intensity_method: method }: RiskSettings, scale: number) => ({
+const createShrinkageOptions = ({ target, intensity, intensity_method: method }: RiskSettings, scale: number) => ({
   target,
   intensity,
   method,
@@ -211,11 +211,11 @@ const shrinkageOf = ({ target, intensity, intensity_method: method }: RiskSettin
  * Returns the observation weights for a half-life.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  */
-const weightsIn = ({ half_life: halfLife }: RiskSettings, { sessions }: Coverage) =>
-  halfLife === null ? {} : { weights: weightsOf(halfLife, sessions.length) };
+const createWeightOptions = ({ half_life: halfLife }: RiskSettings, { sessions }: Coverage) =>
+  halfLife === null ? {} : { weights: createWeights(halfLife, sessions.length) };
 
 /** Returns the coverage with only the sessions that the estimate used. */
-function usedOf(coverage: Coverage, estimated: EstimatedFactors | null): Coverage {
+function limitToUsedSessions(coverage: Coverage, estimated: EstimatedFactors | null): Coverage {
   return estimated === null ? coverage : { ...coverage, sessions: coverage.sessions.subarray(estimated.from) };
 }
 
@@ -242,7 +242,7 @@ export function assertFiniteNumbers(covariances: Float64Array): void {
  * Returns exponential observation weights.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  */
-function weightsOf(halfLife: number, observations: number): Float64Array {
+function createWeights(halfLife: number, observations: number): Float64Array {
   const weights = new Float64Array(observations);
   fillHalfLifeWeights(halfLife, weights);
   let earlier = 0;

@@ -48,9 +48,9 @@ export interface FactorRiskRequest {
   readonly factors: number;
 }
 
-const keepSectors = createMeasureCache<FactorModel>();
-const keepEstimated = { industries: createMeasureCache<FactorModel>(), styles: createMeasureCache<FactorModel>() };
-const keepParts = createMeasureCache<PrincipalParts>();
+const cacheSectors = createMeasureCache<FactorModel>();
+const estimateCaches = { industries: createMeasureCache<FactorModel>(), styles: createMeasureCache<FactorModel>() };
+const cacheParts = createMeasureCache<PrincipalParts>();
 
 /**
  * Decomposes the active variance of holdings against a benchmark over the covered securities of both. Exposures are
@@ -71,29 +71,29 @@ export function computeFactorRisk(
   const { columns, sessions, excluded } = coverage;
   const periods = estimatePeriodsPerYear(window.sm.sessions);
   const terms = { engine: engine.name, to: window.to, columns, sessions };
-  const measure = <T>(of: (panel: Float64Array) => T): T =>
+  const measurePanel = <T>(of: (panel: Float64Array) => T): T =>
     engine.scope(() => {
       const panel = engine.room(sessions.length * columns.length);
       readReturns(window, coverage, panel, engine);
       return of(panel);
     });
   const estimateValue = (estimator: 'industries' | 'styles') =>
-    keepEstimated[estimator](window.growth, terms, () =>
-      measure((panel) => estimateFactors(engine, window, coverage, { estimator, half_life: null }, panel).model),
+    estimateCaches[estimator](window.growth, terms, () =>
+      measurePanel((panel) => estimateFactors(engine, window, coverage, { estimator, half_life: null }, panel).model),
     );
   const components = Math.max(factors, CACHED_COMPONENTS);
   const models: Readonly<Record<FactorModelName, () => FactorModel>> = {
     statistical: () =>
       computePrincipalFactors(
-        keepParts(window.growth, { ...terms, components }, () =>
-          measure((panel) => computePrincipalParts(engine, panel, columns.length, components)),
+        cacheParts(window.growth, { ...terms, components }, () =>
+          measurePanel((panel) => computePrincipalParts(engine, panel, columns.length, components)),
         ),
         factors,
         periods,
       ),
     market_sector: () =>
-      keepSectors(window.growth, terms, () =>
-        measure((panel) =>
+      cacheSectors(window.growth, terms, () =>
+        measurePanel((panel) =>
           computeSectorFactors(
             engine,
             panel,
@@ -127,7 +127,7 @@ export function splitByFactors(
     for (let k = 0; k < K; k++) exposures[k]! += b[i * K + k]! * active[i]!;
     specificVariance += active[i]! * active[i]! * specific[i]!;
   }
-  const parts = Float64Array.from(exposures, (exposure, k) => exposure * rowTimes(covariance, k, exposures));
+  const parts = Float64Array.from(exposures, (exposure, k) => exposure * multiplyRow(covariance, k, exposures));
   const factorVariance = Math.max(
     0,
     parts.reduce((total, part) => total + part, 0),
@@ -147,7 +147,7 @@ export function splitByFactors(
   };
 }
 
-function rowTimes(matrix: Float64Array, row: number, vector: Float64Array): number {
+function multiplyRow(matrix: Float64Array, row: number, vector: Float64Array): number {
   let total = 0;
   for (let k = 0; k < vector.length; k++) total += matrix[row * vector.length + k]! * vector[k]!;
   return total;

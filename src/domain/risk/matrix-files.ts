@@ -15,5 +15,5 @@ export const MatrixFiles = z.union([
 ]);
 export type MatrixFiles = z.infer<typeof MatrixFiles>;
 
-export const filesOf = (matrix: MatrixFiles): readonly StoredArtifact[] =>
+export const listMatrixFiles = (matrix: MatrixFiles): readonly StoredArtifact[] =>
   'files' in matrix ? matrix.files : [matrix];

@@ -2,7 +2,7 @@ import { countTriangleEntries } from '#kernels/moments/panel-covariance.js';
 import { LIMITS } from '../refusals/limits.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 
-const BYTES = Float64Array.BYTES_PER_ELEMENT;
+const NUMBER_BYTES = Float64Array.BYTES_PER_ELEMENT;
 
 /** Maximum number of securities of a model that a single thread estimates as a whole. */
 export const WHOLE_MODEL_MAX = 5_000;
@@ -37,13 +37,13 @@ export function divideModel(assets: number): Int32Array {
  * Returns the number of values of a part besides its rows: a fingerprint of the estimate, then the sum of correlations
  * of each row, or both ends of the eigenvalue range.
  */
-export const figuresOfPart = (cuts: Int32Array, part: number): number =>
+export const countPartFigures = (cuts: Int32Array, part: number): number =>
   1 + (part === EIGENVALUES_PART ? 2 : cuts[part + 1]! - cuts[part]!);
 
 /** Returns the file size in bytes of each part of a matrix. */
-export function fileBytesOf(assets: number): number[] {
+export function computeFileBytes(assets: number): number[] {
   const cuts = divideModel(assets);
-  return Array.from(cuts.subarray(1), (to, part) => BYTES * countTriangleEntries(assets, cuts[part]!, to));
+  return Array.from(cuts.subarray(1), (to, part) => NUMBER_BYTES * countTriangleEntries(assets, cuts[part]!, to));
 }
 
 /**

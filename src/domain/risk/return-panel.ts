@@ -67,7 +67,7 @@ export function findHistoryCoverage(
     const column = asked[k]!;
     const returns = history.returns(column, from, to);
     longest = Math.max(longest, returns);
-    const why = reasonToExclude({ bars: history.bars(column, from, to), returns, sessions });
+    const why = findExclusionReason({ bars: history.bars(column, from, to), returns, sessions });
     if (why === undefined) columns.push(column);
     else excluded.set(column, why);
   }
@@ -139,12 +139,12 @@ export function createReturnSource(window: ReturnWindow, asked: ArrayLike<number
 }
 
 /** Number of sessions that are read at a time: the returns of 1,000 securities then fit into a second-level cache. */
-const BAND = 64;
+const BAND_SESSIONS = 64;
 
 /** Engine functions for reading returns. Default: plain loops. */
 type SelectingEngine = Pick<Engine, 'selectColumns'>;
 
-const PLAIN: SelectingEngine = { selectColumns };
+const PLAIN_ENGINE: SelectingEngine = { selectColumns };
 
 /**
  * Writes the returns of a coverage row by row.
@@ -155,13 +155,13 @@ export function readReturns(
   { sm, growth }: ReturnWindow,
   { columns, sessions }: Coverage,
   out: Float64Array,
-  engine: SelectingEngine = PLAIN,
+  engine: SelectingEngine = PLAIN_ENGINE,
 ): void {
   const n = columns.length;
   const selection = { width: sm.securityCount, columns, less: 1 };
   for (let t = 0; t < sessions.length;) {
     let end = t + 1;
-    while (end < sessions.length && end < t + BAND && sessions[end] === sessions[end - 1]! + 1) end++;
+    while (end < sessions.length && end < t + BAND_SESSIONS && sessions[end] === sessions[end - 1]! + 1) end++;
     const row = readGrowthRow(sm, sessions[t]!);
     engine.selectColumns(
       growth.subarray(row, row + (end - t) * sm.securityCount),
@@ -185,7 +185,7 @@ export function sumReturns({ sm, growth }: ReturnWindow, { columns, sessions }: 
   return sums;
 }
 
-function reasonToExclude({
+function findExclusionReason({
   bars,
   returns,
   sessions,

@@ -35,7 +35,7 @@ export interface RiskShares {
  */
 export function computeRisk(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
   const positions = listHoldings(weights);
-  return addCoverage(sharesOf(engine, window, [positions])[0]!, positions);
+  return addCoverage(computeShares(engine, window, [positions])[0]!, positions);
 }
 
 /**
@@ -54,8 +54,8 @@ export function computeRisks(
   const active = computeActivePositions(weights, benchmark);
   const [ofOwn, ofActive] =
     own.size === active.size
-      ? sharesOf(engine, window, [own, active])
-      : [...sharesOf(engine, window, [own]), ...sharesOf(engine, window, [active])];
+      ? computeShares(engine, window, [own, active])
+      : [...computeShares(engine, window, [own]), ...computeShares(engine, window, [active])];
   return {
     risk: addCoverage(ofOwn!, own),
     active: { ...ofActive!, coveredWeight: computeCoveredShare(active, ofActive!.contributions.keys()) },
@@ -97,10 +97,10 @@ function sumOver(columns: Iterable<number>, weights: Positions): number {
 
 type Shares = Omit<RiskShares, 'coveredWeight'>;
 
-const keepMoments = createMeasureCache<SampleMoments>();
+const cacheMoments = createMeasureCache<SampleMoments>();
 
 /** Decomposes several positions in the same columns with a single covariance. */
-function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
+function computeShares(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
   if (several[0].size === 0) return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [] }));
   const coverage = findCoverage(window, [...several[0].keys()]);
   assertEstimable(window, coverage);
@@ -109,12 +109,12 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
     const panel = engine.room(coverage.sessions.length * columns.length);
     readReturns(window, coverage, panel, engine);
     const terms = { engine: engine.name, to: window.to, columns, sessions: coverage.sessions };
-    const covariance = defaultCovariance(engine, panel, columns.length, {
+    const covariance = estimateDefaultCovariance(engine, panel, columns.length, {
       scale: estimatePeriodsPerYear(window.sm.sessions),
-      remember: (measure) => keepMoments(window.growth, terms, measure),
+      remember: (measure) => cacheMoments(window.growth, terms, measure),
     });
     return several.map((positions) => {
-      const { volatility, shares } = contributionsOf(
+      const { volatility, shares } = computeContributions(
         engine,
         covariance,
         Float64Array.from(columns, (column) => positions.get(column)!),
@@ -129,7 +129,7 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
 }
 
 /** Estimates the default covariance: constant correlation, intensity by shape, annualised. Overwrites the panel. */
-function defaultCovariance(
+function estimateDefaultCovariance(
   engine: Engine,
   panel: Float64Array,
   assets: number,
@@ -144,7 +144,7 @@ function defaultCovariance(
   });
 }
 
-function contributionsOf(
+function computeContributions(
   engine: Engine,
   covariance: LowRankCovariance,
   weights: Float64Array,

@@ -8,7 +8,7 @@ import { computeAnnualCovariance, computeAnnualVariances } from './annual-moment
 type GroupEngine = Pick<Engine, 'centreGroups' | 'columnDeviations'>;
 
 /** Factor to which every security has exposure 1. */
-const MARKET = 'MARKET';
+const MARKET_FACTOR = 'MARKET';
 
 /**
  * Estimates market and sector factors. The returns of each session are regressed on a constant and sector dummies, with
@@ -35,9 +35,9 @@ export function computeSectorFactors(
   const exposures = new Float64Array(n * K);
   for (let i = 0; i < n; i++) exposures[i * K] = exposures[i * K + 1 + sectorAt[i]!] = 1;
   return {
-    factors: [MARKET, ...labels.map((label) => (label === MARKET ? `SECTOR ${label}` : label))],
+    factors: [MARKET_FACTOR, ...labels.map((label) => (label === MARKET_FACTOR ? `SECTOR ${label}` : label))],
     exposures,
-    covariance: computeAnnualCovariance(factorReturnsOf(means, K - 1), K, periods),
+    covariance: computeAnnualCovariance(computeFactorReturns(means, K - 1), K, periods),
     specific: computeAnnualVariances(engine, panel, n, periods),
   };
 }
@@ -46,7 +46,7 @@ export function computeSectorFactors(
  * Computes the returns of the market, and of each sector relative to the market, [T x K], from the mean returns of the
  * sectors, [T x K - 1].
  */
-function factorReturnsOf(means: Float64Array, sectors: number): Float64Array {
+function computeFactorReturns(means: Float64Array, sectors: number): Float64Array {
   const observations = means.length / sectors;
   const factors = new Float64Array(observations * (sectors + 1));
   for (let t = 0; t < observations; t++) {

@@ -55,7 +55,7 @@ export interface SecuritiesOfDecision {
  */
 export function readModelCovariance(stored: StoredModel, { identifiers, day }: SecuritiesOfDecision): Float64Array {
   const model = findModelInForce(stored, day);
-  const places = placesIn(model, { identifiers, day });
+  const places = findPositions(model, { identifiers, day });
   const covariance = model.covariance();
   const n = identifiers.length;
   const matrix = new Float64Array(n * n);
@@ -86,7 +86,7 @@ export function readModelFactors(
 ): FactoredSecurities | undefined {
   const model = findModelInForce(stored, day);
   if (model.factors === undefined) return undefined;
-  const places = placesIn(model, { identifiers, day });
+  const places = findPositions(model, { identifiers, day });
   const { exposures, covariance, specific, factors } = model.factors();
   const K = factors.length;
   const own = new Float64Array(places.length * K);
@@ -102,7 +102,7 @@ export function readModelFactors(
  * Returns the positions of securities in a model.
  * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES
  */
-function placesIn(
+function findPositions(
   { modelId, names, observedEnd, isImported }: StoredModel,
   { identifiers, day }: SecuritiesOfDecision,
 ): Int32Array {

@@ -1,7 +1,7 @@
 import { applyStoreDefaults, readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import type { Decided, Decider, Outgoing, Undecided } from '../books/decider.js';
+import type { DecidedComposition, Decider, OutgoingComposition, FailedDecision } from '../books/decider.js';
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
 import { isEqual } from '../numbers/number-types.js';
 import type { Finding } from '../refusals/findings.js';
@@ -35,13 +35,13 @@ import type { RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { listIndices, type Definitions } from '../datapoints/expressions/reads.js';
 
-export interface RuleDecided extends Decided {
+export interface RuleDecided extends DecidedComposition {
   readonly waterfall: readonly WaterfallStep[];
   /** Securities that pass the rules but have no weight, columns ascending. */
   readonly unweighted: Int32Array;
 }
 
-export interface RuleUndecided extends Undecided {
+export interface RuleUndecided extends FailedDecision {
   readonly waterfall: readonly WaterfallStep[];
 }
 
@@ -52,7 +52,7 @@ export interface RuleDecider extends Decider {
   decide(
     session: number,
     incumbents: ArrayLike<number> | null,
-    outgoing?: Outgoing | null,
+    outgoing?: OutgoingComposition | null,
     among?: Int32Array | null,
   ): RuleDecided | RuleUndecided;
   /** Repeats a decision and returns its full derivation, for an explanation. */

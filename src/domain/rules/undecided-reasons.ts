@@ -1,4 +1,4 @@
-import type { Undecided } from '../books/decider.js';
+import type { FailedDecision } from '../books/decider.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
 import { describeExpression } from '../datapoints/expressions/sentences.js';
 import type { FieldUse } from '../datapoints/field-use.js';
@@ -13,7 +13,7 @@ type SelectionOutcome = Pick<Choice, 'cross' | 'verdicts' | 'survivors'> & { rea
 export function refuseNothingSurvives(
   waterfall: readonly WaterfallStep[],
   { cross, pipeline, verdicts }: SelectionOutcome,
-): Undecided {
+): FailedDecision {
   const last = waterfall.find(({ remaining }) => remaining === 0)!;
   if (last.ruleId === null) return createUndecided('empty', 'universe', ['The universe has no security with a price.']);
   const at = last.position - 1;
@@ -22,7 +22,7 @@ export function refuseNothingSurvives(
   return createUndecided('empty', `pipeline.selection[${at}]`, describeMissing(where, lacking), last.ruleId);
 }
 
-export function refuseNothingWeighs({ cross, pipeline, survivors }: SelectionOutcome): Undecided {
+export function refuseNothingWeighs({ cross, pipeline, survivors }: SelectionOutcome): FailedDecision {
   const where = `None of the ${survivors.length} selected securities has a weight: their datapoints are missing or not positive`;
   const lacking = { cross, columns: survivors, reads: pipeline.weighting.reads };
   return createUndecided('refused', 'pipeline.weighting', describeMissing(where, lacking));
@@ -33,11 +33,11 @@ export function refuseNothingWeighs({ cross, pipeline, survivors }: SelectionOut
  * case without an earlier composition
  */
 function createUndecided(
-  kind: Undecided['kind'],
+  kind: FailedDecision['kind'],
   path: string,
   [message, more]: readonly [string, (() => string)?],
   rowId?: string,
-): Undecided {
+): FailedDecision {
   const row = rowId === undefined && kind === 'refused' ? {} : { row_id: rowId ?? null };
   const finding: Finding = { severity: 'error', code: 'NO_WEIGHT_DATA', message, path, ...row };
   const explain = () => {
@@ -70,7 +70,7 @@ function describeMissing(what: string, { cross, columns, reads }: MissingInput):
   return [`${what}: none of the ${columns.length} securities has ${text}.`, describeKnown];
 }
 
-export function refuseCap({ message, stated }: Pick<CapInfeasible, 'message' | 'stated'>): Undecided {
+export function refuseCap({ message, stated }: Pick<CapInfeasible, 'message' | 'stated'>): FailedDecision {
   return {
     kind: 'refused',
     code: 'VALIDATION_FAILED',
@@ -78,7 +78,7 @@ export function refuseCap({ message, stated }: Pick<CapInfeasible, 'message' | '
   };
 }
 
-export const refuseZeroCaps = (count: number): Undecided =>
+export const refuseZeroCaps = (count: number): FailedDecision =>
   refuseCap({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
 
 /** Maximum number of securities that the message about missing weights lists. */

@@ -72,7 +72,7 @@ export interface AssignedReturn {
 }
 
 /** Name of the proxy for a security whose group has no return. */
-export const ALL = 'all names';
+export const ALL_SECURITIES = 'all names';
 
 /** Computes a result from the returns of all holdings: each contribution is weight times return. */
 export function createResult(

@@ -15,34 +15,34 @@ export interface Response {
  * @param factors K columns of [T]; rows with a missing value are excluded
  * @returns undefined with fewer than `least` rows, or if the factors are collinear
  */
-export function regress(
+export function estimateResponse(
   responses: Float64Array,
   factors: readonly Float64Array[],
   least: number,
 ): Response | undefined {
   const K = factors.length;
-  const rows = completeRows(responses, factors);
+  const rows = listCompleteRows(responses, factors);
   const T = rows.length;
   if (T < Math.max(least, K + 2)) return undefined;
-  const mean = (values: Float64Array) => rows.reduce((sum, t) => sum + values[t]!, 0) / T;
-  const centre = factors.map(mean);
-  const middle = mean(responses);
-  const cross = (a: Float64Array, meanA: number, b: Float64Array, meanB: number) =>
+  const computeMean = (values: Float64Array) => rows.reduce((sum, t) => sum + values[t]!, 0) / T;
+  const centre = factors.map(computeMean);
+  const middle = computeMean(responses);
+  const computeCrossProduct = (a: Float64Array, meanA: number, b: Float64Array, meanB: number) =>
     rows.reduce((sum, t) => sum + (a[t]! - meanA) * (b[t]! - meanB), 0);
   const moments = new Float64Array(K * K);
   const right = new Float64Array(K);
   for (let i = 0; i < K; i++) {
-    right[i] = cross(factors[i]!, centre[i]!, responses, middle);
+    right[i] = computeCrossProduct(factors[i]!, centre[i]!, responses, middle);
     for (let j = 0; j <= i; j++) {
-      const value = cross(factors[i]!, centre[i]!, factors[j]!, centre[j]!);
+      const value = computeCrossProduct(factors[i]!, centre[i]!, factors[j]!, centre[j]!);
       moments[i * K + j] = value;
       moments[j * K + i] = value;
     }
   }
-  const root = cholesky(moments, K);
+  const root = factorCholesky(moments, K);
   if (root === undefined) return undefined;
-  const slopes = backward(root, forward(root, right, K), K);
-  const total = cross(responses, middle, responses, middle);
+  const slopes = solveBackward(root, solveForward(root, right, K), K);
+  const total = computeCrossProduct(responses, middle, responses, middle);
   let unexplained = 0;
   for (const t of rows) {
     let rest = responses[t]! - middle;
@@ -55,13 +55,13 @@ export function regress(
     observations: T,
     rSquared: total === 0 ? 0 : 1 - unexplained / total,
     errorOf(x) {
-      const y = forward(root, x, K);
+      const y = solveForward(root, x, K);
       return Math.sqrt(variance * y.reduce((sum, value) => sum + value * value, 0));
     },
   };
 }
 
-function completeRows(responses: Float64Array, factors: readonly Float64Array[]): number[] {
+function listCompleteRows(responses: Float64Array, factors: readonly Float64Array[]): number[] {
   const rows: number[] = [];
   for (let t = 0; t < responses.length; t++)
     if (!Number.isNaN(responses[t]!) && factors.every((factor) => !Number.isNaN(factor[t]!))) rows.push(t);
@@ -69,23 +69,23 @@ function completeRows(responses: Float64Array, factors: readonly Float64Array[])
 }
 
 /** Fraction of a pivot's diagonal element below which the factor is collinear. */
-const DEPENDENT = 1e-10;
+const PIVOT_MIN = 1e-10;
 
 /** Returns the lower Cholesky factor of a symmetric matrix, [K x K]; undefined if a row depends on earlier rows. */
-function cholesky(matrix: Float64Array, K: number): Float64Array | undefined {
+function factorCholesky(matrix: Float64Array, K: number): Float64Array | undefined {
   const lower = new Float64Array(K * K);
   for (let i = 0; i < K; i++)
     for (let j = 0; j <= i; j++) {
       let value = matrix[i * K + j]!;
       for (let k = 0; k < j; k++) value -= lower[i * K + k]! * lower[j * K + k]!;
       if (i !== j) lower[i * K + j] = value / lower[j * K + j]!;
-      else if (value > DEPENDENT * matrix[i * K + i]!) lower[i * K + i] = Math.sqrt(value);
+      else if (value > PIVOT_MIN * matrix[i * K + i]!) lower[i * K + i] = Math.sqrt(value);
       else return undefined;
     }
   return lower;
 }
 
-function forward(lower: Float64Array, right: Float64Array, K: number): Float64Array {
+function solveForward(lower: Float64Array, right: Float64Array, K: number): Float64Array {
   const x = Float64Array.from(right);
   for (let i = 0; i < K; i++) {
     for (let k = 0; k < i; k++) x[i]! -= lower[i * K + k]! * x[k]!;
@@ -94,7 +94,7 @@ function forward(lower: Float64Array, right: Float64Array, K: number): Float64Ar
   return x;
 }
 
-function backward(lower: Float64Array, right: Float64Array, K: number): Float64Array {
+function solveBackward(lower: Float64Array, right: Float64Array, K: number): Float64Array {
   const x = Float64Array.from(right);
   for (let i = K - 1; i >= 0; i--) {
     for (let k = i + 1; k < K; k++) x[i]! -= lower[k * K + i]! * x[k]!;

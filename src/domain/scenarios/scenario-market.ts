@@ -52,7 +52,7 @@ export function createScenarioMarket(
   };
 }
 
-interface Place {
+interface ScenarioPlace {
   readonly by: string;
   readonly path: string;
 }
@@ -61,14 +61,14 @@ interface Place {
  * Computes a scenario of either kind.
  * @throws Refusal VALIDATION_FAILED at its path
  */
-export function computeScenario(market: ScenarioMarket, scenario: Scenario, place: Place): FoundScenario {
+export function computeScenario(market: ScenarioMarket, scenario: Scenario, place: ScenarioPlace): FoundScenario {
   if ('window' in scenario) return computeWindowScenario(market, { ...scenario, path: place.path });
   const terms = { ...scenario, ...place };
-  return { result: computeShockScenario(market, terms), findings: unreadSettings(market, terms) };
+  return { result: computeShockScenario(market, terms), findings: listUnreadSettings(market, terms) };
 }
 
 /** Reports settings that have no effect on a shock scenario. */
-function unreadSettings(market: ScenarioMarket, terms: ShockTerms): Finding[] {
+function listUnreadSettings(market: ScenarioMarket, terms: ShockTerms): Finding[] {
   if (terms.regression_sessions === REGRESSION_SESSIONS || !isShockedDirectly(market, terms)) return [];
   const path = `${terms.path}.regression_sessions`;
   const message = `${path} has no effect: every shock is of a holding or a group, which applies directly.`;

@@ -4,14 +4,14 @@ import { readPanelRow } from '../market/session-market.js';
 import { closeOn } from '../market/series.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 import {
-  ALL,
+  ALL_SECURITIES,
   createResult,
   type AssignedReturn,
   type HeldSecurity,
   type ScenarioMarket,
   type ScenarioResult,
 } from './holdings.js';
-import { regress, type Response } from './regression.js';
+import { estimateResponse, type Response } from './regression.js';
 
 export interface ShockTerms {
   readonly name: string;
@@ -48,25 +48,28 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
     return { ...createResult(terms.name, held, returns), ...NO_WINDOW, ...NO_REGRESSION };
   }
   const from = Math.max(sm.first + 1, session - terms.regression_sessions + 1);
-  const columns = factors.map((factor) => returnsOf(market, factor, from));
-  assertApart(columns, terms, factors);
-  const own = held.map(({ column }) => (column < 0 ? undefined : columnReturns(market, column, from)));
-  const responses = own.map((returns) => returns && regress(returns, columns, LIMITS.MIN_NAME_OBSERVATIONS));
-  const valueOf = ({ slopes }: Response) => slopes.reduce((sum, slope, k) => sum + slope * moves[k]!, 0);
-  const proxies = meansByGroup(held, (_, i) => responses[i] && valueOf(responses[i]));
+  const columns = factors.map((factor) => readReturns(market, factor, from));
+  assertIndependent(columns, terms, factors);
+  const own = held.map(({ column }) => (column < 0 ? undefined : readColumnReturns(market, column, from)));
+  const responses = own.map((returns) => returns && estimateResponse(returns, columns, LIMITS.MIN_NAME_OBSERVATIONS));
+  const computeResponse = ({ slopes }: Response) => slopes.reduce((sum, slope, k) => sum + slope * moves[k]!, 0);
+  const proxies = computeGroupMeans(held, (_, i) => responses[i] && computeResponse(responses[i]));
   const returns = held.map((name, i): AssignedReturn => {
     const struck = findShock(name);
     if (struck !== undefined) return { value: struck, proxy: null };
     const response = responses[i];
-    if (response) return { value: valueOf(response), proxy: null, standardError: response.errorOf(moves) };
+    if (response) return { value: computeResponse(response), proxy: null, standardError: response.errorOf(moves) };
     const ofGroup = proxies.get(name.group);
-    return { value: ofGroup ?? proxies.get(ALL) ?? 0, proxy: ofGroup === undefined ? ALL : name.group };
+    return {
+      value: ofGroup ?? proxies.get(ALL_SECURITIES) ?? 0,
+      proxy: ofGroup === undefined ? ALL_SECURITIES : name.group,
+    };
   });
   const estimated = own.map((returns, i) => (responses[i] ? returns : undefined));
-  const regressed = (weights: readonly number[]) =>
-    regress(portfolioReturns(weights, estimated), columns, LIMITS.MIN_NAME_OBSERVATIONS);
-  const whole = regressed(held.map(({ weight }) => weight));
-  const responding = respondingWeights(
+  const regressPortfolio = (weights: readonly number[]) =>
+    estimateResponse(computePortfolioReturns(weights, estimated), columns, LIMITS.MIN_NAME_OBSERVATIONS);
+  const whole = regressPortfolio(held.map(({ weight }) => weight));
+  const responding = computeResponseWeights(
     held,
     (name) => findShock(name) !== undefined,
     (i) => responses[i] !== undefined,
@@ -76,7 +79,7 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
     ...NO_WINDOW,
     r_squared: whole?.rSquared ?? null,
     observations: whole?.observations ?? null,
-    standard_error: regressed(responding)?.errorOf(moves) ?? null,
+    standard_error: regressPortfolio(responding)?.errorOf(moves) ?? null,
   };
 }
 
@@ -92,7 +95,7 @@ const NO_REGRESSION = { r_squared: null, observations: null, standard_error: nul
  * Returns the weight of each response in the portfolio return: the security's weight if it has no shock, plus its share
  * of the securities that use the mean of their group.
  */
-function respondingWeights(
+function computeResponseWeights(
   held: readonly HeldSecurity[],
   isStruck: (name: HeldSecurity) => boolean,
   hasResponse: (position: number) => boolean,
@@ -120,13 +123,13 @@ function sortShocks({ sm, held }: ScenarioMarket, { shocks, path, by }: ShockTer
     else if (key.startsWith(`${by}:`) && known.has(key.slice(by.length + 1)))
       groups.set(key.slice(by.length + 1), value);
     else if (sm.market.series?.has(key) || sm.columnOf(key) >= 0) factors.push(key);
-    else findings.push(unknownShock(key, path, by));
+    else findings.push(createUnknownShock(key, path, by));
   }
   if (findings.length > 0) throw refuseWithFindings('body', findings);
   return { names, groups, factors, moves: Float64Array.from(factors, (factor) => shocks[factor]!) };
 }
 
-function unknownShock(key: string, path: string, by: string): Finding {
+function createUnknownShock(key: string, path: string, by: string): Finding {
   const message = `${key} is not a holding, a group of holdings (${by}:...), a series or an identifier of the data.`;
   return { severity: 'error', code: 'UNKNOWN_IDENTIFIER', message, path: `${path}.shocks.${key}`, value: key };
 }
@@ -135,7 +138,7 @@ function unknownShock(key: string, path: string, by: string): Finding {
  * Requires enough common returns of the factors, and no collinearity.
  * @throws Refusal VALIDATION_FAILED
  */
-function assertApart(
+function assertIndependent(
   columns: readonly Float64Array[],
   { path, regression_sessions }: ShockTerms,
   factors: readonly string[],
@@ -144,7 +147,7 @@ function assertApart(
   const least = Math.max(LIMITS.MIN_NAME_OBSERVATIONS, factors.length + 2);
   const isEnough = complete >= least;
   // With a response that has no missing values, collinearity depends only on the factors.
-  if (isEnough && regress(new Float64Array(columns[0]!.length), columns, 1) !== undefined) return;
+  if (isEnough && estimateResponse(new Float64Array(columns[0]!.length), columns, 1) !== undefined) return;
   const message = isEnough
     ? `The returns of ${factors.join(', ')} are collinear over ${complete} sessions.`
     : `${factors.join(', ')} have ${complete} common returns in the last ${regression_sessions} sessions; at least ${least} are required.`;
@@ -155,10 +158,10 @@ function assertApart(
  * Returns the simple returns of a series or identifier from session `from` to the session of the composition, NaN if
  * missing.
  */
-function returnsOf(market: ScenarioMarket, identifier: string, from: number): Float64Array {
+function readReturns(market: ScenarioMarket, identifier: string, from: number): Float64Array {
   const { sm, session } = market;
   const series = sm.market.series?.get(identifier);
-  if (series === undefined) return columnReturns(market, sm.columnOf(identifier), from);
+  if (series === undefined) return readColumnReturns(market, sm.columnOf(identifier), from);
   const returns = new Float64Array(Math.max(0, session - from + 1));
   for (let s = from; s <= session; s++)
     returns[s - from] = closeOn(series, sm.sessions[s]!) / closeOn(series, sm.sessions[s - 1]!) - 1;
@@ -166,7 +169,7 @@ function returnsOf(market: ScenarioMarket, identifier: string, from: number): Fl
 }
 
 /** a return needs a price bar on its session and on the previous one */
-function columnReturns({ sm, growth, session }: ScenarioMarket, column: number, from: number): Float64Array {
+function readColumnReturns({ sm, growth, session }: ScenarioMarket, column: number, from: number): Float64Array {
   const returns = new Float64Array(Math.max(0, session - from + 1));
   for (let s = from; s <= session; s++) {
     const hasBars = !Number.isNaN(sm.closeAt(s, column)) && !Number.isNaN(sm.closeAt(s - 1, column));
@@ -176,7 +179,7 @@ function columnReturns({ sm, growth, session }: ScenarioMarket, column: number, 
 }
 
 /** Returns the portfolio returns of the securities with a response and a weight; NaN if any of them has no return. */
-function portfolioReturns(weights: readonly number[], own: readonly (Float64Array | undefined)[]): Float64Array {
+function computePortfolioReturns(weights: readonly number[], own: readonly (Float64Array | undefined)[]): Float64Array {
   const length = own.find((returns) => returns !== undefined)?.length ?? 0;
   const total = new Float64Array(length);
   own.forEach((returns, i) => {
@@ -187,7 +190,7 @@ function portfolioReturns(weights: readonly number[], own: readonly (Float64Arra
 }
 
 /** Returns the equally weighted mean of each group, and of all securities. */
-function meansByGroup(
+function computeGroupMeans(
   held: readonly HeldSecurity[],
   valueOf: (name: HeldSecurity, position: number) => number | undefined,
 ): ReadonlyMap<string, number> {
@@ -195,7 +198,7 @@ function meansByGroup(
   held.forEach((name, i) => {
     const value = valueOf(name, i);
     if (value === undefined) return;
-    for (const key of [name.group, ALL]) {
+    for (const key of [name.group, ALL_SECURITIES]) {
       const known = sums.get(key) ?? { sum: 0, count: 0 };
       sums.set(key, { sum: known.sum + value, count: known.count + 1 });
     }

@@ -4,7 +4,7 @@ import { LIMITS } from '../refusals/limits.js';
 import { readPanelRow } from '../market/session-market.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import {
-  ALL,
+  ALL_SECURITIES,
   createResult,
   type AssignedReturn,
   type FoundScenario,
@@ -34,17 +34,17 @@ export function computeWindowScenario(market: ScenarioMarket, terms: WindowTerms
   const { sm, held } = market;
   const base = sm.sessionAt(parseValidDay(window.start) - 1);
   const last = sm.sessionAt(parseValidDay(window.end));
-  if (base < sm.first || last <= base) return notCovered(market, terms);
-  const paths = valuePaths(market, base, last);
+  if (base < sm.first || last <= base) return createUncoveredResult(market, terms);
+  const paths = createValuePaths(market, base, last);
   const length = last - base;
   const value = new Float64Array(length).fill(1);
   const returns: AssignedReturn[] = [];
   for (const { column, group, weight } of held) {
     const own = column < 0 ? undefined : paths.ofColumn(column);
     const path = own ?? paths.ofGroup(group) ?? paths.ofAll();
-    if (path === undefined) return notCovered(market, terms);
+    if (path === undefined) return createUncoveredResult(market, terms);
     for (let t = 0; t < length; t++) value[t]! += weight * (path[t]! - 1);
-    returns.push({ value: path[length - 1]! - 1, proxy: own ? null : paths.ofGroup(group) ? group : ALL });
+    returns.push({ value: path[length - 1]! - 1, proxy: own ? null : paths.ofGroup(group) ? group : ALL_SECURITIES });
   }
   const changes = Array.from(value, (after, t): SessionReturn => ({
     date: formatDay(sm.sessions[base + 1 + t]!),
@@ -58,13 +58,13 @@ export function computeWindowScenario(market: ScenarioMarket, terms: WindowTerms
     worst_sessions: worst,
     ...NO_REGRESSION,
   };
-  return { result, findings: cutEnd(market, terms) };
+  return { result, findings: warnOfCutEnd(market, terms) };
 }
 
 const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
 
 /** Returns the result for a window outside the data, with a return of null. */
-function notCovered({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): FoundScenario {
+function createUncoveredResult({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): FoundScenario {
   const [first, last] = [sm.sessions[sm.first], sm.sessions.at(-1)].map((day) =>
     day === undefined ? '-' : formatDay(day),
   );
@@ -86,7 +86,7 @@ function notCovered({ sm }: ScenarioMarket, { name, window, path }: WindowTerms)
 }
 
 /** Warns if the window ends after the last session of the data. */
-function cutEnd({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): Finding[] {
+function warnOfCutEnd({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): Finding[] {
   const { sessions, coverage } = sm.calendar;
   const last = sm.sessions.at(-1)!; // a covered window has at least one session
   const end = parseValidDay(window.end);
@@ -103,16 +103,16 @@ interface Paths {
   ofAll(): Float64Array | undefined;
 }
 
-function valuePaths({ sm, growth, groups }: ScenarioMarket, base: number, last: number): Paths {
+function createValuePaths({ sm, growth, groups }: ScenarioMarket, base: number, last: number): Paths {
   const own = new Map<number, Float64Array | undefined>();
   const averages = new Map<string, Float64Array | undefined>();
-  const ofColumn = (column: number): Float64Array | undefined => {
+  const findColumnPath = (column: number): Float64Array | undefined => {
     if (own.has(column)) return own.get(column);
-    const path = pathOf(column);
+    const path = computePath(column);
     own.set(column, path);
     return path;
   };
-  const pathOf = (column: number): Float64Array | undefined => {
+  const computePath = (column: number): Float64Array | undefined => {
     if (!sm.isPriceable(base, column, LIMITS.MAX_STALE_SESSIONS)) return undefined;
     const path = new Float64Array(last - base);
     let value = 1;
@@ -123,12 +123,12 @@ function valuePaths({ sm, growth, groups }: ScenarioMarket, base: number, last: 
     }
     return path;
   };
-  const average = (key: string, isMember: (column: number) => boolean): Float64Array | undefined => {
+  const averagePaths = (key: string, isMember: (column: number) => boolean): Float64Array | undefined => {
     if (averages.has(key)) return averages.get(key);
     const sum = new Float64Array(last - base);
     let count = 0;
     for (let column = 0; column < sm.securityCount; column++) {
-      const path = isMember(column) ? ofColumn(column) : undefined;
+      const path = isMember(column) ? findColumnPath(column) : undefined;
       if (path === undefined) continue;
       for (let t = 0; t < sum.length; t++) sum[t]! += path[t]!;
       count++;
@@ -138,8 +138,8 @@ function valuePaths({ sm, growth, groups }: ScenarioMarket, base: number, last: 
     return mean;
   };
   return {
-    ofColumn,
-    ofGroup: (group) => average(`group ${group}`, (column) => groups[column] === group),
-    ofAll: () => average('all', () => true),
+    ofColumn: findColumnPath,
+    ofGroup: (group) => averagePaths(`group ${group}`, (column) => groups[column] === group),
+    ofAll: () => averagePaths('all', () => true),
   };
 }

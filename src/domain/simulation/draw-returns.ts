@@ -43,8 +43,8 @@ export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods
   return {
     draw(random, count, degrees) {
       const out = new Float64Array(count * n);
-      for (let from = 0; from < count; from += CHUNK)
-        drawInto(random, degrees, out.subarray(from * n, Math.min(from + CHUNK, count) * n));
+      for (let from = 0; from < count; from += CHUNK_ROWS)
+        drawInto(random, degrees, out.subarray(from * n, Math.min(from + CHUNK_ROWS, count) * n));
       return out;
     },
   };
@@ -57,7 +57,7 @@ export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods
     for (let t = 0; t < count; t++) {
       for (let f = 0; f < inner; f++) common[t * inner + f] = random.normal();
       if (specific !== null) for (let i = 0; i < n; i++) specific[t * n + i] = own![i]! * random.normal();
-      if (degrees !== null) lengths[t] = scale * Math.sqrt((degrees - 2) / chiSquare(random, degrees));
+      if (degrees !== null) lengths[t] = scale * Math.sqrt((degrees - 2) / drawChiSquare(random, degrees));
     }
     if (inner > 0) algebra.gemm({ rows: count, inner, columns: n, transposeB: true }, common, root, out);
     for (let t = 0, e = 0; t < count; t++)
@@ -66,9 +66,9 @@ export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods
 }
 
 /** Number of rows that are multiplied at once. */
-const CHUNK = 4096;
+const CHUNK_ROWS = 4096;
 
-function chiSquare(random: CounterRandom, degrees: number): number {
+function drawChiSquare(random: CounterRandom, degrees: number): number {
   let total = 0;
   for (let k = 0; k < degrees; k++) total += random.normal() ** 2;
   return total;

@@ -46,11 +46,11 @@ export function summariseSimulation(
       percentiles,
     ),
     timeUnderWater: createDistribution(Float64Array.from(tallies.underwater), percentiles),
-    shortfall: { atEnd: shareBelow(tallies.finals, level), atAnyTime: shareBelow(tallies.lows, level) },
+    shortfall: { atEnd: computeShareBelow(tallies.finals, level), atAnyTime: computeShareBelow(tallies.lows, level) },
   };
 }
 
-function shareBelow(values: Float64Array, level: number): number {
+function computeShareBelow(values: Float64Array, level: number): number {
   let below = 0;
   for (let p = 0; p < values.length; p++) if (values[p]! < level) below++;
   return below / values.length;

@@ -20,7 +20,7 @@ export function pageOf<T>(
 }
 
 /** Groups entries so that the JSON of a group has at most `bytesMax` bytes; a longer entry is a separate group. */
-export function pagesByBytes<T>(entries: readonly T[], bytesMax: number): T[][] {
+export function groupByBytes<T>(entries: readonly T[], bytesMax: number): T[][] {
   const pages: T[][] = [];
   let room = 0;
   for (const entry of entries) {

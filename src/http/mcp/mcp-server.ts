@@ -9,13 +9,13 @@ import { knowsPrefixes } from '../route-access.js';
 import type { Answer } from '../reply.js';
 import type { Sdk } from './load-sdk.js';
 import { PROMPTS, type Prompt } from './prompts.js';
-import { pathOfResource } from './resource-uri.js';
-import { PAGE_ENTRIES, pageOf, pagesByBytes, type ListingPage } from './listing-pages.js';
-import { documentationResources, indexResources, type ListedResource } from './resources.js';
-import { bytesWithin, errorOf, toolResult, typeOf, type ToolResult } from './tool-answer.js';
-import { toolRequest, type Arguments } from './tool-request.js';
+import { parseResourceUri } from './resource-uri.js';
+import { PAGE_ENTRIES, pageOf, groupByBytes, type ListingPage } from './listing-pages.js';
+import { listDocumentationResources, listIndexResources, type ListedResource } from './resources.js';
+import { readWithin, errorOf, toToolResult, typeOf, type ToolResult } from './tool-answer.js';
+import { createToolRequest, type Arguments } from './tool-request.js';
 import { WAIT_TOOL, type ListedTool, type Tool } from './tools.js';
-import { waitForJob, waitTool } from './wait-for-job.js';
+import { waitForJob, createWaitTool } from './wait-for-job.js';
 
 /** Sources of the tools, shared by all clients. */
 export interface McpCatalogue {
@@ -65,8 +65,8 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
   const known = [...tools.values()].filter((tool) => mayCall(tool, catalogue, client));
   server.setRequestHandler(sdk.ListToolsRequestSchema, ({ params }) => {
     const list = known.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
-    const all = [...(client.toolsets.has('jobs') ? [waitTool()] : []), ...list] as Mutable<ListedTool>[];
-    const { page, ...next } = pageOfListing(sdk, pagesByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
+    const all = [...(client.toolsets.has('jobs') ? [createWaitTool()] : []), ...list] as Mutable<ListedTool>[];
+    const { page, ...next } = pageOfListing(sdk, groupByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
     return { tools: page.flat(), ...next };
   });
   server.setRequestHandler(sdk.CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }, extra) => {
@@ -85,7 +85,7 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
         `Unknown tool ${name.slice(0, 80)}.${didYouMean(name.slice(0, 80), names)}`,
       );
     }
-    return refusalAsResult(() => callTool(tools.get(name), given, client, report));
+    return convertRefusal(() => callTool(tools.get(name), given, client, report));
   });
 }
 
@@ -117,12 +117,12 @@ async function callTool(
       ask(new Request(`http://localhost${path}`, { method, headers: { ...headers } }));
     return waitForJob(given, { ask: askPath, signal, report });
   }
-  const request = toolRequest(tool, given, { headers, signal });
-  return toolResult(await ask(request), request);
+  const request = createToolRequest(tool, given, { headers, signal });
+  return toToolResult(await ask(request), request);
 }
 
 /** Returns a refusal as a tool result, so that an agent can correct wrong arguments and errors of the routes. */
-async function refusalAsResult(call: () => Promise<ToolResult>): Promise<ToolResult> {
+async function convertRefusal(call: () => Promise<ToolResult>): Promise<ToolResult> {
   try {
     return await call();
   } catch (failure) {
@@ -147,7 +147,10 @@ function pageOfListing<T>(
 function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client: McpClient): void {
   const invalid = (message: string, data?: unknown) => new sdk.McpError(sdk.ErrorCode.InvalidParams, message, data);
   server.setRequestHandler(sdk.ListResourcesRequestSchema, async ({ params }) => {
-    const all: ListedResource[] = [...documentationResources(catalogue.pages), ...(await listStoredIndices(client))];
+    const all: ListedResource[] = [
+      ...listDocumentationResources(catalogue.pages),
+      ...(await listStoredIndices(client)),
+    ];
     const { page, ...next } = pageOfListing(sdk, all, params?.cursor, PAGE_ENTRIES);
     return { resources: page, ...next };
   });
@@ -156,7 +159,7 @@ function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, cl
     return { resourceTemplates: page, ...next };
   });
   server.setRequestHandler(sdk.ReadResourceRequestSchema, async ({ params: { uri } }) => {
-    const path = pathOfResource(uri);
+    const path = parseResourceUri(uri);
     if (path === undefined) throw invalid('A resource URI must begin with divisor://service/.', { uri });
     const { headers, signal, ask } = client;
     const answer = await ask(new Request(`http://localhost${path}`, { headers: { ...headers }, signal }));
@@ -165,7 +168,7 @@ function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, cl
       if (answer.body instanceof ReadableStream) answer.body.cancel().catch(() => undefined);
       throw invalid('A stream of events is not a resource.', { uri });
     }
-    const bytes = await bytesWithin(answer, LIMITS.MAX_RESOURCE_BYTES);
+    const bytes = await readWithin(answer, LIMITS.MAX_RESOURCE_BYTES);
     if (bytes === undefined)
       throw invalid(`The resource has more than ${LIMITS.MAX_RESOURCE_BYTES} bytes: read it over HTTP, GET ${path}.`, {
         uri,
@@ -185,12 +188,12 @@ function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, cl
 /** Lists definitions and methodology texts of the indices that the client may read. */
 async function listStoredIndices({ ask, headers }: McpClient): Promise<ListedResource[]> {
   const answer = await ask(new Request(`http://localhost/indices?limit=${INDICES_MAX}`, { headers: { ...headers } }));
-  const bytes = answer.status === 200 ? await bytesWithin(answer, LIMITS.MAX_RESOURCE_BYTES) : undefined;
+  const bytes = answer.status === 200 ? await readWithin(answer, LIMITS.MAX_RESOURCE_BYTES) : undefined;
   if (bytes === undefined) return [];
   const { indices } = JSON.parse(Buffer.from(bytes).toString('utf8')) as {
     readonly indices: readonly { readonly id: string }[];
   };
-  return indexResources(indices.map(({ id }) => id));
+  return listIndexResources(indices.map(({ id }) => id));
 }
 
 /** Maximum number of indices to list as resources; a template reads the others. */

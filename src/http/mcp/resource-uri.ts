@@ -1,15 +1,15 @@
 const SCHEME = 'divisor://service';
 
 /** Converts an address of the service to the URI of its resource. */
-export const resourceUri = (url: string): string => url.replace(/^\w+:\/\/[^/]+/, SCHEME);
+export const toResourceUri = (url: string): string => url.replace(/^\w+:\/\/[^/]+/, SCHEME);
 
 /** Returns path and query of a resource; undefined for an address outside the service. */
-export function pathOfResource(uri: string): string | undefined {
+export function parseResourceUri(uri: string): string | undefined {
   if (!uri.startsWith(`${SCHEME}/`)) return undefined;
   const { pathname, search } = new URL(uri.slice(SCHEME.length), 'http://localhost');
   return `${pathname}${search}`;
 }
 
 /** Builds the URI template for the resources of a route. */
-export const resourceTemplate = (path: string, query: readonly string[]): string =>
+export const formatResourceTemplate = (path: string, query: readonly string[]): string =>
   `${SCHEME}${path}${query.length === 0 ? '' : `{?${query.join(',')}}`}`;

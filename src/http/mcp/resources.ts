@@ -1,7 +1,7 @@
 import { toolsetOf, isTool } from '#contract/mcp.js';
 import { queryOf } from '#contract/common-query.js';
 import type { Route } from '#contract/route.js';
-import { resourceTemplate, resourceUri } from './resource-uri.js';
+import { formatResourceTemplate, toResourceUri } from './resource-uri.js';
 
 export interface ListedResource {
   readonly uri: string;
@@ -14,17 +14,17 @@ const MARKDOWN = 'text/markdown';
 const JSON_TYPE = 'application/json';
 
 /** Lists the resources of every service: the contract and the guide. */
-export const documentationResources = (
+export const listDocumentationResources = (
   pages: readonly { readonly name: string; readonly title: string }[],
 ): ListedResource[] => [
   {
-    uri: resourceUri('http://_/openapi.json'),
+    uri: toResourceUri('http://_/openapi.json'),
     name: 'openapi.json',
     title: 'The contract (OpenAPI)',
     mimeType: JSON_TYPE,
   },
   ...pages.map(({ name, title }) => ({
-    uri: resourceUri(`http://_/docs/guide${name === '' ? '' : `/${name}`}?format=md`),
+    uri: toResourceUri(`http://_/docs/guide${name === '' ? '' : `/${name}`}?format=md`),
     name: name === '' ? 'guide' : `guide/${name}`,
     title: `Guide: ${title}`,
     mimeType: MARKDOWN,
@@ -32,11 +32,11 @@ export const documentationResources = (
 ];
 
 /** Lists the resources of stored indices: definition and methodology text. */
-export const indexResources = (ids: readonly string[]): ListedResource[] =>
+export const listIndexResources = (ids: readonly string[]): ListedResource[] =>
   ids.flatMap((id) => [
-    { uri: resourceUri(`http://_/indices/${id}`), name: id, title: `Definition of ${id}`, mimeType: JSON_TYPE },
+    { uri: toResourceUri(`http://_/indices/${id}`), name: id, title: `Definition of ${id}`, mimeType: JSON_TYPE },
     {
-      uri: resourceUri(`http://_/indices/${id}/methodology`),
+      uri: toResourceUri(`http://_/indices/${id}/methodology`),
       name: `${id}/methodology`,
       title: `Methodology text of ${id}`,
       mimeType: JSON_TYPE,
@@ -47,11 +47,11 @@ export const indexResources = (ids: readonly string[]): ListedResource[] =>
 export const isResource = (route: Route): boolean => route.method === 'GET' && route.scope === 'read' && isTool(route);
 
 /** Lists the URI templates of all GET routes. */
-export const resourceTemplates = (api: Readonly<Record<string, Route>>) =>
+export const listResourceTemplates = (api: Readonly<Record<string, Route>>) =>
   Object.entries(api)
     .filter(([, route]) => isResource(route) && toolsetOf(route) !== 'mcp')
     .map(([id, route]) => ({
-      uriTemplate: resourceTemplate(route.path, Object.keys(queryOf(route)?.shape ?? {})),
+      uriTemplate: formatResourceTemplate(route.path, Object.keys(queryOf(route)?.shape ?? {})),
       name: id,
       description: route.summary,
     }));

@@ -10,7 +10,7 @@ const DEPTH_MAX = 8;
  * accept anything, because the route validates them.
  * @param components schemas by the names in references
  */
-export function shallowSchema(schema: JsonSchema, components: Json, charactersMax: number): JsonSchema {
+export function createShallowSchema(schema: JsonSchema, components: Json, charactersMax: number): JsonSchema {
   let fitting: JsonSchema = { type: 'object' };
   // Tries depths from the smallest: schemas grow fast with depth, and expressions contain expressions.
   for (let depth = 1; depth <= DEPTH_MAX; depth++) {
@@ -34,9 +34,9 @@ function expandSchema(schema: unknown, components: Json, depth: number): unknown
   const { $ref, ...own } = schema as Json;
   if (typeof $ref === 'string') {
     const target = components[$ref.slice($ref.lastIndexOf('/') + 1)] as Json;
-    return depth === 0 ? leaf({ ...target, ...own }) : expandSchema({ ...target, ...own }, components, depth);
+    return depth === 0 ? toLeaf({ ...target, ...own }) : expandSchema({ ...target, ...own }, components, depth);
   }
-  if (depth === 0) return leaf(own);
+  if (depth === 0) return toLeaf(own);
   return Object.fromEntries(
     Object.entries(own)
       .filter(([name]) => !DROPPED.has(name))
@@ -53,7 +53,7 @@ const listNamedSchemas = (schemas: Json, components: Json, depth: number): Json 
   Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, expandSchema(schema, components, depth)]));
 
 /** Reduces a schema to its type and description. */
-function leaf({ type, description, enum: values, const: value }: Json): Json {
+function toLeaf({ type, description, enum: values, const: value }: Json): Json {
   return {
     ...(type === undefined ? {} : { type }),
     ...(description === undefined ? {} : { description }),

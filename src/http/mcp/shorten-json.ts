@@ -38,7 +38,7 @@ export function shortenJson(value: unknown, bytesMax: number): Shortened {
   for (const lengths of [...LENGTHS, ...SHORTEST]) {
     const cuts = new Map<string, Cut>();
     const text = JSON.stringify(shorten(value, { ...lengths, path: '', cuts }));
-    if (Buffer.byteLength(text) <= bytesMax) return { text, cuts: longest(cuts) };
+    if (Buffer.byteLength(text) <= bytesMax) return { text, cuts: listLongestCuts(cuts) };
   }
   return {
     text: whole.slice(0, Math.floor(bytesMax / 4)), // a character has at most four bytes
@@ -46,17 +46,17 @@ export function shortenJson(value: unknown, bytesMax: number): Shortened {
   };
 }
 
-const longest = (cuts: ReadonlyMap<string, Cut>): readonly Cut[] =>
+const listLongestCuts = (cuts: ReadonlyMap<string, Cut>): readonly Cut[] =>
   [...cuts.values()].toSorted((a, b) => b.total - a.total).slice(0, CUTS_MAX);
 
-interface Place {
+interface Position {
   readonly items: number;
   readonly members: number;
   readonly path: string;
   readonly cuts: Map<string, Cut>;
 }
 
-function shorten(value: unknown, place: Place): unknown {
+function shorten(value: unknown, place: Position): unknown {
   const { items, members: most, path } = place;
   if (typeof value === 'string') {
     const characters = items * CHARACTERS_AN_ITEM;
@@ -85,7 +85,7 @@ function listFirstAndLast<T>(items: readonly T[], length: number): readonly T[] 
   return [...items.slice(0, length / 2), ...items.slice(-length / 2)];
 }
 
-function note({ path, cuts }: Place, total: number, unit: Cut['unit']): void {
+function note({ path, cuts }: Position, total: number, unit: Cut['unit']): void {
   const known = cuts.get(path);
   if (known === undefined || known.total < total) cuts.set(path, { path, total, unit });
 }

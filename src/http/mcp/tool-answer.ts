@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorDetail } from '#domain/refusals/refusal.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { Answer } from '../reply.js';
-import { resourceUri } from './resource-uri.js';
+import { toResourceUri } from './resource-uri.js';
 import { shortenJson, type Cut } from './shorten-json.js';
 
 /** Content of a tool result. */
@@ -29,18 +29,18 @@ const PARSED_BYTES_MAX = 4_194_304;
 /**
  * Converts a response to a tool result, shortened if it is longer than `bytesMax`, with a link to the whole response.
  */
-export async function toolResult(
+export async function toToolResult(
   answer: Answer,
   address: Pick<Request, 'method' | 'url'>,
   bytesMax: number = LIMITS.MAX_TOOL_ANSWER_BYTES,
 ): Promise<ToolResult> {
   const type = typeOf(answer);
   const isText = /^(?:application\/(?:json|x-ndjson)|text\/)/.test(type);
-  if (!isText) return linkOnly(answer, type, address);
-  const bytes = await bytesWithin(answer, PARSED_BYTES_MAX);
-  if (bytes === undefined) return linkOnly(answer, type, address);
+  if (!isText) return createLinkResult(answer, type, address);
+  const bytes = await readWithin(answer, PARSED_BYTES_MAX);
+  if (bytes === undefined) return createLinkResult(answer, type, address);
   const text = Buffer.from(bytes).toString('utf8');
-  if (answer.status >= 400) return errorResult(answer, text);
+  if (answer.status >= 400) return createErrorResult(answer, text);
   if (text === '') return { content: [{ type: 'text', text: `Done (${answer.status}).` }] };
   const most = bytesMax - NOTICE_BYTES;
   if (bytes.byteLength <= most) return { content: [{ type: 'text', text }] };
@@ -73,11 +73,11 @@ const formatRequest = ({ method, url }: Pick<Request, 'method' | 'url'>): string
 /** Links to a resource of a GET; the response of another method is available only by repeating its request. */
 function linkTo(type: string, { method, url }: Pick<Request, 'method' | 'url'>): Content[] {
   if (method !== 'GET') return [];
-  const uri = resourceUri(url);
+  const uri = toResourceUri(url);
   return [{ type: 'resource_link', uri, name: uri, mimeType: type, description: 'The whole response.' }];
 }
 
-function linkOnly(answer: Answer, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
+function createLinkResult(answer: Answer, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
   discard(answer);
   const size = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
   const text = `The response is a file${size} (${type}); read it with ${formatRequest(address)}.`;
@@ -85,7 +85,7 @@ function linkOnly(answer: Answer, type: string, address: Pick<Request, 'method' 
 }
 
 /** Returns an error with the meaning of its code, so that an agent can correct its call. */
-function errorResult(answer: Answer, text: string): ToolResult {
+function createErrorResult(answer: Answer, text: string): ToolResult {
   const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
   const retry = answer.headers.byName()['Retry-After'];
   return errorOf(error, retry === undefined ? {} : { retry_after_seconds: Number(retry) });
@@ -101,7 +101,7 @@ export const typeOf = ({ headers }: Answer): string =>
   (headers.byName()['Content-Type'] ?? 'text/plain').split(';')[0]!.trim();
 
 /** Reads the body of a response; returns undefined, and closes the response, if it is longer than the limit. */
-export async function bytesWithin(answer: Answer, bytesMax: number): Promise<Uint8Array | undefined> {
+export async function readWithin(answer: Answer, bytesMax: number): Promise<Uint8Array | undefined> {
   const { body, headers } = answer;
   if (body === null) return new Uint8Array(0);
   if ((headers.length ?? 0) > bytesMax) return void discard(answer);

@@ -26,7 +26,7 @@ interface Parts {
  * Builds the HTTP request of a tool call. The route validates the values.
  * @throws Refusal VALIDATION_FAILED for unknown arguments and for values without a form in a request
  */
-export function toolRequest(tool: Tool, given: Arguments, outer: OuterRequest): Request {
+export function createToolRequest(tool: Tool, given: Arguments, outer: OuterRequest): Request {
   const { route, parameters, hasBody } = tool;
   const known = [...parameters.map(({ argument }) => argument), ...(hasBody ? ['body'] : [])];
   const parts: Parts = {
@@ -35,7 +35,7 @@ export function toolRequest(tool: Tool, given: Arguments, outer: OuterRequest): 
     headers: { ...outer.headers, accept: acceptOf(route) },
   };
   const findings = [
-    ...unknownArguments(known, given),
+    ...findUnknownArguments(known, given),
     ...parameters.flatMap((parameter) => fill(parts, parameter, given[parameter.argument]) ?? []),
   ];
   if (findings.length > 0) throw refuseWithFindings('arguments', findings);
@@ -57,23 +57,23 @@ function fill(
   value: unknown,
 ): Finding | undefined {
   if (value === undefined || value === null) {
-    return required ? finding('REQUIRED', argument, `${argument} is required.`) : undefined;
+    return required ? createFinding('REQUIRED', argument, `${argument} is required.`) : undefined;
   }
   const words = (Array.isArray(value) ? value : [value]) as readonly unknown[];
   if (words.some((word) => typeof word === 'object'))
-    return finding('WRONG_TYPE', argument, `${argument} must be text, a number, a boolean or a list of them.`);
+    return createFinding('WRONG_TYPE', argument, `${argument} must be text, a number, a boolean or a list of them.`);
   const text = String(value);
   switch (place) {
     case 'query':
       for (const word of words) parts.query.append(name, String(word));
       return undefined;
     case 'header':
-      parts.headers[name.toLowerCase()] = headerText(text);
+      parts.headers[name.toLowerCase()] = encodeHeader(text);
       return undefined;
     case 'path':
       // The address parser would resolve a dot segment.
       if (/^\.{0,2}$/.test(text))
-        return finding('WRONG_TYPE', argument, `${argument} must be an id, not ${JSON.stringify(text)}.`, text);
+        return createFinding('WRONG_TYPE', argument, `${argument} must be an id, not ${JSON.stringify(text)}.`, text);
       parts.path = parts.path.replace(`{${name}}`, () => encodeURIComponent(text).replaceAll('%3A', ':'));
       return undefined;
   }
@@ -87,18 +87,18 @@ function acceptOf(route: Tool['route']): string {
 }
 
 /** Encodes UTF-8 as the bytes of a header, on one line. */
-const headerText = (text: string): string => Buffer.from(text.replaceAll(/[\r\n\0]/g, ' ')).toString('latin1');
+const encodeHeader = (text: string): string => Buffer.from(text.replaceAll(/[\r\n\0]/g, ' ')).toString('latin1');
 
-function unknownArguments(known: readonly string[], given: Arguments): Finding[] {
+function findUnknownArguments(known: readonly string[], given: Arguments): Finding[] {
   return Object.keys(given)
     .filter((name) => !known.includes(name))
     .map((name) => {
       const written = name.slice(0, 80);
       const message = `The tool has no argument ${written}; it has ${known.join(', ') || 'none'}.${didYouMean(written, known)}`;
-      return { ...finding('UNKNOWN_FIELD', written, message), accepted: known };
+      return { ...createFinding('UNKNOWN_FIELD', written, message), accepted: known };
     });
 }
 
-function finding(code: Finding['code'], path: string, message: string, value?: unknown): Finding {
+function createFinding(code: Finding['code'], path: string, message: string, value?: unknown): Finding {
   return { severity: 'error', code, path, message, ...(value === undefined ? {} : keepSmallValue(value)) };
 }

@@ -4,7 +4,7 @@ import type { OpenApiDocument } from '#contract/openapi.js';
 import { isReading, type Route } from '#contract/route.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { operationsOf, type JsonSchema, type Operation, type Parameter } from '#views/documentation/operation.js';
-import { shallowSchema } from './shallow-schema.js';
+import { createShallowSchema } from './shallow-schema.js';
 
 /** A tool in a listing for agents. */
 export interface ListedTool {
@@ -65,10 +65,10 @@ export function toolsOf(api: Readonly<Record<string, Route>>, document: OpenApiD
 function toolOf(operation: Operation, route: Route, components: Readonly<Record<string, unknown>>): Tool {
   const parameters = operation.parameters.filter(isForAgents);
   const body = operation.requestBody?.content['application/json'];
-  const schema = body === undefined ? undefined : shallowSchema(body.schema, components, BODY_SCHEMA_MAX);
+  const schema = body === undefined ? undefined : createShallowSchema(body.schema, components, BODY_SCHEMA_MAX);
   const example = JSON.stringify(body?.example);
   const properties = {
-    ...Object.fromEntries(parameters.map((each) => [argumentOf(each), parameterSchema(each)])),
+    ...Object.fromEntries(parameters.map((each) => [argumentOf(each), createParameterSchema(each)])),
     ...(schema === undefined ? {} : { body: schema }),
   };
   const required = [
@@ -83,12 +83,12 @@ function toolOf(operation: Operation, route: Route, components: Readonly<Record<
     listed: {
       name: operation.operationId,
       description: [
-        description(operation),
-        `${UNITS} ${limits(route)}`,
+        formatDescription(operation),
+        `${UNITS} ${formatLimits(route)}`,
         ...(example !== undefined && example.length <= EXAMPLE_MAX ? [`Example of body: ${example}`] : []),
       ].join('\n'),
       inputSchema: { type: 'object', properties, required, additionalProperties: false },
-      annotations: hints(route),
+      annotations: createHints(route),
     },
   };
 }
@@ -107,7 +107,7 @@ const isForAgents = ({ name, description: help }: Parameter): boolean =>
 const argumentOf = ({ name, in: place }: Parameter): string =>
   place === 'header' ? name.toLowerCase().replace(/^x-/, '').replaceAll('-', '_') : name;
 
-function parameterSchema({ schema, description: help, example }: Parameter): JsonSchema {
+function createParameterSchema({ schema, description: help, example }: Parameter): JsonSchema {
   return {
     ...schema,
     ...(help === undefined ? {} : { description: shorten(help, PARAMETER_MAX) }),
@@ -115,7 +115,7 @@ function parameterSchema({ schema, description: help, example }: Parameter): Jso
   };
 }
 
-function description({ summary, description: more }: Operation): string {
+function formatDescription({ summary, description: more }: Operation): string {
   return shorten(more === undefined ? summary : `${summary} ${more}`, DESCRIPTION_MAX);
 }
 
@@ -130,7 +130,7 @@ function shorten(text: string, charactersMax: number): string {
   return sentences >= charactersMax / 2 ? cut.slice(0, sentences) : `${cut.slice(0, cut.lastIndexOf(' '))} …`;
 }
 
-function limits(route: Route): string {
+function formatLimits(route: Route): string {
   const { body, scope } = route;
   return [
     `Limits: answer ${LIMITS.MAX_TOOL_ANSWER_BYTES} bytes, then shortened`,
@@ -145,7 +145,7 @@ function limits(route: Route): string {
 /** Name of the one tool without a route. */
 export const WAIT_TOOL = 'waitForJob';
 
-function hints(route: Route): ListedTool['annotations'] {
+function createHints(route: Route): ListedTool['annotations'] {
   const { method } = route;
   const readOnlyHint = isReading(route);
   return {

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import type { Answer } from '../reply.js';
 import { CANCELLED } from './running-calls.js';
-import { toolResult, type ToolResult } from './tool-answer.js';
+import { toToolResult, type ToolResult } from './tool-answer.js';
 import type { Arguments } from './tool-request.js';
 import { WAIT_TOOL, type ListedTool } from './tools.js';
 
@@ -25,7 +25,7 @@ const WaitArguments = defineObject(() => ({
 }));
 
 /** Describes the tool that waits for a job of any kind. */
-export function waitTool(): ListedTool {
+export function createWaitTool(): ListedTool {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(WaitArguments, { io: 'input' });
   return {
     name: WAIT_TOOL,
@@ -55,7 +55,7 @@ export async function waitForJob(given: Arguments, { ask, signal, report }: Wait
     const left = (until - performance.now()) / 1000;
     const answer = await ask('GET', `${path}?wait=${Math.max(0, Math.min(LOOK_SECONDS, left)).toFixed(3)}`);
     const isCancelled = signal.aborted && signal.reason === CANCELLED;
-    if (isCancelled) return toolResult(await ask('DELETE', path), { method: 'GET', url: path });
+    if (isCancelled) return toToolResult(await ask('DELETE', path), { method: 'GET', url: path });
     const status = await statusOf(answer);
     if (status !== undefined && status.progress > reported) {
       reported = status.progress;
@@ -67,7 +67,7 @@ export async function waitForJob(given: Arguments, { ask, signal, report }: Wait
       status.status === 'failed' ||
       status.status === 'cancelled';
     if (isOver || left <= 0 || signal.aborted)
-      return toolResult(answer, { method: 'GET', url: path }, LIMITS.MAX_TOOL_JOB_BYTES);
+      return toToolResult(answer, { method: 'GET', url: path }, LIMITS.MAX_TOOL_JOB_BYTES);
   }
 }
 

@@ -15,7 +15,7 @@ const GRANT =
   /^([^=:]{1,200})=([^:]{1,200}):([a-z]+(?:\+[a-z]+)*)(?::([A-Za-z0-9_-]{1,32}(?:\+[A-Za-z0-9_-]{1,32})*))?$/;
 
 /** Parses `claim=value:scope+scope`, optionally followed by `:prefix+prefix`; undefined if the text is invalid. */
-export function claimGrantIn(text: string): ClaimGrant | undefined {
+export function parseClaimGrant(text: string): ClaimGrant | undefined {
   const [, claim, value, words, prefixes] = GRANT.exec(text) ?? [];
   const scopes = words?.split('+') ?? [];
   const isScope = (word: string): word is Scope => (SCOPES as readonly string[]).includes(word);
@@ -45,7 +45,7 @@ export function principalOf(claims: Claims, grants: readonly ClaimGrant[]): Prin
   const isLimited = applying.length > 0 && applying.every(({ prefixes }) => prefixes !== undefined);
   return {
     keyId: `${SUBJECT_PREFIX}${subject}`,
-    name: displayName(claims) ?? subject,
+    name: readDisplayName(claims) ?? subject,
     isSubject: true,
     scopes: new Set(applying.flatMap(({ scopes }) => scopes)),
     ...(isLimited && { prefixes: [...new Set(applying.flatMap(({ prefixes = [] }) => prefixes))] }),
@@ -58,7 +58,7 @@ function matchesClaim(claim: unknown, value: string): boolean {
   return Array.isArray(claim) && claim.includes(value);
 }
 
-function displayName(claims: Claims): string | undefined {
+function readDisplayName(claims: Claims): string | undefined {
   for (const claim of NAME_CLAIMS) {
     const text = claims[claim];
     const name = typeof text === 'string' ? text.replaceAll(/\p{C}/gu, '').trim().slice(0, NAME_LENGTH_MAX) : '';

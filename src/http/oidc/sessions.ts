@@ -102,7 +102,7 @@ export function isRepeated({ csrf }: Session, header: string | null): boolean {
 }
 
 /** Returns the value of a cookie. */
-export function cookieIn(header: string | null, name: string): string | undefined {
+export function readCookie(header: string | null, name: string): string | undefined {
   for (const part of header?.split(';') ?? []) {
     const at = part.indexOf('=');
     if (part.slice(0, at).trim() === name) return part.slice(at + 1).trim();

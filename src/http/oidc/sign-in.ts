@@ -47,7 +47,7 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
       const { buildAuthorizationUrl, calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier, randomState } =
         await library();
       const attempt = { verifier: randomPKCECodeVerifier(), state: randomState(), nonce: randomNonce(), redirect };
-      const url = buildAuthorizationUrl(await configuration().catch(unanswered), {
+      const url = buildAuthorizationUrl(await configuration().catch(refuseUnanswered), {
         redirect_uri: redirect,
         scope: 'openid profile email',
         code_challenge: await calculatePKCECodeChallenge(attempt.verifier),
@@ -61,16 +61,18 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
       const { authorizationCodeGrant } = await library();
       const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true };
       const returned = new URL(`${redirect}?${search}`);
-      const tokens = await authorizationCodeGrant(await configuration().catch(unanswered), returned, checks).catch(
-        (cause: unknown) => {
-          throw new Refusal('UNAUTHENTICATED', 'The provider did not confirm the sign-in.', null, { cause });
-        },
-      );
+      const tokens = await authorizationCodeGrant(
+        await configuration().catch(refuseUnanswered),
+        returned,
+        checks,
+      ).catch((cause: unknown) => {
+        throw new Refusal('UNAUTHENTICATED', 'The provider did not confirm the sign-in.', null, { cause });
+      });
       return principalOf(tokens.claims()!, grants); // the request required an ID token
     },
   };
 }
 
-function unanswered(cause: unknown): never {
+function refuseUnanswered(cause: unknown): never {
   throw new Refusal('STORE_UNAVAILABLE', 'The OpenID provider does not answer.', null, { cause });
 }

@@ -2,7 +2,7 @@ import type { accessRoutes } from '#contract/access.js';
 import type { Access } from '#services/operations/access.js';
 import type { Handlers } from '../handler.js';
 
-export function accessHandlers(access: Pick<Access, 'read' | 'share'>): Handlers<typeof accessRoutes> {
+export function createAccessHandlers(access: Pick<Access, 'read' | 'share'>): Handlers<typeof accessRoutes> {
   return {
     getAccess: async ({ params }) => ({ json: await access.read({ kind: params.kind, id: params.document_id }) }),
     async putAccess(request) {

@@ -2,7 +2,7 @@ import type { accountBacktestRoutes } from '#contract/account-backtests.js';
 import type { AccountBacktests } from '#services/personal/account-backtests.js';
 import type { Handlers } from '../handler.js';
 
-export function accountBacktestHandlers(backtests: AccountBacktests): Handlers<typeof accountBacktestRoutes> {
+export function createAccountBacktestHandlers(backtests: AccountBacktests): Handlers<typeof accountBacktestRoutes> {
   return {
     async backtestAccount({ params, body, origin }) {
       const status = await backtests.start(params.index_id, body(), origin);

@@ -2,7 +2,7 @@ import type { actionDeskRoutes } from '#contract/action-desk.js';
 import type { ActionDesk } from '#services/data/action-desk.js';
 import type { Handlers } from '../handler.js';
 
-export const actionDeskHandlers = (desk: ActionDesk): Handlers<typeof actionDeskRoutes> => ({
+export const createActionDeskHandlers = (desk: ActionDesk): Handlers<typeof actionDeskRoutes> => ({
   listActions: async ({ query }) => ({ json: await desk.list(query) }),
   getAction: async ({ params, signal }) => ({ json: await desk.get(params.action_id, signal) }),
   decideAction: async ({ params, body, authorship, signal }) => ({

@@ -11,7 +11,7 @@ import { namesEtag } from '../reply.js';
 /** Routes that are not views of one run. */
 type OwnRoutes = Omit<typeof analyticsRoutes, keyof ViewRoutes<typeof analyticsRoutes>>;
 
-export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches): Handlers<OwnRoutes> {
+export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestBatches): Handlers<OwnRoutes> {
   return {
     async startBacktest({ params, body, origin }) {
       await analytics.assertSubject(params.index_id);

@@ -3,7 +3,7 @@ import type { ApprovalAction } from '#domain/approvals/approval-document.js';
 import type { Approvals } from '#services/approvals/approvals.js';
 import type { Handlers, Principal } from '../handler.js';
 
-export function approvalHandlers(approvals: Approvals): Handlers<typeof approvalRoutes> {
+export function createApprovalHandlers(approvals: Approvals): Handlers<typeof approvalRoutes> {
   const rules = Object.entries(approvals.rules).map(([action, rule]) => ({
     action: action as ApprovalAction, // Object.entries returns plain strings.
     ...rule,

@@ -2,14 +2,14 @@ import type { auditRoutes } from '#contract/audit.js';
 import { LOG_MEDIA } from '#contract/media-formats.js';
 import type { Audit, AuditReading } from '#services/history/audit.js';
 import type { Handlers } from '../handler.js';
-import { logLines, streamLogObject } from '../log-stream.js';
+import { streamLogLines, streamLogObject } from '../log-stream.js';
 
-export function auditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
+export function createAuditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
   return {
     async getAudit({ query, media }) {
       const { head, batches, seals, keys, left, isWhole } = await audit.read(query);
       return media === LOG_MEDIA
-        ? { stream: logLines(isWhole ? addSeals(batches, seals) : batches), type: LOG_MEDIA }
+        ? { stream: streamLogLines(isWhole ? addSeals(batches, seals) : batches), type: LOG_MEDIA }
         : {
             stream: streamLogObject(batches, `${JSON.stringify({ head, seals, keys, ...left }).slice(1, -1)},`),
             type: 'application/json; charset=utf-8',

@@ -3,11 +3,12 @@ import { createAccountTemplate } from '#domain/personal/account-template.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { Batches } from '#services/personal/batches.js';
 import type { BatchResults } from '#services/personal/batch-results.js';
-import { contentTypeOf, exportFormat } from '../export-format.js';
+import { contentTypeOf, parseExportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 
-export function batchHandlers(batches: Batches, results: BatchResults): Handlers<typeof batchRoutes> {
+export function createBatchHandlers(batches: Batches, results: BatchResults): Handlers<typeof batchRoutes> {
   return {
+    listBatches: async ({ query }) => ({ json: { batches: await results.list(query.limit) } }),
     async startBatch({ body, upload, query, origin }) {
       const file = upload();
       const status = await (file === undefined
@@ -16,7 +17,7 @@ export function batchHandlers(batches: Batches, results: BatchResults): Handlers
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     async getBatchAccounts({ params: { batch_id: batchId }, query: { block, table }, media }) {
-      const format = exportFormat(media);
+      const format = parseExportFormat(media);
       if (format === 'json') return { bytes: await results.accounts({ batchId, block }) };
       const name = `${batchId}_${table}_${block}.${EXPORT_FORMATS[format].extension}`;
       return {

@@ -4,19 +4,22 @@ import type { DeliveryRecords } from '#services/delivery/delivery-records.js';
 import type { Handlers, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
 
-export function clientHandlers(
+export function createClientHandlers(
   clients: Clients,
-  records: Pick<DeliveryRecords, 'list'>,
+  records: Pick<DeliveryRecords, 'list' | 'latest'>,
   removals: Removals,
 ): Handlers<typeof clientRoutes> {
   return {
     async listClients({ query }) {
       const { shown, ...skipped } = await clients.page(query);
-      return { json: { clients: shown, ...skipped } };
+      const listed = await Promise.all(
+        shown.map(async (client) => ({ ...client, latest_delivery: await records.latest(client.client_id) })),
+      );
+      return { json: { clients: listed, ...skipped } };
     },
-    getClient: async ({ params }) => clientReply(await clients.get(params.client_id)),
+    getClient: async ({ params }) => toClientReply(await clients.get(params.client_id)),
     putClient: async ({ params, body, precondition, authorship }) =>
-      clientReply(await clients.put(params.client_id, body(), precondition(), authorship())),
+      toClientReply(await clients.put(params.client_id, body(), precondition(), authorship())),
     async deleteClient(request) {
       const id = request.params.client_id;
       const removal = await removals.of(request, { kind: 'client', id });
@@ -30,4 +33,4 @@ export function clientHandlers(
   };
 }
 
-export const clientReply = ({ client, etag }: StoredClient): Reply => ({ json: client, etag });
+export const toClientReply = ({ client, etag }: StoredClient): Reply => ({ json: client, etag });

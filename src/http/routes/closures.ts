@@ -4,10 +4,10 @@ import type { Closures, StoredClosures } from '#services/governance/closures.js'
 import type { Removals } from '../removals.js';
 import type { Handlers, Reply } from '../handler.js';
 
-export function closureHandlers(closures: Closures, removals: Removals): Handlers<typeof closureRoutes> {
+export function createClosureHandlers(closures: Closures, removals: Removals): Handlers<typeof closureRoutes> {
   return {
     listClosures: async () => ({ json: { calendars: await closures.list() } }),
-    getClosures: async ({ params }) => closuresReply(await closures.get(params.calendar_code)),
+    getClosures: async ({ params }) => toClosuresReply(await closures.get(params.calendar_code)),
     async putClosures({ params, body, precondition, authorship }) {
       const { dry_run: isDry, ...document } = body();
       const code = params.calendar_code;
@@ -16,7 +16,7 @@ export function closureHandlers(closures: Closures, removals: Removals): Handler
         ? await closures.get(code)
         : await closures.put(code, document, precondition(), authorship());
       const changes = isDry ? document.changes : stored.closures.changes;
-      return { ...closuresReply(stored), json: { ...stored.closures, changes, dry_run: isDry, effect } };
+      return { ...toClosuresReply(stored), json: { ...stored.closures, changes, dry_run: isDry, effect } };
     },
     async deleteClosures(request) {
       const id = createFileName(request.params.calendar_code);
@@ -27,7 +27,7 @@ export function closureHandlers(closures: Closures, removals: Removals): Handler
   };
 }
 
-export const closuresReply = ({ closures, etag }: StoredClosures): Reply => ({
+export const toClosuresReply = ({ closures, etag }: StoredClosures): Reply => ({
   json: closures,
   ...(etag === null ? {} : { etag }),
 });

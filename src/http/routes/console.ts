@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { routes, type Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { codingFor, type Coding } from '../content-coding.js';
+import { selectCoding, type Coding } from '../content-coding.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 
 /** File of the console with its compressed forms from the build. */
@@ -60,9 +60,9 @@ export const CONSOLE_POLICY = [
 
 type PageRequest = Pick<RouteRequest<Route>, 'header'>;
 
-export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRoutes> {
+export function createConsoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRoutes> {
   /** Serves the page to browsers, which accept HTML by name; other clients get ROUTE_NOT_FOUND. */
-  function pageReply(request: PageRequest): Reply {
+  function createPageReply(request: PageRequest): Reply {
     if (!/(^|,)\s*text\/html\s*(;|,|$)/i.test(request.header('accept') ?? ''))
       throw new Refusal(
         'ROUTE_NOT_FOUND',
@@ -80,8 +80,8 @@ export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRou
   }
 
   return {
-    getConsole: pageReply,
-    getConsolePage: pageReply,
+    getConsole: createPageReply,
+    getConsolePage: createPageReply,
     getConsoleAsset(request) {
       const file = files.asset(request.params.asset);
       if (file === undefined) throw new Refusal('ROUTE_NOT_FOUND', 'The console has no such file; reload the page.');
@@ -96,7 +96,7 @@ export function replyEncoded(
   { type, etag, bytes, coded }: ConsoleFile,
   { header }: PageRequest,
 ): Reply & { readonly etag: string } {
-  const coding = codingFor(header('accept-encoding'));
+  const coding = selectCoding(header('accept-encoding'));
   const stored = coding === null ? undefined : coded[coding];
   const headers = { Vary: 'Accept-Encoding' };
   if (coding === null || stored === undefined) return { type, bytes, etag, headers };

@@ -5,7 +5,7 @@ import { ARROW_TYPE } from '#views/arrow-type.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE, csvTable } from '#views/csv-table.js';
 import type { Handlers } from '../handler.js';
 
-export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
+export function createDataHandlers(data: Data): Handlers<typeof dataRoutes> {
   return {
     async getPrices({ params, query, media, signal }) {
       const bytes = await data.prices(params.identifier, query, FORMATS[media] ?? 'json', signal);
@@ -15,7 +15,7 @@ export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
     async getAssetReferences({ query, media }) {
       const batch = await data.referenceBatch(query);
       return media === CSV_TYPE
-        ? { bytes: new TextEncoder().encode(referenceCsv(batch)), type: CSV_CONTENT_TYPE }
+        ? { bytes: new TextEncoder().encode(formatReferenceCsv(batch)), type: CSV_CONTENT_TYPE }
         : { json: batch };
     },
     getCorporateActions: async ({ params, query }) => ({ json: await data.corporateActions(params.identifier, query) }),
@@ -31,7 +31,7 @@ export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
 const FORMATS: Readonly<Record<string, 'csv' | 'arrow'>> = { [CSV_TYPE]: 'csv', [ARROW_TYPE]: 'arrow' };
 
 /** Formats one CSV row per security; the value is empty if the store has none. */
-function referenceCsv({ entries }: BatchReferenceResponse): string {
+function formatReferenceCsv({ entries }: BatchReferenceResponse): string {
   const names = [...new Set(entries.flatMap(({ fields }) => Object.keys(fields)))];
   const rows = entries.map(({ identifier, found, fields }) => [
     identifier,

@@ -2,7 +2,7 @@ import type { derivativeRoutes } from '#contract/derivatives.js';
 import type { Derivatives } from '#services/derivatives/derivatives.js';
 import type { Handlers } from '../handler.js';
 
-export function derivativeHandlers(derivatives: Derivatives): Handlers<typeof derivativeRoutes> {
+export function createDerivativeHandlers(derivatives: Derivatives): Handlers<typeof derivativeRoutes> {
   return {
     priceFutures: async (request) => ({ json: await derivatives.priceFutures(request.body()) }),
     priceTrs: async (request) => ({ json: await derivatives.priceTrs(request.body()) }),

@@ -8,7 +8,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { PAGE_POLICY, type Page } from '#views/documentation/page.js';
 import { guidePage, type GuidePage } from '#views/documentation/guide-page.js';
 import { referencePage } from '#views/documentation/reference-page.js';
-import { codingFor, type Coding } from '../content-coding.js';
+import { selectCoding, type Coding } from '../content-coding.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 
 export interface DocumentationSources {
@@ -32,7 +32,7 @@ export type BuiltDocument = 'contract' | 'reference';
  * Reads each document at its first request, or renders it if the build did not, and caches it.
  * @cost about 200 ms to render the contract
  */
-export function documentationHandlers(sources: DocumentationSources): Handlers<typeof documentationRoutes> {
+export function createDocumentationHandlers(sources: DocumentationSources): Handlers<typeof documentationRoutes> {
   const openApi = callOnce(sources.openApi);
   const guide = callOnce(sources.guide);
   const json = callOnce(() => {
@@ -52,30 +52,30 @@ export function documentationHandlers(sources: DocumentationSources): Handlers<t
     { header }: Pick<RouteRequest<Route>, 'header'>,
     more: Pick<Reply, 'type' | 'headers'> = {},
   ): Reply {
-    const coding = codingFor(header('accept-encoding'));
+    const coding = selectCoding(header('accept-encoding'));
     const stored = coding === null ? undefined : coded(etag, coding);
     const headers = { ...more.headers, Vary: 'Accept-Encoding' };
     if (coding === null || stored === undefined) return { ...more, bytes, etag, headers };
     return { ...more, bytes: stored, etag: `${etag}-${coding}`, headers: { ...headers, 'Content-Encoding': coding } };
   }
 
-  const pageReply = (page: Page, request: Pick<RouteRequest<Route>, 'header'>) => replyOf(page, request, PAGE);
+  const createPageReply = (page: Page, request: Pick<RouteRequest<Route>, 'header'>) => replyOf(page, request, PAGE);
 
-  function guideReply(name: string, request: Pick<RouteRequest<Route>, 'header' | 'media'>): Reply {
+  function createGuideReply(name: string, request: Pick<RouteRequest<Route>, 'header' | 'media'>): Reply {
     const page = pages().get(name);
     if (page === undefined)
       throw new Refusal(
         'ROUTE_NOT_FOUND',
         `The guide has no page ${name}; its pages are ${[...pages().keys()].filter(Boolean).join(', ')}.`,
       );
-    if (request.media !== MARKDOWN_MEDIA) return pageReply(page, request);
+    if (request.media !== MARKDOWN_MEDIA) return createPageReply(page, request);
     const bytes = new TextEncoder().encode(sources.written(name));
     return { bytes, type: `${MARKDOWN_MEDIA}; charset=utf-8`, etag: createHash('sha256').update(bytes).digest('hex') };
   }
 
   const pictures = memoise(sources.picture);
 
-  function pictureReply(name: string): Reply {
+  function createPictureReply(name: string): Reply {
     const bytes = pictures(name);
     if (bytes === undefined) throw new Refusal('ROUTE_NOT_FOUND', `The guide has no picture ${name}.`);
     return { bytes, type: 'image/webp', etag: createHash('sha256').update(bytes).digest('hex') };
@@ -83,10 +83,10 @@ export function documentationHandlers(sources: DocumentationSources): Handlers<t
 
   return {
     getOpenApi: (request) => replyOf(json(), request),
-    getDocumentation: (request) => pageReply(reference(), request),
-    getGuide: (request) => guideReply('', request),
-    getGuidePage: (request) => guideReply(request.params.page, request),
-    getGuidePicture: ({ params: { picture } }) => pictureReply(picture),
+    getDocumentation: (request) => createPageReply(reference(), request),
+    getGuide: (request) => createGuideReply('', request),
+    getGuidePage: (request) => createGuideReply(request.params.page, request),
+    getGuidePicture: ({ params: { picture } }) => createPictureReply(picture),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Events } from '#services/indices/events.js';
 import { icalendar } from '#views/icalendar.js';
 import type { Handlers } from '../handler.js';
 
-export function eventHandlers(events: Events, today: () => Day): Handlers<typeof eventRoutes> {
+export function createEventHandlers(events: Events, today: () => Day): Handlers<typeof eventRoutes> {
   return {
     async listEvents({ query, media }) {
       const result = await events.list(query);

@@ -2,14 +2,14 @@ import type { exportRoutes } from '#contract/exports.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import type { Exports } from '#services/runs/exports.js';
-import { contentTypeOf, exportFormat } from '../export-format.js';
+import { contentTypeOf, parseExportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 import { namesEtag } from '../reply.js';
 
-export function exportHandlers(exports: Exports): Handlers<typeof exportRoutes> {
+export function createExportHandlers(exports: Exports): Handlers<typeof exportRoutes> {
   return {
     async exportRun({ params: { index_id: runId, table }, query, header, media, signal }) {
-      const format = exportFormat(media);
+      const format = parseExportFormat(media);
       const { extension } = EXPORT_FORMATS[format];
       const { etag, stale, open } = await exports.export(
         { subject: runId, id: query.run_id },

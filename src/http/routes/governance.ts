@@ -1,4 +1,4 @@
-import type { governanceRoutes } from '#contract/governance.js';
+import type { GovernanceOverview, governanceRoutes } from '#contract/governance.js';
 import type { Indices } from '#services/indices/indices.js';
 import type { Procedures, StoredProcedure } from '#services/governance/procedures.js';
 import type { Statements } from '#services/governance/statements.js';
@@ -7,16 +7,18 @@ import type { Handlers, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
 
 interface GovernanceServices {
+  readonly overview: () => Promise<GovernanceOverview>;
   readonly statements: Statements;
   readonly procedures: Procedures;
   readonly indices: Pick<Indices, 'get'>;
 }
 
-export function governanceHandlers(
-  { statements, procedures, indices }: GovernanceServices,
+export function createGovernanceHandlers(
+  { overview, statements, procedures, indices }: GovernanceServices,
   removals: Removals,
 ): Handlers<typeof governanceRoutes> {
   return {
+    getGovernance: async () => ({ json: await overview() }),
     async getStatement({ params, media, signal }) {
       const statement = await statements.statement(params.index_id, signal);
       if (media !== 'text/markdown') return { json: statement };
@@ -31,9 +33,9 @@ export function governanceHandlers(
       const { shown, ...skipped } = await procedures.page(query);
       return { json: { procedures: shown, ...skipped } };
     },
-    getProcedure: async ({ params }) => procedureReply(await procedures.get(params.procedure_id)),
+    getProcedure: async ({ params }) => toProcedureReply(await procedures.get(params.procedure_id)),
     putProcedure: async ({ params, body, precondition, authorship }) =>
-      procedureReply(await procedures.put(params.procedure_id, body(), precondition(), authorship())),
+      toProcedureReply(await procedures.put(params.procedure_id, body(), precondition(), authorship())),
     async deleteProcedure(request) {
       const id = request.params.procedure_id;
       const removal = await removals.of(request, { kind: 'procedure', id });
@@ -43,4 +45,4 @@ export function governanceHandlers(
   };
 }
 
-export const procedureReply = ({ procedure, etag }: StoredProcedure): Reply => ({ json: procedure, etag });
+export const toProcedureReply = ({ procedure, etag }: StoredProcedure): Reply => ({ json: procedure, etag });

@@ -6,7 +6,7 @@ import type { Handlers, Principal, Reply } from '../handler.js';
 const live = { text: JSON.stringify({ status: 'live' }) };
 
 /** @param limits limits of this process */
-export function healthHandlers(
+export function createHealthHandlers(
   health: HealthService,
   limits: Health['limits'] = LIMITS,
 ): Handlers<typeof healthRoutes> {

@@ -8,11 +8,11 @@ import type { DatapointQuestions } from '#services/indices/datapoint-questions.j
 import type { IndexQuestions } from '#services/indices/index-questions.js';
 import type { MethodologyTemplates } from '#services/indices/methodology-templates.js';
 import type { Indices } from '#services/indices/indices.js';
-import { contentTypeOf, exportFormat } from '../export-format.js';
+import { contentTypeOf, parseExportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 import type { Removals } from '../removals.js';
 
-export function indexHandlers(
+export function createIndexHandlers(
   indices: Indices,
   questions: IndexQuestions,
   datapoints: DatapointQuestions,
@@ -62,7 +62,7 @@ export function indexHandlers(
       ),
     }),
     async packRebalance({ params, media, body, signal }) {
-      const format = exportFormat(media);
+      const format = parseExportFormat(media);
       const bytes = await questions.rebalancePack(params.index_id, { request: body(), format }, signal);
       if (format === 'json') return { bytes };
       const file = `${params.index_id}-orders.${EXPORT_FORMATS[format].extension}`;

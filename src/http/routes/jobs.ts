@@ -12,7 +12,7 @@ import type { Handlers, Reply } from '../handler.js';
  */
 const COMMENT_EVERY_MS = 15_000;
 
-export function jobHandlers(jobs: JobsService, kinds: JobKindsService): Handlers<typeof jobRoutes> {
+export function createJobHandlers(jobs: JobsService, kinds: JobKindsService): Handlers<typeof jobRoutes> {
   return {
     listJobs: async ({ query: { kind, status, limit, before } }) => ({
       json: await jobs.list({ kinds: kind, statuses: status, limit, before }),
@@ -21,7 +21,7 @@ export function jobHandlers(jobs: JobsService, kinds: JobKindsService): Handlers
       const view = await jobs.read(params.job_id, { waitSeconds: query.wait, signal });
       if (query.wait > 0 && !(await isStillAllowed()))
         throw new Refusal('UNAUTHENTICATED', 'The key, token or session ended while the request waited.');
-      return jobReply(view);
+      return createJobReply(view);
     },
     listJobKinds: async () => ({ json: { kinds: await kinds.list() } }),
     pauseJobKind: async ({ params, body, authorship }) => ({
@@ -29,27 +29,27 @@ export function jobHandlers(jobs: JobsService, kinds: JobKindsService): Handlers
     }),
     resumeJobKind: async ({ params, authorship }) => ({ json: await kinds.resume(params.job_kind, authorship()) }),
     retryJobs: async ({ body }) => ({ json: await jobs.retry(body()) }),
-    cancelJob: async ({ params, authorship }) => jobReply(await jobs.cancel(params.job_id, authorship())),
+    cancelJob: async ({ params, authorship }) => createJobReply(await jobs.cancel(params.job_id, authorship())),
     followJob: async ({ params, header, principal, isStillAllowed }) =>
-      eventsReply(
+      createEventsReply(
         await jobs.follow(params.job_id, parseEventId(header('last-event-id')), principal.keyId),
         isStillAllowed,
       ),
     followJobs: async ({ query, principal, isStillAllowed }) =>
-      eventsReply(await jobs.followAll(query.seconds, principal.keyId), isStillAllowed),
+      createEventsReply(await jobs.followAll(query.seconds, principal.keyId), isStillAllowed),
   };
 }
 
-function eventsReply(events: AsyncIterableIterator<AnyJobEvent>, isStillAllowed: () => Promise<boolean>): Reply {
+function createEventsReply(events: AsyncIterableIterator<AnyJobEvent>, isStillAllowed: () => Promise<boolean>): Reply {
   return {
-    stream: eventStream(events, isStillAllowed),
+    stream: createEventStream(events, isStillAllowed),
     type: 'text/event-stream; charset=utf-8',
     headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
   };
 }
 
 /** Replies with a status and its result. A result stored as bytes is passed through without parsing. */
-export async function jobReply({ status, resultBytes }: JobView): Promise<Reply> {
+export async function createJobReply({ status, resultBytes }: JobView): Promise<Reply> {
   if (resultBytes === null) return { json: status };
   const { result: _, ...rest } = status;
   const before = new TextEncoder().encode(`${JSON.stringify(rest).slice(0, -1)},"result":`);
@@ -87,7 +87,7 @@ function parseEventId(header: string | undefined): number | undefined {
 }
 
 /** Writes events as text until they end or the client loses access, which is checked before each event. */
-function eventStream(
+function createEventStream(
   events: AsyncIterableIterator<AnyJobEvent>,
   isStillAllowed: () => Promise<boolean>,
 ): ReadableStream<Uint8Array> {
@@ -105,7 +105,7 @@ function eventStream(
     },
     async pull(controller) {
       const { done, value } = await events.next().catch(releaseStream);
-      if (done !== true && (await isStillAllowed())) return controller.enqueue(encoder.encode(eventText(value)));
+      if (done !== true && (await isStillAllowed())) return controller.enqueue(encoder.encode(formatEvent(value)));
       await end();
       controller.close();
     },
@@ -124,7 +124,7 @@ function eventStream(
   }
 }
 
-function eventText(event: AnyJobEvent): string {
+function formatEvent(event: AnyJobEvent): string {
   if (event === null) return 'event: caught-up\ndata: {}\n\n';
   return `event: status\nid: ${event.id}\ndata: ${JSON.stringify(event.status)}\n\n`;
 }

@@ -9,7 +9,7 @@ import type { App } from '../app.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 import { loadSdk } from '../mcp/load-sdk.js';
 import { createMcpServer, type McpCatalogue, type McpClient } from '../mcp/mcp-server.js';
-import { resourceTemplates } from '../mcp/resources.js';
+import { listResourceTemplates } from '../mcp/resources.js';
 import { createRunningCalls, type RunningCalls } from '../mcp/running-calls.js';
 import { toolsOf } from '../mcp/tools.js';
 
@@ -36,13 +36,13 @@ type McpRequest = RouteRequest<(typeof mcpRoutes)['callMcp']>;
  * Answers agents. Each request has a separate protocol server, so that every process of a service can answer every
  * message. The service stores only running requests, for messages that cancel them.
  */
-export function mcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
+export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
   const { api, version, isReadOnly } = sources;
   const catalogue = callOnce((): McpCatalogue => ({
     version,
     isReadOnly,
     tools: toolsOf(api, sources.openApi()),
-    templates: resourceTemplates(api),
+    templates: listResourceTemplates(api),
     pages: sources.pages(),
   }));
   const running = createRunningCalls();
@@ -100,7 +100,7 @@ async function answerMessage(
       },
     });
     // A client that cancels a request expects no response to it.
-    const cancelled = aborted(call.signal);
+    const cancelled = awaitAbort(call.signal);
     const response = await Promise.race([
       transport.handleRequest(transportRequest, { parsedBody: message }),
       cancelled,
@@ -109,7 +109,7 @@ async function answerMessage(
       end();
       return { status: 202 };
     }
-    if (wantsProgress) void aborted(signal).then(() => server.close());
+    if (wantsProgress) void awaitAbort(signal).then(() => server.close());
     return await replyOf(response, message, end);
   } catch (failure) {
     end();
@@ -117,7 +117,7 @@ async function answerMessage(
   }
 }
 
-const aborted = (signal: AbortSignal): Promise<undefined> =>
+const awaitAbort = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }));
 
 function clientOf(
@@ -154,7 +154,7 @@ async function replyOf(response: Response, { method }: Message, end: () => void)
     return { status, headers, text };
   }
   const noBuffering = { 'X-Accel-Buffering': 'no', ...headers };
-  return { status, headers: noBuffering, type, stream: untilEnd(body, end) };
+  return { status, headers: noBuffering, type, stream: notifyAtEnd(body, end) };
 }
 
 /** Returns the refusal of a message that the transport rejects. */
@@ -164,7 +164,7 @@ async function refusalOf(response: Response): Promise<Refusal> {
 }
 
 /** Reports the end of a stream, also when its reader disconnects. */
-function untilEnd(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
+function notifyAtEnd(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream({
     async pull(controller) {

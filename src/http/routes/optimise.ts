@@ -4,7 +4,7 @@ import type { Optimise } from '#services/optimisation/optimise.js';
 import type { Handlers } from '../handler.js';
 import type { Removals } from '../removals.js';
 
-export function optimiseHandlers(
+export function createOptimiseHandlers(
   optimise: Optimise,
   indices: Pick<Indices, 'derive'>,
   removals: Removals,

@@ -4,7 +4,7 @@ import type { Plugins, StoredPlugin } from '#services/indices/plugins.js';
 import type { Handlers, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
 
-export function pluginHandlers(
+export function createPluginHandlers(
   plugins: Plugins,
   previews: PluginPreviews,
   removals: Removals,

@@ -2,7 +2,7 @@ import type { overrideRoutes } from '#contract/stores/overrides.js';
 import type { PriceOverriding } from '#services/datasets/price-overrides.js';
 import type { Handlers } from '../handler.js';
 
-export const overrideHandlers = (overriding: PriceOverriding): Handlers<typeof overrideRoutes> => ({
+export const createOverrideHandlers = (overriding: PriceOverriding): Handlers<typeof overrideRoutes> => ({
   listPriceOverrides: async ({ params }) => ({ json: await overriding.list(params.store_id) }),
   overridePrice: async ({ params, body, authorship, origin }) => ({
     json: await overriding.override(params.store_id, body(), { by: authorship(), origin }),

@@ -3,9 +3,12 @@ import type { publicationRoutes } from '#contract/publication.js';
 import type { Bundles } from '#services/publication/bundles.js';
 import type { Publications } from '#services/publication/publications.js';
 import type { Handlers } from '../handler.js';
-import { logLines, streamLogObject } from '../log-stream.js';
+import { streamLogLines, streamLogObject } from '../log-stream.js';
 
-export function publicationHandlers(publications: Publications, bundles: Bundles): Handlers<typeof publicationRoutes> {
+export function createPublicationHandlers(
+  publications: Publications,
+  bundles: Bundles,
+): Handlers<typeof publicationRoutes> {
   return {
     publishIndex: async ({ params, body, authorship, signal }) => ({
       json: await publications.publish(params.index_id, body, { by: authorship(), signal }),
@@ -13,12 +16,12 @@ export function publicationHandlers(publications: Publications, bundles: Bundles
     async getPublished({ params, query, media }) {
       const batches = await publications.entries(params.index_id, query);
       return media === LOG_MEDIA
-        ? { stream: logLines(batches), type: LOG_MEDIA }
+        ? { stream: streamLogLines(batches), type: LOG_MEDIA }
         : { stream: streamLogObject(batches), type: 'application/json; charset=utf-8' };
     },
     async getPublishedBundle({ params, authorship, signal }) {
       const { parts, length } = await bundles.of(params.index_id, { by: authorship(), signal });
-      return { stream: byteStream(parts), length, type: BUNDLE_MEDIA };
+      return { stream: createByteStream(parts), length, type: BUNDLE_MEDIA };
     },
     listPublishedErrors: async ({ params, query }) => ({
       json: { errors: await publications.errors(params.index_id, query.limit) },
@@ -32,7 +35,7 @@ export function publicationHandlers(publications: Publications, bundles: Bundles
 const PIECE_BYTES = 1 << 18;
 
 /** Streams parts in chunks, so that other requests are handled in between. */
-function byteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
+function createByteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
   const pieces = (function* () {
     for (const part of parts)
       for (let at = 0; at < part.length; at += PIECE_BYTES) yield part.subarray(at, at + PIECE_BYTES);

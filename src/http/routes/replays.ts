@@ -3,7 +3,7 @@ import type { Replays } from '#services/runs/replays.js';
 import { readAskedRun } from '../asked-run.js';
 import type { Handlers } from '../handler.js';
 
-export function replayHandlers(replays: Replays): Handlers<typeof replayRoutes> {
+export function createReplayHandlers(replays: Replays): Handlers<typeof replayRoutes> {
   return {
     async replayRun({ params, query, body, origin }) {
       const run = readAskedRun({ params, query });

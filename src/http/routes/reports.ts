@@ -4,7 +4,7 @@ import type { Reports } from '#services/reports/reports.js';
 import type { Handlers, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
 
-export function reportHandlers(reports: Reports, removals: Removals): Handlers<typeof reportRoutes> {
+export function createReportHandlers(reports: Reports, removals: Removals): Handlers<typeof reportRoutes> {
   return {
     async renderReport({ body, origin }) {
       const status = await reports.render(body(), origin);
@@ -26,7 +26,7 @@ export function reportHandlers(reports: Reports, removals: Removals): Handlers<t
       return {};
     },
     listTemplates: async ({ query }) => ({ json: await reports.listTemplates(query) }),
-    getTemplate: async ({ params }) => templateReply(await reports.getTemplate(params.template_id)),
+    getTemplate: async ({ params }) => toTemplateReply(await reports.getTemplate(params.template_id)),
     async putTemplate({ params, body, precondition, authorship }) {
       const { saved, etag } = await reports.putTemplate(params.template_id, body(), precondition(), authorship());
       return { json: saved, etag };
@@ -40,6 +40,6 @@ export function reportHandlers(reports: Reports, removals: Removals): Handlers<t
   };
 }
 
-function templateReply({ template, etag }: StoredTemplate): Reply {
+function toTemplateReply({ template, etag }: StoredTemplate): Reply {
   return { json: template, ...(etag === undefined ? {} : { etag }) };
 }

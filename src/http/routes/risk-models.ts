@@ -8,7 +8,7 @@ import type { RiskModels } from '#services/risk/risk-models.js';
 import { ARROW_TYPE } from '#views/arrow-type.js';
 import type { Handlers, RouteRequest } from '../handler.js';
 
-export function riskModelHandlers(
+export function createRiskModelHandlers(
   riskModels: RiskModels,
   imports: RiskModelImports,
 ): Handlers<typeof riskModelRoutes & typeof riskModelImportRoutes> {

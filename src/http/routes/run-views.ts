@@ -6,12 +6,12 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RunViews } from '#services/runs/run-views.js';
 import type { Handler, Handlers } from '../handler.js';
 import { readAskedRun, type RunParameters } from '../asked-run.js';
-import { contentTypeOf, exportFormat } from '../export-format.js';
+import { contentTypeOf, parseExportFormat } from '../export-format.js';
 
 type Summaries = Pick<typeof API, 'listSummaries'>;
 
 /** Creates a handler for every route that is a view of a stored run. */
-export function runViewHandlers(views: RunViews): Handlers<ViewRoutes<typeof API> & Summaries> {
+export function createRunViewHandlers(views: RunViews): Handlers<ViewRoutes<typeof API> & Summaries> {
   const handlers: Record<string, Handler<ViewRoute>> = {};
   for (const [id, route] of Object.entries<Route>(API)) if (isView(route)) handlers[id] = viewHandler(route, views);
   return {
@@ -26,7 +26,7 @@ function viewHandler({ view, success }: ViewRoute, views: RunViews): Handler<Vie
   return async ({ params, query: parameters, media, body, signal }: Parameters<Handler<ViewRoute>>[0]) => {
     const runParameters = { params, query: parameters } as unknown as RunParameters; // each view route declares these parameters
     const query: Readonly<Record<string, unknown>> = { ...parameters, ...params };
-    const format = media === '' ? 'json' : exportFormat(media);
+    const format = media === '' ? 'json' : parseExportFormat(media);
     assertFile(query.table as string | undefined, format, success.media);
     const question = { terms: view, name: readAskedRun(runParameters), query, format, body };
     const { bytes, etag } = await views.show(question, signal);
@@ -42,7 +42,7 @@ function viewHandler({ view, success }: ViewRoute, views: RunViews): Handler<Vie
 /** Refuses a table without a file format: JSON is always the whole response. @throws Refusal VALIDATION_FAILED */
 function assertFile(table: string | undefined, format: ExportFormat, media: readonly string[] = []): void {
   if (table === undefined || format !== 'json') return;
-  const formats = media.map(exportFormat);
+  const formats = media.map(parseExportFormat);
   const message = `table ${table} requires a file format, ${formats.join(' or ')}; JSON is always the whole response.`;
   throw refuseWithFindings('query', [
     { severity: 'error', code: 'REQUIRED', path: 'format', message, accepted: formats },

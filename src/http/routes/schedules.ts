@@ -8,7 +8,7 @@ import type { Schedules, StoredSchedule } from '#services/daily-plans/schedules.
 import type { Handlers, Principal, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
 
-export function scheduleHandlers(
+export function createScheduleHandlers(
   schedules: Schedules,
   days: Days,
   records: Pick<DeliveryRecords, 'get'>,
@@ -17,13 +17,17 @@ export function scheduleHandlers(
   return {
     async listSchedules({ query }) {
       const { shown, ...skipped } = await schedules.page(query);
-      return { json: { schedules: shown, ...skipped } };
+      const latestOf = (id: string) => (query.days === 0 ? null : days.list(id, { limit: query.days }));
+      const listed = await Promise.all(
+        shown.map(async (schedule) => ({ ...schedule, latest: await latestOf(schedule.schedule_id) })),
+      );
+      return { json: { schedules: listed, ...skipped } };
     },
-    getSchedulePlan: async ({ params }) => scheduleReply(await schedules.get(params.schedule_id)),
+    getSchedulePlan: async ({ params }) => toScheduleReply(await schedules.get(params.schedule_id)),
     async putSchedule({ params, body, precondition, authorship, principal }) {
       const plan = body();
       assertMaySchedule(principal, plan);
-      return scheduleReply(await schedules.put(params.schedule_id, plan, precondition(), authorship()));
+      return toScheduleReply(await schedules.put(params.schedule_id, plan, precondition(), authorship()));
     },
     async deleteSchedule(request) {
       const id = request.params.schedule_id;
@@ -70,7 +74,7 @@ export function scheduleHandlers(
   };
 }
 
-export const scheduleReply = ({ schedule, etag }: StoredSchedule): Reply => ({ json: schedule, etag });
+export const toScheduleReply = ({ schedule, etag }: StoredSchedule): Reply => ({ json: schedule, etag });
 
 /** Checks that a client has the scope of every step. @throws Refusal FORBIDDEN_SCOPE */
 export function assertMaySchedule({ scopes }: Pick<Principal, 'scopes'>, { steps }: Pick<ScheduleBody, 'steps'>): void {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { routes, type Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
-import { cookieIn, isRepeated, SESSION_MS, type Sessions } from '../oidc/sessions.js';
+import { readCookie, isRepeated, SESSION_MS, type Sessions } from '../oidc/sessions.js';
 import type { Attempt, SignIn } from '../oidc/sign-in.js';
 
 const page = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
@@ -53,8 +53,8 @@ export interface SignInOptions {
 }
 
 /** Returns the name of the session cookie; browsers accept a name with the prefix only from this host over HTTPS. */
-export const sessionCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor' : 'divisor_session');
-const attemptCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor_login' : 'divisor_login');
+export const formatSessionCookieName = (isSecure: boolean): string => (isSecure ? '__Host-divisor' : 'divisor_session');
+const formatAttemptCookieName = (isSecure: boolean): string => (isSecure ? '__Host-divisor_login' : 'divisor_login');
 const ATTEMPT_SECONDS = 600;
 const SESSION_SECONDS = SESSION_MS / 1000;
 
@@ -63,10 +63,10 @@ type TimedAttempt = Attempt & { readonly ends: number };
 
 type PageRequest = Pick<RouteRequest<Route>, 'header'>;
 
-export function signInHandlers(options: SignInOptions): Handlers<typeof signInRoutes> {
+export function createSignInHandlers(options: SignInOptions): Handlers<typeof signInRoutes> {
   const { signIn, sessions, isSecure, publicUrl, now } = options;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
-  const [name, attemptName] = [sessionCookie(isHttps), attemptCookie(isHttps)];
+  const [name, attemptName] = [formatSessionCookieName(isHttps), formatAttemptCookieName(isHttps)];
   const cookie = (key: string, value: string, seconds: number, site: 'Strict' | 'Lax'): string =>
     `${key}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${site}${isHttps ? '; Secure' : ''}`;
 
@@ -84,19 +84,19 @@ export function signInHandlers(options: SignInOptions): Handlers<typeof signInRo
     async beginSignIn(request) {
       const { url, attempt } = await requireSignIn().begin(redirectOf(request));
       const sealed = sessions.seal('attempt', { ...attempt, ends: now() + ATTEMPT_SECONDS * 1000 });
-      return redirection(url, cookie(attemptName, sealed, ATTEMPT_SECONDS, 'Lax'));
+      return createRedirection(url, cookie(attemptName, sealed, ATTEMPT_SECONDS, 'Lax'));
     },
     async finishSignIn(request) {
-      const sealed = cookieIn(request.header('cookie') ?? null, attemptName);
+      const sealed = readCookie(request.header('cookie') ?? null, attemptName);
       const attempt = sealed === undefined ? undefined : sessions.open<TimedAttempt>('attempt', sealed);
       if (attempt === undefined)
         throw new Refusal('UNAUTHENTICATED', 'The sign-in did not begin in this browser, or it expired.');
       const principal = await requireSignIn().finish(request.search(), attempt);
       const session = cookie(name, sessions.seal('session', sessions.begin(principal)), SESSION_SECONDS, 'Strict');
-      return redirection('/', session);
+      return createRedirection('/', session);
     },
     getSession(request) {
-      const session = sessions.find(cookieIn(request.header('cookie') ?? null, name));
+      const session = sessions.find(readCookie(request.header('cookie') ?? null, name));
       const json =
         session === undefined
           ? { signed_in: false, sign_in: signIn !== undefined }
@@ -104,7 +104,7 @@ export function signInHandlers(options: SignInOptions): Handlers<typeof signInRo
       return { json };
     },
     async endSession(request) {
-      const session = sessions.find(cookieIn(request.header('cookie') ?? null, name));
+      const session = sessions.find(readCookie(request.header('cookie') ?? null, name));
       if (session !== undefined) {
         if (!isRepeated(session, request.header('x-csrf-token') ?? null))
           throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not match the session.');
@@ -115,7 +115,7 @@ export function signInHandlers(options: SignInOptions): Handlers<typeof signInRo
   };
 }
 
-const redirection = (to: string, cookie: string): Reply => ({
+const createRedirection = (to: string, cookie: string): Reply => ({
   status: 302,
   text: '{}',
   headers: { Location: to, 'Set-Cookie': cookie },

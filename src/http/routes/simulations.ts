@@ -3,7 +3,7 @@ import type { Simulations } from '#services/runs/simulations.js';
 import { readAskedRun } from '../asked-run.js';
 import type { Handlers } from '../handler.js';
 
-export function simulationHandlers(simulations: Simulations): Handlers<typeof simulationRoutes> {
+export function createSimulationHandlers(simulations: Simulations): Handlers<typeof simulationRoutes> {
   return {
     async simulateIndex({ params, query, body, origin }) {
       const run = readAskedRun({ params, query });

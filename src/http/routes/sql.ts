@@ -1,14 +1,14 @@
 import type { sqlRoutes } from '#contract/sql.js';
 import type { Sql } from '#services/sql/sql.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
-import { contentTypeOf, exportFormat } from '../export-format.js';
+import { contentTypeOf, parseExportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 
-export function sqlHandlers(sql: Sql): Handlers<typeof sqlRoutes> {
+export function createSqlHandlers(sql: Sql): Handlers<typeof sqlRoutes> {
   return {
     async runSql({ body, media, principal, signal }) {
       const { query, format: named } = body();
-      const format = named ?? (exportFormat(media) as 'json' | 'csv' | 'arrow' | 'parquet'); // the route offers these formats
+      const format = named ?? (parseExportFormat(media) as 'json' | 'csv' | 'arrow' | 'parquet'); // the route offers these formats
       const { stream, rows, isTruncated } = await sql.answer({ query, format }, { client: principal.keyId, signal });
       const headers = {
         'X-Rows': String(rows),

@@ -10,7 +10,7 @@ import type { ImportedBody } from '#services/datasets/import-reading.js';
 import type { Handlers, RouteRequest } from '../handler.js';
 import type { Removals } from '../removals.js';
 
-export function datasetHandlers(datasets: Datasets, removals: Removals): Handlers<typeof storeRoutes> {
+export function createDatasetHandlers(datasets: Datasets, removals: Removals): Handlers<typeof storeRoutes> {
   return {
     listStores: async ({ query }) => ({ json: await datasets.list(query) }),
     createStore: async (request) => ({

@@ -3,7 +3,7 @@ import type { Strategies } from '#services/indices/strategies.js';
 import type { Handlers } from '../handler.js';
 import type { Removals } from '../removals.js';
 
-export function strategyHandlers(strategies: Strategies, removals: Removals): Handlers<typeof strategyRoutes> {
+export function createStrategyHandlers(strategies: Strategies, removals: Removals): Handlers<typeof strategyRoutes> {
   return {
     listStrategies: async ({ query }) => ({ json: await strategies.list(query) }),
     async createStrategy({ body, authorship }) {

@@ -2,7 +2,7 @@ import type { studyRoutes } from '#contract/studies.js';
 import type { Studies } from '#services/optimisation/studies.js';
 import type { Handlers } from '../handler.js';
 
-export function studyHandlers(studies: Studies): Handlers<typeof studyRoutes> {
+export function createStudyHandlers(studies: Studies): Handlers<typeof studyRoutes> {
   return {
     getStudyRows: async ({ params, query }) => ({ bytes: await studies.rows(params.study_id, query.block) }),
     async startStudy({ body, origin }) {

@@ -2,7 +2,7 @@ import type { sweepRoutes } from '#contract/sweeps.js';
 import type { Sweeps } from '#services/runs/sweeps.js';
 import type { Handlers } from '../handler.js';
 
-export function sweepHandlers(sweeps: Sweeps): Handlers<typeof sweepRoutes> {
+export function createSweepHandlers(sweeps: Sweeps): Handlers<typeof sweepRoutes> {
   return {
     getSweepRows: async ({ params, query }) => ({ bytes: await sweeps.rows(params.sweep_id, query.block) }),
     async startSweep({ body, origin }) {

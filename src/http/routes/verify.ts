@@ -51,8 +51,8 @@ export const WORKER_POLICY = [
 const PAGE = 'index.html';
 const WORKER = 'worker.js';
 
-export function verifyHandlers(files: VerifyFiles): Handlers<typeof verifyRoutes> {
-  function fileReply(name: string, request: Parameters<typeof replyEncoded>[1]) {
+export function createVerifyHandlers(files: VerifyFiles): Handlers<typeof verifyRoutes> {
+  function createFileReply(name: string, request: Parameters<typeof replyEncoded>[1]) {
     const file = files(name);
     if (file === undefined)
       throw new Refusal(
@@ -67,7 +67,7 @@ export function verifyHandlers(files: VerifyFiles): Handlers<typeof verifyRoutes
     };
   }
   return {
-    getVerifyPage: (request) => fileReply(PAGE, request),
-    getVerifyFile: (request) => fileReply(request.params.file, request),
+    getVerifyPage: (request) => createFileReply(PAGE, request),
+    getVerifyFile: (request) => createFileReply(request.params.file, request),
   };
 }

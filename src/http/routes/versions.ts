@@ -3,12 +3,12 @@ import type { Authorship, VersionedKind } from '#domain/documents/version-docume
 import type { DatasetRegistration } from '#services/datasets/registration.js';
 import { ProcedureDocument } from '#domain/documents/procedure-document.js';
 import type { Procedures } from '#services/governance/procedures.js';
-import { procedureReply } from './governance.js';
+import { toProcedureReply } from './governance.js';
 import { ClientDocument } from '#domain/delivery/client-document.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import { ClosuresDocument } from '#domain/calendars/closures.js';
 import type { Closures } from '#services/governance/closures.js';
-import { closuresReply } from './closures.js';
+import { toClosuresReply } from './closures.js';
 import type { Clients } from '#services/delivery/clients.js';
 import type { Schedules } from '#services/daily-plans/schedules.js';
 import type { Watchlists } from '#services/datasets/watchlists.js';
@@ -22,8 +22,8 @@ import type { Precondition } from '#services/shared/preconditions.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import { PluginDocument } from '#domain/documents/plugin-document.js';
 import type { Handlers, Principal, Reply } from '../handler.js';
-import { clientReply } from './clients.js';
-import { assertMaySchedule, scheduleReply } from './schedules.js';
+import { toClientReply } from './clients.js';
+import { assertMaySchedule, toScheduleReply } from './schedules.js';
 
 /** Services with versioned documents; a restoration is one of their writes. */
 export interface VersionedServices {
@@ -41,21 +41,21 @@ export interface VersionedServices {
   readonly datasets: Pick<DatasetRegistration, 'restore'>;
 }
 
-export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
+export function createVersionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
   const { versions, indices, strategies, optimisations, reports, watchlists } = services;
-  const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
+  const index = createFamilyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
     createSavedReply(await indices.replace(id, body, ifMatch, by)),
   );
-  const strategy = familyHandlers(versions, 'strategy', 'strategy_id', async ({ body }, id, ifMatch, by) =>
+  const strategy = createFamilyHandlers(versions, 'strategy', 'strategy_id', async ({ body }, id, ifMatch, by) =>
     createSavedReply(await strategies.replace(id, body, ifMatch, by)),
   );
-  const set = familyHandlers(versions, 'constraint-set', 'constraint_set_id', async ({ body }, id, ifMatch, by) =>
+  const set = createFamilyHandlers(versions, 'constraint-set', 'constraint_set_id', async ({ body }, id, ifMatch, by) =>
     createSavedReply(await optimisations.replaceSet(id, body, ifMatch, by)),
   );
-  const template = familyHandlers(versions, 'template', 'template_id', async ({ body }, id, ifMatch, by) =>
+  const template = createFamilyHandlers(versions, 'template', 'template_id', async ({ body }, id, ifMatch, by) =>
     createSavedReply(await reports.putTemplate(id, body, ifMatch, by)),
   );
-  const watchlist = familyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
+  const watchlist = createFamilyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
     const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by);
     return { json: restored.watchlist, etag: restored.etag };
   });
@@ -80,31 +80,44 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
     diffWatchlistVersions: watchlist.difference,
     getWatchlistVersion: watchlist.read,
     restoreWatchlistVersion: watchlist.restore,
-    ...laterHandlers(services),
+    ...createLaterHandlers(services),
   };
 }
 
 /** Creates the handlers of the families that do not belong to an index. */
-function laterHandlers({ versions, plugins, schedules, procedures, closures, clients, datasets }: VersionedServices) {
-  const client = familyHandlers(versions, 'client', 'client_id', async ({ body }, id, ifMatch, by) =>
-    clientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, by)),
+function createLaterHandlers({
+  versions,
+  plugins,
+  schedules,
+  procedures,
+  closures,
+  clients,
+  datasets,
+}: VersionedServices) {
+  const client = createFamilyHandlers(versions, 'client', 'client_id', async ({ body }, id, ifMatch, by) =>
+    toClientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, by)),
   );
-  const plugin = familyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, by) => {
+  const plugin = createFamilyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, by) => {
     const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, by);
     return { json: restored.plugin, etag: restored.etag };
   });
-  const schedule = familyHandlers(versions, 'schedule', 'schedule_id', async ({ body }, id, ifMatch, by, principal) => {
-    const plan = ScheduleDocument.parse(body);
-    assertMaySchedule(principal, plan);
-    return scheduleReply(await schedules.put(id, plan, ifMatch, by));
-  });
-  const procedure = familyHandlers(versions, 'procedure', 'procedure_id', async ({ body }, id, ifMatch, by) =>
-    procedureReply(await procedures.put(id, ProcedureDocument.parse(body), ifMatch, by)),
+  const schedule = createFamilyHandlers(
+    versions,
+    'schedule',
+    'schedule_id',
+    async ({ body }, id, ifMatch, by, principal) => {
+      const plan = ScheduleDocument.parse(body);
+      assertMaySchedule(principal, plan);
+      return toScheduleReply(await schedules.put(id, plan, ifMatch, by));
+    },
   );
-  const calendar = familyHandlers(versions, 'closures', 'calendar_code', async ({ body }, code, ifMatch, by) =>
-    closuresReply(await closures.put(code, ClosuresDocument.parse(body), ifMatch, by)),
+  const procedure = createFamilyHandlers(versions, 'procedure', 'procedure_id', async ({ body }, id, ifMatch, by) =>
+    toProcedureReply(await procedures.put(id, ProcedureDocument.parse(body), ifMatch, by)),
   );
-  const store = familyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
+  const calendar = createFamilyHandlers(versions, 'closures', 'calendar_code', async ({ body }, code, ifMatch, by) =>
+    toClosuresReply(await closures.put(code, ClosuresDocument.parse(body), ifMatch, by)),
+  );
+  const store = createFamilyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
     const { store: json, etag } = await datasets.restore(version, ifMatch, by);
     return { json, ...(etag === undefined ? {} : { etag }) };
   });
@@ -150,11 +163,11 @@ const createSavedReply = ({ saved: json, etag }: { readonly saved: unknown; read
   etag,
 });
 
-interface OfDocument<N extends string> {
+interface DocumentParams<N extends string> {
   readonly params: { readonly [K in N]: string };
 }
 
-interface OfVersion<N extends string> {
+interface VersionParams<N extends string> {
   readonly params: { readonly [K in N | 'version']: string };
 }
 
@@ -166,19 +179,19 @@ interface Writing {
 }
 
 /** Creates the four handlers of a family with one path parameter for the document id. */
-function familyHandlers<N extends string>(versions: Versions, kind: VersionedKind, name: N, write: Restore) {
+function createFamilyHandlers<N extends string>(versions: Versions, kind: VersionedKind, name: N, write: Restore) {
   return {
-    list: async (request: OfDocument<N> & { readonly query: Parameters<Versions['list']>[1] }): Promise<Reply> => ({
+    list: async (request: DocumentParams<N> & { readonly query: Parameters<Versions['list']>[1] }): Promise<Reply> => ({
       json: await versions.list({ kind, id: request.params[name] }, request.query),
     }),
     difference: async (
-      request: OfDocument<N> & { readonly query: Parameters<Versions['difference']>[1] },
+      request: DocumentParams<N> & { readonly query: Parameters<Versions['difference']>[1] },
     ): Promise<Reply> => ({ json: await versions.difference({ kind, id: request.params[name] }, request.query) }),
-    async read({ params }: OfVersion<N>): Promise<Reply> {
+    async read({ params }: VersionParams<N>): Promise<Reply> {
       const { body, etag, version } = await versions.read({ kind, id: params[name] }, Number(params.version));
       return { json: body, etag, headers: { 'X-Version': String(version) } };
     },
-    async restore(request: OfVersion<N> & Writing): Promise<Reply> {
+    async restore(request: VersionParams<N> & Writing): Promise<Reply> {
       const id = request.params[name];
       const version = await versions.restorable({ kind, id }, Number(request.params.version));
       return write(

@@ -3,7 +3,7 @@ import type { StoredWatchlist, Watchlists } from '#services/datasets/watchlists.
 import type { Handlers, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
 
-export function watchlistHandlers(watchlists: Watchlists, removals: Removals): Handlers<typeof watchlistRoutes> {
+export function createWatchlistHandlers(watchlists: Watchlists, removals: Removals): Handlers<typeof watchlistRoutes> {
   return {
     listWatchlists: async ({ query }) => ({ json: await watchlists.list(query) }),
     getWatchlist: async ({ params }) => reply(await watchlists.get(params.watchlist_id)),

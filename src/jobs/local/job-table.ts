@@ -1,12 +1,12 @@
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DocumentStore } from '#store/port.js';
-import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
+import { assertCallbackLimit, createCallback, putDeliveries } from '../callbacks.js';
 import { identityOf } from '../job-identity.js';
 import type { StoredInput } from '../kept-parts.js';
 import { renewRecord } from '../renewal.js';
 import { readLostJobs, type LostJobs } from '../job-listing.js';
-import { authorOf, readJobRecord, splitRecord, toStatus, logFields, type JobRecord } from '../job-record.js';
-import { isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
+import { authorOf, readJobRecord, splitRecord, toStatus, selectLogFields, type JobRecord } from '../job-record.js';
+import { isTerminal, createLife, type ImpossibleReason, type Life, type LifeEvent } from '../life-cycle.js';
 import type { FoundJob, NewJob } from '../queue.js';
 import { createLiveJobs, type TrackedJob, type LiveJob, type LiveJobsDependencies } from './live-jobs.js';
 import {
@@ -39,7 +39,7 @@ export interface JobTable {
    * @returns the life after the event, or the reason why the event came too late
    * @throws the error of the store or of the effect; then nothing has changed
    */
-  transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible>;
+  transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | ImpossibleReason>;
   /**
    * Adds a callback URL to a job. If the job has ended meanwhile, the callback is due at once.
    * @throws Refusal OVERLOADED if the job has the maximum number of callbacks
@@ -95,9 +95,9 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
 
   async function add({ request, payload, message, ...job }: NewJob): Promise<LiveJob> {
     const identity = identityOf(job, stampSubmission());
-    const life = newLife(message);
+    const life = createLife(message);
     const url = job.origin?.callback ?? null;
-    const callbacks = url === null ? [] : [newCallback(url)];
+    const callbacks = url === null ? [] : [createCallback(url)];
     return write({ ...identity, ...life, request, callbacks }, { payload });
   }
 
@@ -113,12 +113,12 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     });
     for (const ended of surplus) history.forget(ended);
     const entry = live.adopt(identity, life);
-    log.info(logFields(identity), 'job accepted');
+    log.info(selectLogFields(identity), 'job accepted');
     live.notify(jobId);
     return entry;
   }
 
-  function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible> {
+  function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | ImpossibleReason> {
     const entry = job as TrackedJob; // `LiveJobs` created every live job as a tracked job
     const turn = entry.tail.then(async () => {
       live.refresh(entry);
@@ -147,9 +147,9 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       store.transaction(async (tx) => {
         const { request, callbacks: before } = await submittedIn(tx, identity.job_id);
         if (before.some((callback) => callback.url === url)) return;
-        assertRoom(identity.job_id, before.length);
+        assertCallbackLimit(identity.job_id, before.length);
         const job = { ...identity, ...entry.life, request };
-        const added = [newCallback(url)];
+        const added = [createCallback(url)];
         const callbacks = isTerminal(entry.life.status)
           ? await putDeliveries(tx, toStatus(job, job, { request, callbacks: added }), identity)
           : added;

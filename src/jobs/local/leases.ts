@@ -29,21 +29,21 @@ export interface NewLease {
   giveUp(): void;
 }
 
-interface Held extends NewLease {
+interface HeldLease extends NewLease {
   beatMs: number;
 }
 
 export function createLeases(): Leases {
   /** Leases by job. */
-  const leases = new Map<string, Held>();
-  const current = ({ jobId, sequence, attempt }: Lease): Held | undefined => {
+  const leases = new Map<string, HeldLease>();
+  const current = ({ jobId, sequence, attempt }: Lease): HeldLease | undefined => {
     const own = leases.get(jobId);
     return own?.lease.sequence === sequence && own.lease.attempt === attempt ? own : undefined;
   };
 
   return {
     grant({ identity: { job_id: jobId, sequence }, life: { attempt } }, nowMs) {
-      const granted = newLease({ jobId, sequence, attempt });
+      const granted = createLease({ jobId, sequence, attempt });
       leases.set(jobId, { ...granted, beatMs: nowMs });
       return granted.lease;
     },
@@ -73,7 +73,7 @@ export function createLeases(): Leases {
 }
 
 /** Creates a lease with fewer allocations than an AbortSignal, because every attempt has one. */
-export function newLease({ jobId, sequence, attempt }: AttemptKey): NewLease {
+export function createLease({ jobId, sequence, attempt }: AttemptKey): NewLease {
   const calls: (() => void)[] = [];
   let isLost = false;
   return {

@@ -19,14 +19,14 @@ export interface Lines extends Readonly<Record<Lane, LaneLine>> {
 export type LaneLine = Pick<LaneQueue, 'peek' | 'shift'>;
 
 export function createLines(): Lines {
-  const queues = { heavy: byPriority(), light: byPriority() };
+  const queues = { heavy: createPriorityQueues(), light: createPriorityQueues() };
   const all = Object.values(queues).flatMap((lane) => Object.values(lane));
   const lineOf = ({ kind, priority = 'normal' }: JobIdentity): LaneQueue =>
     queues[JOB_KIND_CATALOGUE[kind].lane][priority];
 
   return {
-    heavy: inOrder(queues.heavy),
-    light: inOrder(queues.light),
+    heavy: combineByPriority(queues.heavy),
+    light: combineByPriority(queues.light),
     add: (job) => lineOf(job).push(job.owner, job.job_id),
     addFirst: (job) => lineOf(job).unshift(job.owner, job.job_id),
     remove: (job) => void lineOf(job).remove(job.owner, job.job_id),
@@ -39,9 +39,13 @@ export function createLines(): Lines {
 
 type ByPriority = Readonly<Record<JobPriority, LaneQueue>>;
 
-const byPriority = (): ByPriority => ({ high: createLaneQueue(), normal: createLaneQueue(), low: createLaneQueue() });
+const createPriorityQueues = (): ByPriority => ({
+  high: createLaneQueue(),
+  normal: createLaneQueue(),
+  low: createLaneQueue(),
+});
 
-function inOrder(queues: ByPriority): LaneLine {
+function combineByPriority(queues: ByPriority): LaneLine {
   const next = (take: (queue: LaneQueue) => string | undefined): string | undefined => {
     for (const priority of JOB_PRIORITIES) {
       const jobId = take(queues[priority]);

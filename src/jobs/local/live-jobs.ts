@@ -1,9 +1,9 @@
 import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
-import { logFields, type JobIdentity } from '../job-record.js';
-import { advance, isTerminal, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
-import { lifeLimits } from '../life-limits.js';
+import { selectLogFields, type JobIdentity } from '../job-record.js';
+import { advance, isTerminal, type ImpossibleReason, type Life, type LifeEvent } from '../life-cycle.js';
+import { computeLifeLimits } from '../life-limits.js';
 import type { JobLog, JobQueue } from '../queue.js';
 import type { JobState } from '../status.js';
 import { createJobHistory, type JobHistory } from './job-history.js';
@@ -37,7 +37,7 @@ export interface LiveJobs extends Pick<JobQueue, 'watch' | 'watchAll'> {
   /** Applies an event that is not stored. */
   apply(entry: TrackedJob, event: LifeEvent): void;
   /** Returns the life after an event, or the reason why the event comes too late. */
-  advance(entry: TrackedJob, event: LifeEvent): Life | Impossible;
+  advance(entry: TrackedJob, event: LifeEvent): Life | ImpossibleReason;
   /** Makes a stored life visible. */
   publish(entry: TrackedJob, life: Life, event: LifeEvent): void;
   /** Notifies the watchers of a job. */
@@ -77,7 +77,7 @@ export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: Li
     history.change(jobId, life.status);
     if (isTerminal(life.status)) live.delete(jobId);
     log.info(
-      { ...logFields(entry.identity), status: life.status, attempt: life.attempt, code: life.error?.code },
+      { ...selectLogFields(entry.identity), status: life.status, attempt: life.attempt, code: life.error?.code },
       'job changed',
     );
     notify(jobId);
@@ -98,8 +98,8 @@ export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: Li
     if (typeof next !== 'string') entry.life = next;
   }
 
-  const advanceBy = ({ identity, life }: TrackedJob, event: LifeEvent): Life | Impossible =>
-    advance(life, event, lifeLimits(identity, { attempt: life.attempt, retryOf }));
+  const advanceBy = ({ identity, life }: TrackedJob, event: LifeEvent): Life | ImpossibleReason =>
+    advance(life, event, computeLifeLimits(identity, { attempt: life.attempt, retryOf }));
 
   function notify(jobId: string): void {
     history.touch(jobId);

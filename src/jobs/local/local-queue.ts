@@ -3,8 +3,8 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
 import { endJob, eventOf } from '../ending.js';
-import { placesByClass, type JobClass } from '../job-class.js';
-import { logFields } from '../job-record.js';
+import { countSlotsByClass, type JobClass } from '../job-class.js';
+import { selectLogFields } from '../job-record.js';
 import type { LifeEvent } from '../life-cycle.js';
 import { kindOfJob, type PausedKinds } from '../paused-kinds.js';
 import type {
@@ -147,7 +147,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     if (job === undefined || table.isSettling(job)) return;
     const cause = `no heartbeat for ${limits.leaseMs / 1000} seconds`;
     complete(lease, { type: 'lose', cause }).catch((thrown: unknown) => {
-      log.error({ ...logFields(job.identity), err: thrown }, 'a change of the job could not be written');
+      log.error({ ...selectLogFields(job.identity), err: thrown }, 'a change of the job could not be written');
     });
   }
 
@@ -162,7 +162,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     drain: () => void (isDraining = true),
     close: coming.settled,
     ...table.reader,
-    lanes: async () => loadsOf(await table.reader.lanes(), placesByClass(places, limits.jobBytesMax)),
+    lanes: async () => loadsOf(await table.reader.lanes(), countSlotsByClass(places, limits.jobBytesMax)),
     isLive: async (jobId) => table.live(jobId) !== undefined || coming.find(jobId) !== undefined,
   };
 }

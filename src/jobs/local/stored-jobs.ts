@@ -1,7 +1,7 @@
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { putDeliveries } from '../callbacks.js';
-import { readJobRecord, toStatus, type JobIdentity, type JobRecord, type Submitted } from '../job-record.js';
+import { readJobRecord, toStatus, type JobIdentity, type JobRecord, type StoredSubmission } from '../job-record.js';
 import type { StoredInput } from '../kept-parts.js';
 import { isTerminal, type Life } from '../life-cycle.js';
 import type { Ending } from '../queue.js';
@@ -59,10 +59,10 @@ export async function writeLife(tx: DocumentTransaction, { identity, life, effec
 }
 
 /** Reads the request body, which is only on disk, so that ten thousand waiting jobs do not keep theirs in memory. */
-export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<Submitted> {
+export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<StoredSubmission> {
   const stored = await store.get('job', jobId);
   const { request = null, callbacks = [] } =
-    stored === undefined || 'unreadable' in stored ? {} : (stored.body as Partial<Submitted>); // `add` wrote the document
+    stored === undefined || 'unreadable' in stored ? {} : (stored.body as Partial<StoredSubmission>); // `add` wrote the document
   return { request, callbacks };
 }
 

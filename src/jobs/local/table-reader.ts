@@ -2,7 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import { causeOf, readStored } from '#store/read-stored.js';
 import type { Clock } from '../clock.js';
-import { newListing, type LostJobs } from '../job-listing.js';
+import { createListing, type LostJobs } from '../job-listing.js';
 import { readJobRecord, toStatus } from '../job-record.js';
 import { findStoredResult } from '../life-cycle.js';
 import type { JobClass } from '../job-class.js';
@@ -45,7 +45,7 @@ export function createTableReader({ store, clock, live, lost }: TableReaderDepen
   }
 
   async function list({ limit, ...query }: JobQuery): Promise<JobListing> {
-    const listing = newListing();
+    const listing = createListing();
     for (const jobId of live.history.matching(query)) {
       if (listing.count >= limit) break;
       const cause = live.get(jobId) !== undefined ? undefined : causeOf(await store.get('job', jobId), readJobRecord);

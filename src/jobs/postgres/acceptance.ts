@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { admit, type Admission, type Waiting } from '../admission.js';
 import type { Clock } from '../clock.js';
-import { toStatus, logFields, type JobRecord } from '../job-record.js';
+import { toStatus, selectLogFields, type JobRecord } from '../job-record.js';
 import type { JobLog, JobQueue, QueueLimits } from '../queue.js';
 import type { JobStatus } from '../status.js';
 import type { JobDocuments } from './job-documents.js';
@@ -43,7 +43,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
   async function finishSubmission({ record, isNew }: { record: JobRecord; isNew: boolean }): Promise<JobStatus> {
     const status = toStatus(record, record, record);
     if (!isNew) return (await find(record.job_id))?.status ?? status;
-    log.info(logFields(record), 'job accepted');
+    log.info(selectLogFields(record), 'job accepted');
     onChange(record.job_id);
     return status;
   }
@@ -70,13 +70,13 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
     async retry(jobId: string): Promise<JobStatus> {
       // A job that is too large for every node waits for a node with enough memory.
       const written = await jobs.renew(jobId, formatNow(), (job, place) => admitNow(job, place, Infinity));
-      if (written === undefined) throw jobNotFound(jobId);
+      if (written === undefined) throw refuseMissingJob(jobId);
       return finishSubmission(written);
     },
   };
 }
 
-export const jobNotFound = (jobId: string): Refusal =>
+export const refuseMissingJob = (jobId: string): Refusal =>
   new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
 
 /** Counts the accepted jobs of a group, which the queue positions that were read before do not contain. */

@@ -9,19 +9,19 @@ import type { JobRow } from '#store/postgres/commit-order.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { identityOf } from '../job-identity.js';
-import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
+import { assertCallbackLimit, createCallback, putDeliveries } from '../callbacks.js';
 import { authorOf, readJobRecord, splitRecord, toStatus, type JobIdentity, type JobRecord } from '../job-record.js';
 import {
   advance,
   delayMsOf,
   isTerminal,
-  newLife,
+  createLife,
   startLife,
-  type Impossible,
+  type ImpossibleReason,
   type Life,
   type LifeEvent,
 } from '../life-cycle.js';
-import { lifeLimits } from '../life-limits.js';
+import { computeLifeLimits } from '../life-limits.js';
 import type { Ending, NewJob } from '../queue.js';
 import type { JobStatus } from '../status.js';
 import type { Admission, Waiting } from '../admission.js';
@@ -87,7 +87,7 @@ export interface JobDocuments {
    * Applies an event to a job. @returns the change, the reason why the event came too late, or undefined without a
    * readable job
    */
-  move(move: ChangeOrder): Promise<JobChange | Impossible | undefined>;
+  move(move: ChangeOrder): Promise<JobChange | ImpossibleReason | undefined>;
   /**
    * Determines the outcome of an attempt whose end was written but not confirmed: the change if the write succeeded;
    * `given-up` if the attempt was abandoned; `unknown` if the job's id was submitted again.
@@ -132,7 +132,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
     const { identity, life } = splitRecord(record);
     if (attempt !== undefined && life.attempt !== attempt.attempt) return 'stale-attempt';
     const before = addBeat(life, seen.beat);
-    const next = advance(before, event, lifeLimits(identity, { attempt: before.attempt, retryOf }));
+    const next = advance(before, event, computeLifeLimits(identity, { attempt: before.attempt, retryOf }));
     if (typeof next === 'string') return next;
     setBy(record);
     await effect?.(tx);
@@ -160,9 +160,9 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
         }
         admit(place);
         if (before !== undefined) resultsOf(before).forEach(tx.drop);
-        const callbacks = url === null ? [] : [newCallback(url)];
+        const callbacks = url === null ? [] : [createCallback(url)];
         const identity = identityOf(job, { created_at: at, sequence: place.sequence });
-        const record = { ...identity, ...newLife(message), request, callbacks };
+        const record = { ...identity, ...createLife(message), request, callbacks };
         await write(tx, record);
         await tx.put('job-input', jobId, { payload });
         return { record, isNew: true };
@@ -229,8 +229,8 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
 /** Adds the callback of a second submission of a live job. */
 async function addCallback(tx: DocumentTransaction, record: JobRecord, url: string): Promise<JobRecord> {
   if (record.callbacks.some((callback) => callback.url === url)) return record;
-  assertRoom(record.job_id, record.callbacks.length);
-  const changed = { ...record, callbacks: [...record.callbacks, newCallback(url)] };
+  assertCallbackLimit(record.job_id, record.callbacks.length);
+  const changed = { ...record, callbacks: [...record.callbacks, createCallback(url)] };
   await tx.put('job', record.job_id, changed);
   return changed;
 }

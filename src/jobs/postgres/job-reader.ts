@@ -1,5 +1,5 @@
 import { causeOf } from '#store/read-stored.js';
-import { newListing } from '../job-listing.js';
+import { createListing } from '../job-listing.js';
 import { readJobRecord, toStatus } from '../job-record.js';
 import { findStoredResult } from '../life-cycle.js';
 import type { FoundJob, JobListing, JobQuery, JobReader } from '../queue.js';
@@ -19,7 +19,7 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
   async function list(query: JobQuery): Promise<JobListing> {
     const jobIds = await rows.matching(query);
     const seen = await rows.look(jobIds);
-    const listed = newListing();
+    const listed = createListing();
     for (const jobId of jobIds) {
       const found = seen.get(jobId);
       const cause = causeOf(found?.found, readJobRecord);

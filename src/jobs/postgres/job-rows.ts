@@ -8,7 +8,7 @@ import type { JobCounts, JobQuery, WaitingJob } from '../queue.js';
 import { CLAIMED_KINDS, kindOfRow, formatLanes } from './queued-kinds.js';
 import {
   createLooks,
-  documentColumns,
+  formatDocumentColumns,
   documentOf,
   type Beat,
   type DocumentColumns,
@@ -142,7 +142,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
     .join(' UNION ALL ');
 
   return {
-    ...waitingRows(database, { schema, jobs, kinds }),
+    ...createWaitingRows(database, { schema, jobs, kinds }),
     async beat(key, { progress, hasNews, leaseMs }) {
       const [beat] = await database.query<Beat>(
         `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
@@ -215,7 +215,7 @@ interface WaitingOptions {
   readonly jobs: string;
 }
 
-function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions): WaitingRows {
+function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions): WaitingRows {
   /** Returns the condition for jobs that a node may take, from its free and total memory. */
   const isFitting = (free: string, all: string): string =>
     `status = 'pending' AND kind = ANY($1) AND coalesce(reserved_until < clock_timestamp(), true) AND estimated_bytes <=
@@ -253,7 +253,7 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
   return {
     async places(all) {
       const rows = await database.query<PlaceRow>(
-        `SELECT place.*, ${documentColumns('document')} FROM (
+        `SELECT place.*, ${formatDocumentColumns('document')} FROM (
             SELECT job_id, number, nextval('${schema}.job_sequence') AS sequence,
               (SELECT count(*) FROM ${jobs} WHERE status = 'pending')::int AS queued,
               (SELECT count(*) FROM ${jobs} AS own WHERE status = 'pending' AND own.owner = added.owner)::int AS of_owner
@@ -276,7 +276,7 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
               WHERE job_id = coalesce(${JOB_PRIORITIES.map((_, i) => formatFirstOfLane(i + 1)).join(', ')}) RETURNING job_id, ${kindOfRow} AS kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
                 CASE WHEN ${fits} THEN claim END AS claim
           )
-          SELECT reserved.*, ${documentColumns('document')}, ${documentColumns('input')} FROM reserved
+          SELECT reserved.*, ${formatDocumentColumns('document')}, ${formatDocumentColumns('input')} FROM reserved
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job-input' AND id = job_id LIMIT 1) AS input ON true`,
         [kinds(), freeBytes, memoryBytes, formatLanes(lane), exceptOwners, ...ofStart(start)],

@@ -1,15 +1,15 @@
 import type { Clock } from '../clock.js';
-import type { Room } from '../queue.js';
+import type { FreeCapacity } from '../queue.js';
 import type { RunningJob } from './job-rows.js';
 import type { Presence } from './presence.js';
 
-export interface LookingDependencies {
+export interface PollDependencies {
   readonly presence: Pick<Presence, 'pauseMs' | 'look'>;
   readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
   readonly leaseMs: number;
   readonly isOver: () => boolean;
   /** Returns the free slots of the node; undefined while the node takes no work. */
-  readonly room: () => Room | undefined;
+  readonly room: () => FreeCapacity | undefined;
   /** Called after each poll that the database answered. */
   readonly onAnswer: () => Promise<void>;
   readonly onWork: () => void;
@@ -19,7 +19,7 @@ export interface LookingDependencies {
 }
 
 /** Polls the database repeatedly, despite failures. */
-export function keepLooking(dependencies: LookingDependencies): void {
+export function pollRepeatedly(dependencies: PollDependencies): void {
   const { presence, clock, leaseMs, isOver, room, onAnswer, onWork, lose } = dependencies;
   /**
    * Leases may have expired for lack of heartbeats during an outage, in which this process may have started: no attempt

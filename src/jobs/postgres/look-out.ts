@@ -1,5 +1,5 @@
 /** Schedule of a node's polls for work from other processes. */
-export interface LookOut {
+export interface PollSchedule {
   /** Number of nodes that poll for work. */
   nodes: number;
   pauseMs(): number;
@@ -29,7 +29,7 @@ const WATCH_MS_MAX = 10_000;
 /**
  * Creates a schedule that polls often while there is work and seldom otherwise, within the capacity of the database.
  */
-export function createLookOut(): LookOut {
+export function createPollSchedule(): PollSchedule {
   let idle = 0;
   return {
     nodes: 1,

@@ -3,7 +3,7 @@ import type { Database } from '#store/postgres/database.js';
 import type { Lane } from '../compute-pool.js';
 import { HUGE_BYTES, type JobClass } from '../job-class.js';
 import type { LaneLoad, LaneLoads } from '../queue.js';
-import { laneOfRow } from './queued-kinds.js';
+import { formatRowLane } from './queued-kinds.js';
 
 /** State that a node reports with every heartbeat. */
 export interface NodeState {
@@ -32,10 +32,10 @@ export interface NodeState {
   readonly process?: ProcessIdentity | undefined;
 }
 
-type Later = 'memory_bytes' | 'protocol' | 'lacks' | 'clock_offset_ms';
+type LaterMember = 'memory_bytes' | 'protocol' | 'lacks' | 'clock_offset_ms';
 
 /** State that a node of any version may have reported. */
-type ReportedState = Omit<NodeState, Later> & Partial<Pick<NodeState, Later>>;
+type ReportedState = Omit<NodeState, LaterMember> & Partial<Pick<NodeState, LaterMember>>;
 
 /** Node in a listing. */
 export interface NodeEntry extends Omit<NodeState, 'process'> {
@@ -169,7 +169,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
   };
 }
 
-const LANE = laneOfRow('lane');
+const LANE = formatRowLane('lane');
 const CLASS = `CASE WHEN ${LANE} = 'heavy' AND estimated_bytes > ${HUGE_BYTES} THEN 'huge' ELSE ${LANE} END`;
 const HAS_HUGE = `(state::jsonb ->> 'memory_bytes')::float8 > ${HUGE_BYTES}`;
 const IS_COMMAND = `coalesce(state::jsonb ->> 'role', '') = 'command'`;

@@ -4,8 +4,8 @@ import type { AttemptKey } from '../attempt-key.js';
 import type { WrittenParts } from '../offered-parts.js';
 import type { ClaimOrder, WaitingJob } from '../queue.js';
 import { isLiveNode } from './node-rows.js';
-import { byPriority, laneOfRow } from './queued-kinds.js';
-import { takeableParts, type PartNode } from './takeable-parts.js';
+import { formatPriorityOrder, formatRowLane } from './queued-kinds.js';
+import { formatTakeableParts, type PartNode } from './takeable-parts.js';
 
 /** Parts that a node has taken. */
 export interface TakenParts extends AttemptKey {
@@ -103,8 +103,8 @@ export function createPartRows(database: Database, schema: string, { node, versi
       const rows = await database.query<Row>(
         `WITH job AS (
             SELECT job_id, sequence, attempt, j.kind, j.owner, j.estimated_bytes
-              FROM ${takeableParts(schema, { node: '$1', version: '$2' })} AND ${laneOfRow('j.lane')} = $3 AND j.estimated_bytes <= $4
-                AND NOT j.owner = ANY($5) AND NOT job_id = ANY($6) ORDER BY ${byPriority('j.lane')}, j.turn, j.sequence LIMIT 1
+              FROM ${formatTakeableParts(schema, { node: '$1', version: '$2' })} AND ${formatRowLane('j.lane')} = $3 AND j.estimated_bytes <= $4
+                AND NOT j.owner = ANY($5) AND NOT job_id = ANY($6) ORDER BY ${formatPriorityOrder('j.lane')}, j.turn, j.sequence LIMIT 1
           ), taken AS (
             SELECT part FROM ${table} AS p JOIN job USING (job_id, sequence, attempt) WHERE p.node IS NULL ORDER BY part
               LIMIT (

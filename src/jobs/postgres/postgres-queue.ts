@@ -5,12 +5,12 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { isTerminal, type LifeEvent } from '../life-cycle.js';
 import type { JobQueue, Node } from '../queue.js';
 import type { JobStatus } from '../status.js';
-import { createAcceptance, jobNotFound } from './acceptance.js';
+import { createAcceptance, refuseMissingJob } from './acceptance.js';
 import { createJobDocuments } from './job-documents.js';
 import { createJobReader } from './job-reader.js';
 import { createJobRows } from './job-rows.js';
 import { createJobWatchers } from './job-watchers.js';
-import { keepLooking } from './keep-looking.js';
+import { pollRepeatedly } from './keep-looking.js';
 import type { NodeState } from './node-rows.js';
 import { createPartRows } from './part-rows.js';
 import type { PausedKinds } from '../paused-kinds.js';
@@ -103,7 +103,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
         return moved.status;
       }
       const status = (await reader.find(jobId))?.status;
-      if (status === undefined) throw jobNotFound(jobId);
+      if (status === undefined) throw refuseMissingJob(jobId);
       // Meanwhile a live job was submitted under this id.
       if (isTerminal(status.status) || tries === CANCEL_TRIES_MAX) return status;
     }
@@ -118,7 +118,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     });
     const left = await rows.runningOn(dependencies.node);
     for (const key of left) await attempts.lose(key, 'the service ended while the job ran');
-    keepLooking({
+    pollRepeatedly({
       presence,
       clock,
       leaseMs: limits.leaseMs,

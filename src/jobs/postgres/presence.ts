@@ -3,10 +3,10 @@ import type { RiddenEvents } from '#store/postgres/event-reader.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
-import type { QueueLimits, Room } from '../queue.js';
+import type { QueueLimits, FreeCapacity } from '../queue.js';
 import { QUIET_MS } from './heartbeats.js';
 import type { RunningJob } from './job-rows.js';
-import { createLookOut } from './look-out.js';
+import { createPollSchedule } from './look-out.js';
 import { createPulse } from './pulse.js';
 import type { SharedParts } from './shared-parts.js';
 import type { PartNode } from './takeable-parts.js';
@@ -29,7 +29,7 @@ export interface PresenceOptions {
 }
 
 /** Result of a poll: the tasks that a node finds in its database. */
-export interface Sight {
+export interface PollResult {
   /** True if the node has memory for a waiting job or part. */
   readonly hasWork: boolean;
   /** Attempts whose lease has expired. */
@@ -43,7 +43,7 @@ export interface Presence {
   /** Returns the time until the next poll. */
   pauseMs(): number;
   /** Reports and reads all data that is due, in one statement. @param room free slots of a node that takes work */
-  look(room: Room | undefined): Promise<Sight>;
+  look(room: FreeCapacity | undefined): Promise<PollResult>;
   /**
    * Returns the memory of the largest node that runs jobs of a lane, at most some seconds old; undefined if this node
    * reports no state.
@@ -59,7 +59,7 @@ export interface Presence {
 const CENSUS_EVERY = 3;
 /** Time for which the largest memory is cached. */
 const LARGEST_MS = 2000;
-const NOTHING: Sight = { hasWork: false, silent: [] };
+const NOTHING: PollResult = { hasWork: false, silent: [] };
 
 export function createPresence(
   options: PresenceOptions,
@@ -69,14 +69,14 @@ export function createPresence(
   const { database, schema, node, describe, limits, clock, events } = options;
   const rows = createNodeRows(database, schema);
   const pulse = createPulse({ database, schema, node, helper, kinds: options.kinds });
-  const lookOut = createLookOut();
+  const lookOut = createPollSchedule();
   let largest: { readonly memory: LargestMemory; readonly untilMs: number } | undefined;
   let stale = 0;
   let heartbeats = 0;
   let saidMs = -Infinity;
   let watchMs = clock.monotonicMs() + lookOut.watchPauseMs();
 
-  async function look(room: Room | undefined): Promise<Sight> {
+  async function look(room: FreeCapacity | undefined): Promise<PollResult> {
     const nowMs = clock.monotonicMs();
     // The next poll may be too late.
     const isToSay = describe !== undefined && nowMs + lookOut.pauseMs() - saidMs > QUIET_MS;

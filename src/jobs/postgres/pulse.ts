@@ -1,6 +1,6 @@
 import type { Database } from '#store/postgres/database.js';
 import type { EventReading } from '#store/postgres/event-reader.js';
-import type { Room } from '../queue.js';
+import type { FreeCapacity } from '../queue.js';
 import { keyOf, type KeyRow, type RunningJob } from './job-rows.js';
 import type { NodeState } from './node-rows.js';
 import { CLAIMED_KINDS, formatLanes } from './queued-kinds.js';
@@ -14,7 +14,7 @@ export interface PulseOrder {
   readonly asksSilent: boolean;
   readonly asksNodes: boolean;
   /** Free slots and total memory; undefined if the node takes no work. */
-  readonly room: (Room & { readonly memoryBytes: number }) | undefined;
+  readonly room: (FreeCapacity & { readonly memoryBytes: number }) | undefined;
 }
 
 export interface Pulse {

@@ -6,7 +6,7 @@ import type { AttemptKey } from '../attempt-key.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
 import { endJob, eventOf } from '../ending.js';
-import { logFields } from '../job-record.js';
+import { selectLogFields } from '../job-record.js';
 import type { StoredInput } from '../kept-parts.js';
 import type { LifeEvent } from '../life-cycle.js';
 import { createLeases } from '../local/leases.js';
@@ -80,7 +80,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     const changed = { identity, life };
     const { job_id: jobId } = identity;
     log.info(
-      { ...logFields(identity), status: life.status, attempt: life.attempt, code: life.error?.code },
+      { ...selectLogFields(identity), status: life.status, attempt: life.attempt, code: life.error?.code },
       'job changed',
     );
     if (life.status === 'running') leases.grant(changed, clock.monotonicMs());

@@ -44,8 +44,8 @@ export const formatLane = (lane: Lane, priority: JobPriority = 'normal'): string
 export const formatLanes = (lane: Lane): string[] => JOB_PRIORITIES.map((priority) => formatLane(lane, priority));
 
 /** Returns the SQL expression for the lane of a row. @param column column with the lane */
-export const laneOfRow = (column: string): string => `split_part(${column}, '${SEPARATOR}', 1)`;
+export const formatRowLane = (column: string): string => `split_part(${column}, '${SEPARATOR}', 1)`;
 
 /** Returns the SQL expression that sorts rows of several lanes by priority. @param column column with the lane */
-export const byPriority = (column: string): string =>
+export const formatPriorityOrder = (column: string): string =>
   `CASE split_part(${column}, '${SEPARATOR}', 2) WHEN 'high' THEN 0 WHEN 'low' THEN 2 ELSE 1 END`;

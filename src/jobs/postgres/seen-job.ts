@@ -52,17 +52,17 @@ const MEMBERS: readonly (keyof DocumentRow)[] = [
 ];
 
 /** Lists the columns of a document for a statement. @param table its name in the statement */
-export const documentColumns = (table: string): string =>
+export const formatDocumentColumns = (table: string): string =>
   MEMBERS.map((member) => `${table}.${member} AS ${table}_${member}`).join(', ');
 
-/** Builds the document from the columns of `documentColumns`. */
+/** Builds the document from the columns of `formatDocumentColumns`. */
 export function documentOf<P extends string>(
   row: DocumentColumns<P>,
   table: P,
 ): { readonly found: FoundDocument; readonly version: string } {
   const columns = row as Readonly<Record<string, unknown>>;
   const members = MEMBERS.map((member) => [member, columns[`${table}_${member}`]] as const);
-  const document = Object.fromEntries(members) as unknown as DocumentRow; // `documentColumns` names the columns
+  const document = Object.fromEntries(members) as unknown as DocumentRow; // `formatDocumentColumns` names the columns
   return document.id === null ? NOTHING : { found: openRow(document), version: document.version };
 }
 
@@ -81,7 +81,7 @@ type LookRow = DocumentColumns<'document'> & {
 export function createLooks(database: Database, schema: string) {
   // A report belongs to the document's attempt: one commit writes both, and one statement reads both.
   const statement = (jobs: string): string =>
-    `SELECT ${documentColumns('document')}, row.progress, row.message, row.beat_at,
+    `SELECT ${formatDocumentColumns('document')}, row.progress, row.message, row.beat_at,
         CASE WHEN row.status = 'running' THEN row.started_at END AS started_at, row.node, row.revision
       FROM ${schema}.documents AS document LEFT JOIN ${schema}.jobs AS row ON row.job_id = document.id
       WHERE document.kind = 'job' AND document.id ${jobs}`;

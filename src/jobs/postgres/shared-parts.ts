@@ -3,7 +3,7 @@ import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { Clock } from '../clock.js';
 import { splitRecord, type JobIdentity } from '../job-record.js';
 import type { StoredInput } from '../kept-parts.js';
-import { newLease, type NewLease } from '../local/leases.js';
+import { createLease, type NewLease } from '../local/leases.js';
 import type { OfferedParts } from '../offered-parts.js';
 import type { Claim, ClaimOrder, Ending, Lease } from '../queue.js';
 import { recordOf } from './job-documents.js';
@@ -40,13 +40,13 @@ export interface SharedParts extends OfferedParts {
   forget(jobId: string): Promise<void>;
 }
 
-interface Held extends NewLease {
+interface HeldPartLease extends NewLease {
   readonly taken: TakenParts;
   beatMs: number;
 }
 
 /** Input of a job. */
-interface Submitted {
+interface SubmittedJob {
   readonly jobId: string;
   readonly sequence: number;
   readonly job: JobIdentity;
@@ -57,16 +57,16 @@ interface Submitted {
 const REFUSED_MAX = 100;
 
 export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
-  const held = new Map<Lease, Held>();
+  const held = new Map<Lease, HeldPartLease>();
   const granted = new WeakSet<Lease>();
   const refused = new Set<string>();
   /** Jobs that end while the node takes parts of them. */
   const hearing = createNotificationBuffer();
-  let last: Submitted | undefined;
+  let last: SubmittedJob | undefined;
   let areWaiting = false;
 
   /** Returns the input of a job; the last input is cached, because the next parts of the same job follow. */
-  async function submittedOf({ jobId, sequence }: TakenParts): Promise<Submitted | undefined> {
+  async function submittedOf({ jobId, sequence }: TakenParts): Promise<SubmittedJob | undefined> {
     if (last?.jobId === jobId && last.sequence === sequence) return last;
     const [record, stored] = await Promise.all([
       documents.get('job', jobId).then(recordOf),
@@ -90,7 +90,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
       await rows.release(taken);
       return undefined;
     }
-    const own: Held = { ...newLease(taken), taken, beatMs: clock.monotonicMs() };
+    const own: HeldPartLease = { ...createLease(taken), taken, beatMs: clock.monotonicMs() };
     const { lease } = own;
     granted.add(lease);
     held.set(lease, own);
@@ -107,17 +107,17 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     return { lease, job, input, parts: taken.parts };
   }
 
-  function askAgain(own: Held): void {
+  function askAgain(own: HeldPartLease): void {
     void prolong(own).catch(() => {}); // a heartbeat tries again
   }
 
-  function lose(own: Held): false {
+  function lose(own: HeldPartLease): false {
     held.delete(own.lease);
     own.giveUp();
     return false;
   }
 
-  async function prolong(own: Held): Promise<boolean> {
+  async function prolong(own: HeldPartLease): Promise<boolean> {
     const now = clock.monotonicMs();
     if (!(await rows.beat(own.taken, leaseMs))) return lose(own);
     own.beatMs = now;

@@ -9,7 +9,7 @@ export interface PartNode {
  * Returns the SQL condition for parts that a node may take: parts of a running attempt of another node with the same
  * program version.
  */
-export function takeableParts(schema: string, { node, version }: { node: string; version: string }): string {
+export function formatTakeableParts(schema: string, { node, version }: { node: string; version: string }): string {
   return `${schema}.parts AS p JOIN ${schema}.jobs AS j USING (job_id, sequence, attempt)
     WHERE p.node IS NULL AND p.version = ${version} AND j.status = 'running' AND j.node <> ${node}
       AND j.lease_until > clock_timestamp()`;

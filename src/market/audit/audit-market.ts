@@ -1,7 +1,7 @@
 import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
-import type { Doubt } from './doubt.js';
+import type { DataWarning } from './doubt.js';
 import { findDoubtfulBars } from './doubtful-bars.js';
 import { findDoubtfulDividends } from './doubtful-dividends.js';
 import { findDoubtfulPrices } from './doubtful-prices.js';
@@ -17,7 +17,7 @@ export const DOUBTS_MAX = 1000;
 
 export interface MarketAudit {
   /** Warnings by date, identifier and kind; only the most certain ones if there are too many. */
-  readonly doubts: readonly Doubt[];
+  readonly doubts: readonly DataWarning[];
   readonly total: number;
 }
 
@@ -40,7 +40,7 @@ export function auditMarket(
     volume: fields.get('VOLUME'),
     shares: fields.get('SHARES_OUTSTANDING'),
   };
-  const doubts: Doubt[] = [];
+  const doubts: DataWarning[] = [];
   for (const history of nameHistories(content, adjustment)) {
     doubts.push(...findDoubtfulPrices(history, held, panels), ...findDoubtfulBars(history, content));
     // A price that includes reinvested dividends does not fall on ex-dates, so it does not show the size of dividends.

@@ -41,7 +41,7 @@ export interface ActionRow {
 }
 
 /** Probable error in a store. */
-export interface Doubt {
+export interface DataWarning {
   /** Identifies the data warning in a request for repairs; equal data gives equal ids. */
   readonly id: string;
   readonly kind: DataWarningKind;

@@ -1,13 +1,13 @@
 import { formatDay } from '#domain/time/days.js';
 import type { MarketContent } from '../content/market-content.js';
 import { dayText, type NameHistory } from './name-history.js';
-import type { Doubt } from './doubt.js';
+import type { DataWarning } from './doubt.js';
 
 /** Number of equal closes at the end of a history from which the price is considered stale. */
 const STALE_BARS = 10;
 
 /** Finds bars that are repeated, are constant at the end of a history, or have volume but no price. */
-export function* findDoubtfulBars(history: NameHistory, content: MarketContent): Generator<Doubt> {
+export function* findDoubtfulBars(history: NameHistory, content: MarketContent): Generator<DataWarning> {
   yield* listRepeatedBars(history, content);
   yield* staleTail(history, content);
   yield* volumeWithoutTrade(history, content);
@@ -16,7 +16,7 @@ export function* findDoubtfulBars(history: NameHistory, content: MarketContent):
 function* listRepeatedBars(
   { identifier, position, rows, days }: NameHistory,
   { fields, identifiers }: MarketContent,
-): Generator<Doubt> {
+): Generator<DataWarning> {
   const width = identifiers.length;
   const volume = fields.get('VOLUME');
   const compared = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].flatMap((name) => fields.get(name) ?? []);
@@ -39,7 +39,7 @@ function* listRepeatedBars(
   }
 }
 
-function* staleTail(history: NameHistory, { fields, identifiers }: MarketContent): Generator<Doubt> {
+function* staleTail(history: NameHistory, { fields, identifiers }: MarketContent): Generator<DataWarning> {
   const { identifier, position, rows, close } = history;
   let first = close.length - 1;
   while (first > 0 && close[first - 1] === close[first]) first -= 1;
@@ -76,7 +76,7 @@ function* staleTail(history: NameHistory, { fields, identifiers }: MarketContent
 function* volumeWithoutTrade(
   { identifier, position }: NameHistory,
   { fields, identifiers, dates }: MarketContent,
-): Generator<Doubt> {
+): Generator<DataWarning> {
   const volume = fields.get('VOLUME');
   const close = fields.get('CLOSE')!;
   if (volume === undefined) return;

@@ -2,7 +2,7 @@ import { raiseToPower } from '#kernels/power.js';
 import { formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
-import type { ActionRow, Doubt, Repair } from './doubt.js';
+import type { ActionRow, DataWarning, Repair } from './doubt.js';
 import type { NameHistory } from './name-history.js';
 import { logStudent } from './split-odds.js';
 import { findUpperMedian } from '#domain/numbers/order-statistics.js';
@@ -56,7 +56,7 @@ interface Payment {
 /**
  * Finds dividends whose size contradicts the price, that are reported twice, or that the vendor's adjusted price omits.
  */
-export function* findDoubtfulDividends(history: NameHistory, content: MarketContent): Generator<Doubt> {
+export function* findDoubtfulDividends(history: NameHistory, content: MarketContent): Generator<DataWarning> {
   const payments = paymentsOf(history);
   const doubted = new Set<Payment>();
   for (const doubt of [...sizes(history, payments, doubted), ...duplicates(payments, doubted)]) yield doubt;
@@ -84,7 +84,7 @@ function paymentsOf({ close, returns, sigma, actions }: NameHistory): Payment[] 
   );
 }
 
-function* sizes(history: NameHistory, payments: readonly Payment[], doubted: Set<Payment>): Generator<Doubt> {
+function* sizes(history: NameHistory, payments: readonly Payment[], doubted: Set<Payment>): Generator<DataWarning> {
   const denied = new Set(payments.filter(isDenied));
   const hundredfold = hundredfoldProbability(payments);
   for (const payment of payments) {
@@ -108,7 +108,7 @@ function findDeniedSize(
   payment: Payment,
   payments: readonly Payment[],
   denied: ReadonlySet<Payment>,
-): Doubt | undefined {
+): DataWarning | undefined {
   const { action, yield: share, move } = payment;
   const others = neighboursOf(payment, payments).filter((other) => !denied.has(other));
   const alike = others.filter((other) => isWithin(share / other.yield, ALIKE));
@@ -129,7 +129,7 @@ function findDeniedSize(
  * Finds a dividend stated on the share basis before a split of the same days: it is consistent with neither other
  * dividends nor the price.
  */
-function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly Payment[]): Doubt | undefined {
+function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly Payment[]): DataWarning | undefined {
   const { action, yield: share } = payment;
   const split = history.actions.find(
     (other) =>
@@ -151,7 +151,7 @@ function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly
 }
 
 /** Finds a dividend that is a hundredth of the others, or of the usual price fall on ex-dates. */
-function smallSize(payment: Payment, payments: readonly Payment[], hundredfold: number): Doubt | undefined {
+function smallSize(payment: Payment, payments: readonly Payment[], hundredfold: number): DataWarning | undefined {
   const { action, yield: share } = payment;
   if (share >= YIELD_MIN) return undefined;
   if (hundredfold > 0.5)
@@ -206,7 +206,7 @@ function equalsNeighbour(payment: Payment, payments: readonly Payment[]): boolea
   );
 }
 
-function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>): Generator<Doubt> {
+function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>): Generator<DataWarning> {
   const gaps = payments.map(({ action }, i) => (i === 0 ? 0 : action.exDay - payments[i - 1]!.action.exDay));
   for (let i = 1; i < payments.length; i++) {
     const [first, second] = [payments[i - 1]!, payments[i]!];
@@ -241,7 +241,7 @@ function* unadjusted(
   { identifier, position, rows, days, close }: NameHistory,
   { fields, identifiers }: MarketContent,
   payments: readonly Payment[],
-): Generator<Doubt> {
+): Generator<DataWarning> {
   const column = ADJUSTED.find((name) => fields.has(name));
   if (column === undefined) return;
   const panel = fields.get(column)!;
@@ -272,7 +272,7 @@ function* unadjusted(
   }
 }
 
-function size(payment: Payment, proposed: number | null, confidence: number, why: string): Doubt {
+function size(payment: Payment, proposed: number | null, confidence: number, why: string): DataWarning {
   const repair: Repair =
     proposed === null
       ? { kind: 'remove_action', action: rowOf(payment.action) }
@@ -286,7 +286,10 @@ function size(payment: Payment, proposed: number | null, confidence: number, why
   };
 }
 
-function describeDoubt({ action }: Payment, kind: Doubt['kind']): Pick<Doubt, 'id' | 'kind' | 'identifier' | 'date'> {
+function describeDoubt(
+  { action }: Payment,
+  kind: DataWarning['kind'],
+): Pick<DataWarning, 'id' | 'kind' | 'identifier' | 'date'> {
   const date = formatDay(action.exDay);
   return { id: `${kind} ${action.identifier} ${date} ${action.value}`, kind, identifier: action.identifier, date };
 }

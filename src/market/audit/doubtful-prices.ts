@@ -1,7 +1,7 @@
 import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { dayText, EX_DATE_BARS, type NameHistory } from './name-history.js';
-import type { Doubt, Repair } from './doubt.js';
+import type { DataWarning, Repair } from './doubt.js';
 import { rowOf } from './doubtful-dividends.js';
 import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
 
@@ -36,7 +36,7 @@ export function* findDoubtfulPrices(
   history: NameHistory,
   held: readonly string[],
   panels: AuditPanels,
-): Generator<Doubt> {
+): Generator<DataWarning> {
   const { close, sigma } = history;
   const columns = PRICES.filter((name) => held.includes(name));
   const growths = explainGrowths(history, panels);
@@ -102,7 +102,7 @@ function barItComesBack({ returns, sigma, days }: NameHistory, b: number): numbe
 }
 
 /** Describes a print that is wrong for some bars and then correct again. */
-function print(history: NameHistory, b: number, back: number, held: readonly string[]): Doubt {
+function print(history: NameHistory, b: number, back: number, held: readonly string[]): DataWarning {
   const { identifier, close, returns, sigma } = history;
   const [date, to] = [dayText(history, b), dayText(history, back - 1)];
   const factor = findNearestFactor(UNITS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
@@ -172,7 +172,7 @@ function claim(
   b: number,
   split: SplitReading,
   { held, panels }: { readonly held: readonly string[]; readonly panels: AuditPanels },
-): Doubt {
+): DataWarning {
   const { identifier, close, returns } = history;
   const date = dayText(history, b);
   const { ratio, distance, probability, marketMove, after, volumeRatio } = split;
@@ -250,7 +250,7 @@ function restatement(
   };
 }
 
-function jump(history: NameHistory, b: number, growth: number): Doubt {
+function jump(history: NameHistory, b: number, growth: number): DataWarning {
   const { identifier, close, returns, sigma, actions } = history;
   const date = dayText(history, b);
   const acted = actions.find(({ bar }) => bar === b)?.action;
@@ -282,7 +282,7 @@ function findNearestFactor(factors: readonly number[], ratio: number, tolerance:
 }
 
 /** Describes a price whose unit changes permanently. The shorter side is assumed to be wrong. */
-function flip(history: NameHistory, b: number, unit: number, columns: readonly string[]): Doubt {
+function flip(history: NameHistory, b: number, unit: number, columns: readonly string[]): DataWarning {
   const { identifier, close, returns, sigma } = history;
   let end = close.length;
   for (let c = b + 1; c < close.length; c++) {

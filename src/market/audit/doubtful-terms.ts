@@ -3,25 +3,27 @@ import { ACTION_KINDS, type Adjustment } from '#domain/market/market-data.js';
 import { actionDoubts } from '../content/doubtful-actions.js';
 import type { MarketContent } from '../content/market-content.js';
 import { findUnknownCurrencies } from '../content/unknown-currencies.js';
-import type { Doubt } from './doubt.js';
+import type { DataWarning } from './doubt.js';
 
 const BY_MOVES: ReadonlySet<string> = new Set(['cash', 'ratio']);
 
 /** Finds implausible terms of corporate actions and unknown currencies, which only their source can correct. */
-export function findDoubtfulTerms(content: MarketContent, adjustment: Adjustment): Doubt[] {
+export function findDoubtfulTerms(content: MarketContent, adjustment: Adjustment): DataWarning[] {
   const actions = actionDoubts(content, adjustment)
     // The sizes of dividends and splits are checked against price moves elsewhere.
     .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || !BY_MOVES.has(ACTION_KINDS[type]))
-    .map(({ action: { identifier, type, exDay, value }, code, message, evidence }): Doubt => {
+    .map(({ action: { identifier, type, exDay, value }, code, message, evidence }): DataWarning => {
       const date = formatDay(exDay);
       const id = `action_terms ${identifier} ${date} ${type} ${value} ${code}`;
       return { id, kind: 'action_terms', identifier, date, confidence: 0.9, message, evidence, repair: null };
     });
-  const currencies = findUnknownCurrencies(content).map(({ identifier, table, currency, from, message }): Doubt => {
-    const date = from ?? formatDay(content.dates[0]!);
-    const id = `unknown_currency ${table} ${identifier} ${date}`;
-    const evidence = { currency };
-    return { id, kind: 'unknown_currency', identifier, date, confidence: 0.9, message, evidence, repair: null };
-  });
+  const currencies = findUnknownCurrencies(content).map(
+    ({ identifier, table, currency, from, message }): DataWarning => {
+      const date = from ?? formatDay(content.dates[0]!);
+      const id = `unknown_currency ${table} ${identifier} ${date}`;
+      const evidence = { currency };
+      return { id, kind: 'unknown_currency', identifier, date, confidence: 0.9, message, evidence, repair: null };
+    },
+  );
   return [...actions, ...currencies];
 }

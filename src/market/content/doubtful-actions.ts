@@ -99,7 +99,7 @@ function announcedBehind(action: CorporateAction, { day, member, words }: LaterD
   return {
     action,
     code: 'ACTION_DATES',
-    message: `${describeAction(action)} is announced on ${announced}, behind its ${words(date)}.`,
+    message: `${describeAction(action)} is announced on ${announced}, after its ${words(date)}.`,
     evidence: { announced, [member]: date },
   };
 }

@@ -9,11 +9,11 @@ import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/
 import { refuseOutside } from '#store/reach/guarded-store.js';
 import { runUnrestricted, findCurrentReach } from '#store/reach/reach-context.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { decidedBy, stepOf, type ApprovalDecision, type Decider } from './decide.js';
+import { applyDecision, stepOf, type ApprovalDecision, type Decider } from './decide.js';
 import { createStoredApprovals } from './stored-approvals.js';
 
 /** Change that may need a second person. */
-export interface Requested {
+export interface ProposedChange {
   readonly action: ApprovalAction;
   /** Id of the index or schedule. */
   readonly subject: string;
@@ -43,9 +43,9 @@ export interface Agreement {
  */
 export interface Admission {
   /** Admits a change inside its transaction, which uses up the approval. */
-  admit(tx: DocumentTransaction, requested: Requested | undefined): Promise<Agreement>;
+  admit(tx: DocumentTransaction, requested: ProposedChange | undefined): Promise<Agreement>;
   /** Checks the approval before work that precedes the transaction, without using it up. */
-  foresee(reader: Pick<DocumentReader, 'get'>, requested: Requested | undefined): Promise<void>;
+  foresee(reader: Pick<DocumentReader, 'get'>, requested: ProposedChange | undefined): Promise<void>;
 }
 
 /** Gate that holds back changes that need a second person. */
@@ -94,9 +94,9 @@ export interface ApprovalsDependencies {
 const OPEN_MAX = 5000;
 
 /** Thrown for a change without the required approval; caught by `guarded`. */
-class Unapproved extends Error {
-  readonly requested: Requested;
-  constructor(requested: Requested) {
+class UnapprovedChange extends Error {
+  readonly requested: ProposedChange;
+  constructor(requested: ProposedChange) {
     super(requested.summary);
     this.requested = requested;
   }
@@ -114,7 +114,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   }
 
   /** Stores the request for a change, unless an open request for it exists. */
-  async function request(requested: Requested, by: Authorship): Promise<Approval> {
+  async function request(requested: ProposedChange, by: Authorship): Promise<Approval> {
     const digest = digestOf(requested);
     const before = await findOpen(documents, digest);
     if (before !== undefined) return before;
@@ -154,11 +154,11 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   /** Returns the approval of a change; undefined if the change needs no approval. @throws Unapproved */
   async function approvalOf(
     reader: Pick<DocumentReader, 'get'>,
-    requested: Requested | undefined,
+    requested: ProposedChange | undefined,
   ): Promise<Approval | undefined> {
     if (requested === undefined || rules[requested.action] === undefined) return undefined;
     const approval = await findOpen(reader, digestOf(requested));
-    if (approval?.state !== 'approved') throw new Unapproved(requested);
+    if (approval?.state !== 'approved') throw new UnapprovedChange(requested);
     return approval;
   }
 
@@ -181,7 +181,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
       try {
         return await work(admissionOf(by));
       } catch (thrown) {
-        if (!(thrown instanceof Unapproved)) throw thrown;
+        if (!(thrown instanceof UnapprovedChange)) throw thrown;
         // Requests of other clients count as existing, whether or not the client may read them.
         throw refuseUnapproved(await runUnrestricted(() => request(thrown.requested, by)));
       }
@@ -203,7 +203,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
       return documents.transaction(
         async (tx) => {
           const approval = (await find(tx, approvalId))!; // Approvals are not deleted.
-          const decided = decidedBy(approval, decision, { comment, decider, at: at(), rules });
+          const decided = applyDecision(approval, decision, { comment, decider, at: at(), rules });
           await save(tx, decided);
           // A schedule that waits for the approval publishes at once, or shows the rejection.
           if (decided.state === 'approved' || decided.state === 'rejected')
@@ -219,7 +219,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
 /** Author of work without an author. */
 const NOBODY: Authorship = { author: 'local', note: null, requestId: '' };
 
-const digestOf = ({ action, subject, content }: Requested): string =>
+const digestOf = ({ action, subject, content }: ProposedChange): string =>
   createHash('sha256').update(toCanonicalJson({ action, subject, content })).digest('hex');
 
 /** Refuses a change if a person rejected the same figures in an earlier request. @throws Refusal APPROVAL_CLOSED */

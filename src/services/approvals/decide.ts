@@ -35,7 +35,7 @@ interface DecisionTerms {
 }
 
 /** Returns an approval after a decision. @throws Refusal APPROVAL_CLOSED, APPROVAL_FORBIDDEN */
-export function decidedBy(approval: Approval, decision: ApprovalDecision, terms: DecisionTerms): Approval {
+export function applyDecision(approval: Approval, decision: ApprovalDecision, terms: DecisionTerms): Approval {
   const { comment, decider, at } = terms;
   const add = (action: ApprovalStep['action'], change: Partial<Approval> = {}): Approval => ({
     ...approval,

@@ -9,7 +9,7 @@ const KEY_ID = /^[A-Za-z0-9]{12}$/;
  * Returns the reason why a day may no longer be performed on behalf of its author: the key was revoked, has expired or
  * lacks a scope of a step. A newer key with the same name is accepted in its place.
  */
-export function authorFault(
+export function findAuthorFault(
   keys: Pick<Keys, 'scopesOf'>,
   { author, key_id: id, plan }: Pick<DayDocument, 'author' | 'key_id' | 'plan'>,
 ): string | undefined {

@@ -18,7 +18,7 @@ import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DocumentReader } from '#store/port.js';
-import { deskStateOf } from '../data/action-desk.js';
+import { readDeskState } from '../data/action-desk.js';
 import type { Publications } from '../publication/publications.js';
 import { bytesOf, type Exports } from '../runs/exports.js';
 
@@ -112,7 +112,7 @@ export async function checkInput(
     for (const { identifier } of [...(closing?.holdings ?? []), ...(opening?.holdings ?? [])])
       for (const action of lookup.actionsOf(identifier))
         if (action.exDay > previous && action.exDay <= day && !states.has(action))
-          states.set(action, await deskStateOf(documents, subject.storeId, action));
+          states.set(action, await readDeskState(documents, subject.storeId, action));
   return {
     indexId: index.id,
     date: day,

@@ -1,5 +1,5 @@
 import type { DocumentStore } from '#store/port.js';
-import { dayId } from './stored-days.js';
+import { formatDayId } from './stored-days.js';
 
 /** Changes of days by any process. */
 export interface DayChanges {
@@ -19,12 +19,12 @@ const NOTIFICATION_MS = 5_000;
 export function followDayChanges(documents: Pick<DocumentStore, 'subscribe'>): DayChanges {
   const watching = new Map<string, Set<() => void>>();
   const end = documents.subscribe('day-changed', ({ schedule_id: scheduleId, date }) => {
-    for (const notify of watching.get(dayId(scheduleId, date)) ?? []) notify();
+    for (const notify of watching.get(formatDayId(scheduleId, date)) ?? []) notify();
   });
   return {
     close: end,
     watch(scheduleId, date) {
-      const key = dayId(scheduleId, date);
+      const key = formatDayId(scheduleId, date);
       let hasChanged = false;
       let wake = (): void => {};
       const notify = (): void => {

@@ -11,13 +11,13 @@ import { assertOrder } from '#domain/schema/assert-order.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
+import type { Admission, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { createDay, renewDay, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
-import { shownDay } from './shown-day.js';
+import { toShownDay } from './shown-day.js';
 import { assertFound, createWaiverRequest, type WaiverRequest } from './waivers.js';
-import { dayNotFound, hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
+import { refuseMissingDay, hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
 
 /** Request to perform a day now. */
 export interface RunDayRequest {
@@ -65,12 +65,12 @@ export interface DayDecisionsDependencies {
 type Clock = Pick<DayDecisionsDependencies, 'calendars' | 'now'>;
 
 /** Decision with the members that differ from the defaults. */
-type Judged = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reason'> & Partial<Judgement>;
+type JudgementDraft = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reason'> & Partial<Judgement>;
 /** Day after a decision, with its entry for the register and the change that other persons must approve, if any. */
-interface Decided {
+interface DecidedDay {
   readonly day: DayDocument;
-  readonly judged: Judged;
-  readonly requested?: Requested;
+  readonly judged: JudgementDraft;
+  readonly requested?: ProposedChange;
 }
 const NO_WAIVER = { index_id: null, check: null, identifier: null, findings: [], approval_id: null, approved_by: [] };
 
@@ -80,7 +80,7 @@ const BACKFILL_MAX = 1040;
 export function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecisions {
   const { documents, schedules, days, calendars, approvals, now, wake } = dependencies;
 
-  async function judge(tx: DocumentTransaction, judged: Judged, by: Authorship) {
+  async function judge(tx: DocumentTransaction, judged: JudgementDraft, by: Authorship) {
     const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
     const { author, keyId = null } = by;
     const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...judged };
@@ -92,14 +92,14 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
     scheduleId: string,
     date: string,
     by: Authorship,
-    decide: (day: DayDocument) => Decided,
+    decide: (day: DayDocument) => DecidedDay,
   ): Promise<ScheduleDay> {
     await requireSchedule(schedules, scheduleId);
     return approvals.guarded(by, ({ admit }) => documents.transaction((tx) => decideIn(tx, admit), { by }));
 
     async function decideIn(tx: DocumentTransaction, admit: Admission['admit']): Promise<ScheduleDay> {
       const stored = await readDay(tx, scheduleId, date);
-      if (stored === undefined) throw dayNotFound(scheduleId, date);
+      if (stored === undefined) throw refuseMissingDay(scheduleId, date);
       if (hasEnded(stored))
         throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
           state: stored.state,
@@ -109,7 +109,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
       await days.changeIn(tx, day);
       const findings = requested?.facts.kind === 'waive' ? requested.facts.findings : [];
       await judge(tx, { ...judged, ...agreement, findings }, by);
-      return shownDay(day);
+      return toShownDay(day);
     }
   }
 
@@ -128,7 +128,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
         { by: { ...by, note: reason ?? by.note } },
       );
       wake();
-      return shownDay(day);
+      return toShownDay(day);
     },
     async skip(scheduleId, date, reason, by) {
       const at = formatTimestamp(now());
@@ -140,7 +140,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
         next_attempt_at: null,
       } as const;
       return toDecision(scheduleId, date, by, (day) => ({
-        day: { ...withoutRenewal(day), ...ending, held: [] },
+        day: { ...removeRenewal(day), ...ending, held: [] },
         judged: { action: 'skip', schedule_id: scheduleId, date, reason },
       }));
     },
@@ -241,4 +241,4 @@ function renew(
   return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewDay(stored, renewal, at);
 }
 
-const withoutRenewal = ({ renewal: _renewal, ...day }: DayDocument): DayDocument => day;
+const removeRenewal = ({ renewal: _renewal, ...day }: DayDocument): DayDocument => day;

@@ -11,8 +11,8 @@ import type { DayChanges } from './day-changes.js';
 import { createDayDecisions, type DayDecisions, type DayDecisionsDependencies } from './day-decisions.js';
 import { filesOf } from './files-of.js';
 import { requireSchedule } from './schedules.js';
-import { heldBy, holdsLaterDays, shownDay, summaryOf } from './shown-day.js';
-import { dayNotFound } from './stored-days.js';
+import { addHoldReason, holdsLaterDays, toShownDay, summaryOf } from './shown-day.js';
+import { refuseMissingDay } from './stored-days.js';
 
 export interface DayList {
   readonly days: ScheduleDaySummary[];
@@ -74,7 +74,7 @@ export function createDays(dependencies: DaysDependencies): Days {
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;
       return {
-        days: found.flatMap((day) => (day === undefined ? [] : [heldBy(summaryOf(day), holding)])),
+        days: found.flatMap((day) => (day === undefined ? [] : [addHoldReason(summaryOf(day), holding)])),
         next: next === undefined ? null : { date: next.date, due_at: formatTimestamp(next.dueMs) },
       };
     },
@@ -87,16 +87,16 @@ export function createDays(dependencies: DaysDependencies): Days {
         const isOver = day === undefined || isSettled(day, now()) || watch === undefined || signal.aborted;
         await watch?.next(isOver ? 0 : waitMs, signal);
         if (!isOver) continue;
-        if (day !== undefined) return heldBy(shownDay(day), await holdingDay(scheduleId));
+        if (day !== undefined) return addHoldReason(toShownDay(day), await holdingDay(scheduleId));
         await requireSchedule(schedules, scheduleId);
-        throw dayNotFound(scheduleId, date);
+        throw refuseMissingDay(scheduleId, date);
       }
     },
     async file(scheduleId, date, name) {
       const day = await days.get(scheduleId, date);
       if (day === undefined) {
         await requireSchedule(schedules, scheduleId);
-        throw dayNotFound(scheduleId, date);
+        throw refuseMissingDay(scheduleId, date);
       }
       const found = filesOf(day).find((file) => file.name === name);
       if (found === undefined)

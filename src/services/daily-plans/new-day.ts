@@ -66,7 +66,7 @@ export function createMissedDay(schedule: AuthoredPlan, due: DueDay, atMs: numbe
 }
 
 /** Returns the steps of a day under another plan. Steps at the same position keep their results. */
-const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument): StoredStep[] =>
+const carryStepsOver = (plan: ScheduleDocument, { plan: before, steps }: DayDocument): StoredStep[] =>
   plan.steps.map((step, k) =>
     JSON.stringify(step) === JSON.stringify(before.steps[k]) && steps[k] !== undefined
       ? { ...steps[k], state: 'pending' }
@@ -79,7 +79,7 @@ const REQUESTED_AGAIN: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED'
 /** Returns a day that is performed again from a time: it keeps the results of all steps except the steps in `again`. */
 export function renewDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
   const { renewal: _renewal, ...day } = stored;
-  const steps = stepsUnder(schedule.plan, day).map((step, k) =>
+  const steps = carryStepsOver(schedule.plan, day).map((step, k) =>
     again.includes(step.type)
       ? createStoredStep(schedule.plan.steps[k]!)
       : { ...step, items: step.items.filter(({ code }) => !REQUESTED_AGAIN.has(code)) },

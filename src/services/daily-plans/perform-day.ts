@@ -38,12 +38,12 @@ export async function performRound(terms: PerformTerms): Promise<RoundEnd> {
     const step = keeper.step(position);
     if (step.state === 'done' && !findStepKind(spec.type).repeats) continue;
     const outcome = await performStep(position, spec, terms);
-    const held = heldBy(keeper.day().steps.slice(0, position + 1), { carried, order, date });
+    const held = listHeldIndices(keeper.day().steps.slice(0, position + 1), { carried, order, date });
     if (outcome.state === 'failed') return { state: 'blocked', reason: `${spec.type}: ${outcome.message}`, held };
     if (outcome.state === 'waiting') return { state: 'waiting', reason: outcome.message, held };
     if (plan.on_failure === 'stop' && held.length > 0) return endOf(held, keeper.day());
   }
-  return endOf(heldBy(keeper.day().steps, { carried, order, date }), keeper.day());
+  return endOf(listHeldIndices(keeper.day().steps, { carried, order, date }), keeper.day());
 }
 
 async function performStep(position: number, spec: Step, terms: PerformTerms): Promise<StepOutcome> {
@@ -127,7 +127,7 @@ interface HeldTerms {
 }
 
 /** Returns the indices that items hold back, each with its first reason, and the indices that depend on them. */
-function heldBy(steps: readonly StoredStep[], { carried, order, date }: HeldTerms): readonly HeldIndex[] {
+function listHeldIndices(steps: readonly StoredStep[], { carried, order, date }: HeldTerms): readonly HeldIndex[] {
   const held = new Map(carried.map((index) => [index.index_id, index]));
   for (const { type, items } of steps)
     for (const { index_id: id, state, code, message } of items)

@@ -64,14 +64,14 @@ export async function performForEachIndex<S>(
   for (const wave of context.waves) {
     const open = wave.filter((id) => (asked === undefined || asked.has(id)) && context.isOpen(id));
     await runConcurrently(open, AT_ONCE_MAX, async (id) => {
-      const result = await perform(id).catch((thrown: unknown) => blockedBy(thrown, context.signal));
+      const result = await perform(id).catch((thrown: unknown) => createBlockedResult(thrown, context.signal));
       await context.put(id, id, result);
     });
   }
 }
 
 /** Returns the result of an item that a refusal blocks, or that waits for an approval. @throws any other failure, and every failure after an abort */
-export function blockedBy(thrown: unknown, signal: AbortSignal): ItemResult {
+export function createBlockedResult(thrown: unknown, signal: AbortSignal): ItemResult {
   if (!(thrown instanceof Refusal) || signal.aborted) throw thrown;
   const state = thrown.code === 'APPROVAL_REQUIRED' ? 'waiting' : 'blocked';
   return { state, code: thrown.code, message: thrown.message, detail: thrown.detail };

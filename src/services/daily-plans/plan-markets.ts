@@ -1,10 +1,10 @@
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { storeNamed } from '../indices/on-store.js';
+import { findNamedStore } from '../indices/on-store.js';
 import { requireIndex } from '../stored/stored-indices.js';
 
-export interface PlanMarketRooms {
+export interface PlanMarketSources {
   readonly documents: Pick<DocumentReader, 'get'>;
   readonly markets: Pick<Markets, 'require'>;
   readonly stores: Pick<StoreMarkets, 'of'>;
@@ -15,21 +15,21 @@ export interface PlanMarketRooms {
  * the same reasons as `StoreMarkets.of`
  */
 export async function marketOfIndex(
-  { documents, markets, stores }: PlanMarketRooms,
+  { documents, markets, stores }: PlanMarketSources,
   indexId: string,
 ): Promise<ServedMarket> {
-  const storeId = await storeNamed(documents, (await requireIndex(documents, indexId)).document);
+  const storeId = await findNamedStore(documents, (await requireIndex(documents, indexId)).document);
   return storeId === null ? markets.require() : stores.of(storeId);
 }
 
 /** Returns the distinct markets of all indices of a plan. */
 export async function marketsOfPlan(
-  rooms: PlanMarketRooms,
+  sources: PlanMarketSources,
   waves: readonly (readonly string[])[],
 ): Promise<readonly ServedMarket[]> {
   const found = new Map<string, ServedMarket>();
   for (const indexId of waves.flat()) {
-    const market = await marketOfIndex(rooms, indexId);
+    const market = await marketOfIndex(sources, indexId);
     found.set(market.identity.datasetId, market);
   }
   return [...found.values()];

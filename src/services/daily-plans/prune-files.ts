@@ -1,7 +1,7 @@
 import type { DayDocument, ScheduleState } from '#domain/daily-plans/day-document.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { DocumentStore } from '#store/port.js';
-import { dayId, readDay, readState } from './stored-days.js';
+import { formatDayId, readDay, readState } from './stored-days.js';
 
 /** Number of days that are checked in one transaction. */
 const PRUNED_AT_ONCE = 50;
@@ -35,7 +35,7 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
         const day = await readDay(tx, scheduleId, date).catch(() => undefined);
         if (day === undefined || !hasFiles(day)) continue;
         const isOld = day.finished_at !== null && day.finished_at.slice(0, DATE_LENGTH) < cutoff;
-        if (isOld) await tx.put('schedule-day', dayId(scheduleId, date), removeFiles(day));
+        if (isOld) await tx.put('schedule-day', formatDayId(scheduleId, date), removeFiles(day));
         else oldest = date;
       }
     });

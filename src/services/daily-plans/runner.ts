@@ -73,7 +73,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     let earlier: DayDocument[] = [];
     for (const [k, date] of open.entries()) {
       if (closing.signal.aborted) return;
-      const carried = carriedFrom(earlier);
+      const carried = listCarried(earlier);
       if (carried === undefined) return; // an earlier day waits for data, so this day would wait too
       const day = await days.claim(scheduleId, date, holder);
       if (day !== undefined) await perform(day, carried);
@@ -146,7 +146,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
 /**
  * Returns the indices that earlier open days hold back; undefined if one of these days has not progressed far enough.
  */
-function carriedFrom(earlier: readonly DayDocument[]): readonly HeldIndex[] | undefined {
+function listCarried(earlier: readonly DayDocument[]): readonly HeldIndex[] | undefined {
   const carried = new Map<string, HeldIndex>();
   for (const day of earlier) {
     if (holdsLaterDays(day)) return undefined;

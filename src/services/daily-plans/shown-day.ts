@@ -2,7 +2,7 @@ import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, ScheduleDay, ScheduleDaySummary, StoredItem } from '#domain/daily-plans/day-document.js';
 
 /** Returns a day as clients see it, with the number of indices that each step holds back. */
-export function shownDay({
+export function toShownDay({
   plan,
   lease: _lease,
   key_id: _key,
@@ -32,7 +32,7 @@ export function shownDay({
 }
 
 export function summaryOf(day: DayDocument): ScheduleDaySummary {
-  const { steps, ...rest } = shownDay(day);
+  const { steps, ...rest } = toShownDay(day);
   return { ...rest, step: steps.find(({ state }) => state !== 'done')?.type ?? null };
 }
 
@@ -43,7 +43,7 @@ export const holdsLaterDays = ({ state, held, plan, steps }: DayDocument): boole
 /**
  * Adds the reason to a waiting day that an earlier day holds: such a day has not begun, and has no other reason.
  */
-export const heldBy = <D extends Pick<ScheduleDay, 'state' | 'date' | 'reason'>>(
+export const addHoldReason = <D extends Pick<ScheduleDay, 'state' | 'date' | 'reason'>>(
   day: D,
   earlier: string | undefined,
 ): D =>

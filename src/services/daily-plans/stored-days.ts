@@ -43,14 +43,15 @@ const NO_STATE: ScheduleState = { through: null, open: [] };
 const ENDED: ReadonlySet<DayDocument['state']> = new Set(['done', 'skipped', 'missed']);
 export const hasEnded = ({ state }: Pick<DayDocument, 'state'>): boolean => ENDED.has(state);
 
-export const dayId = (scheduleId: string, date: string): string => formatNumberedId(scheduleId, parseValidDay(date));
+export const formatDayId = (scheduleId: string, date: string): string =>
+  formatNumberedId(scheduleId, parseValidDay(date));
 
 export async function readDay(
   reader: Pick<DocumentReader, 'get'>,
   scheduleId: string,
   date: string,
 ): Promise<DayDocument | undefined> {
-  const stored = await reader.get('schedule-day', dayId(scheduleId, date));
+  const stored = await reader.get('schedule-day', formatDayId(scheduleId, date));
   if (stored === undefined) return undefined;
   const day = parseStored(stored, DayDocument);
   if (day !== undefined) return day;
@@ -77,7 +78,7 @@ function addDecisions(day: DayDocument, { waivers, renewal, next_attempt_at: due
 
 export function createStoredDays({ documents, now, isShared }: StoredDaysDependencies): StoredDays {
   async function putDay(tx: DocumentTransaction, day: DayDocument): Promise<void> {
-    await tx.put('schedule-day', dayId(day.schedule_id, day.date), day);
+    await tx.put('schedule-day', formatDayId(day.schedule_id, day.date), day);
     if (day.state !== 'running') tx.publish({ type: 'day-changed', schedule_id: day.schedule_id, date: day.date });
     const state = await readState(tx, day.schedule_id);
     const others = state.open.filter((date) => date !== day.date);
@@ -94,7 +95,7 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
     begin: (scheduleId, days, through) =>
       documents.transaction(async (tx) => {
         for (const day of days)
-          if ((await tx.get('schedule-day', dayId(scheduleId, day.date))) === undefined) await putDay(tx, day);
+          if ((await tx.get('schedule-day', formatDayId(scheduleId, day.date))) === undefined) await putDay(tx, day);
         const state = await readState(tx, scheduleId);
         if (through !== undefined && (state.through === null || through > state.through))
           await tx.put('schedule-state', scheduleId, { ...state, through });
@@ -127,12 +128,12 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
           const after = isOver && renewal ? renewDay(merged, renewal, formatTimestamp(now())) : merged;
           // The claim has added a running day to the state of its schedule.
           if (isOver || stored.state !== 'running') await putDay(tx, after);
-          else await tx.put('schedule-day', dayId(day.schedule_id, day.date), after);
+          else await tx.put('schedule-day', formatDayId(day.schedule_id, day.date), after);
         },
         { reserve: true },
       ),
   };
 }
 
-export const dayNotFound = (scheduleId: string, date: string): Refusal =>
+export const refuseMissingDay = (scheduleId: string, date: string): Refusal =>
   new Refusal('DAY_NOT_FOUND', `The schedule ${scheduleId} has no day ${date}.`, { schedule_id: scheduleId, date });

@@ -4,19 +4,19 @@ import type { AcceptedFinding } from '#domain/daily-plans/judgement-document.js'
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { Requested } from '../approvals/approvals.js';
+import type { ProposedChange } from '../approvals/approvals.js';
 import type { FindingDetail } from './steps/checks.js';
 
 /** Findings to accept. */
 export type WaiverRequest = Pick<Waiver, 'check' | 'index_id' | 'identifier' | 'reason'>;
 
 /** Returns the request for approval before findings are accepted. */
-export function createWaiverRequest(day: DayDocument, waived: WaiverRequest): Requested {
+export function createWaiverRequest(day: DayDocument, waived: WaiverRequest): ProposedChange {
   const { schedule_id: scheduleId, date } = day;
   const { check, index_id: index, identifier } = waived;
   const of = [identifier, index].filter((name) => name !== null).join(' in ');
   const summary = `Accept findings of ${check}${of === '' ? '' : ` of ${of}`} on ${date} in ${scheduleId}.`;
-  const findings = openFindings(day, waived);
+  const findings = selectFindings(day, waived);
   return {
     action: 'waive',
     subject: scheduleId,
@@ -35,7 +35,7 @@ export function createWaiverRequest(day: DayDocument, waived: WaiverRequest): Re
 }
 
 /** Returns the findings of a day that a waiver names. */
-function openFindings(
+function selectFindings(
   { steps }: DayDocument,
   { check, index_id: index, identifier }: WaiverRequest,
 ): AcceptedFinding[] {
@@ -62,11 +62,11 @@ export function assertFound(day: DayDocument, waived: WaiverRequest): void {
   if (index !== null && !plan.indices.includes(index))
     refuse('UNKNOWN_INDEX', 'index_id', `${index} is no index of the schedule ${scheduleId}.`, index);
   const isChecked = steps.some((step) => CHECKING.has(step.type) && step.state === 'done');
-  if (state === 'running' || !isChecked || openFindings(day, waived).length > 0) return;
-  const others = openFindings(day, { ...waived, identifier: null });
+  if (state === 'running' || !isChecked || selectFindings(day, waived).length > 0) return;
+  const others = selectFindings(day, { ...waived, identifier: null });
   // Only the first findings of a check are listed by security.
   if (identifier !== null && others.some((finding) => finding.identifier === null)) return;
-  const all = openFindings(day, { ...waived, index_id: null, identifier: null });
+  const all = selectFindings(day, { ...waived, index_id: null, identifier: null });
   // Findings are in the order in which the indices were checked.
   const names = (of: readonly (string | null)[]): string => [...new Set(of)].toSorted().slice(0, NAMED_MAX).join(', ');
   if (all.length === 0) refuse('NOT_IN_CHOICES', 'check', `The check ${check} has no finding on ${date}.`, check);

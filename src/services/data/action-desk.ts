@@ -62,7 +62,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
   async function describe(action: CorporateAction, served: ServedMarket, id: string): Promise<DeskAction> {
     const { market } = served;
     const terms = readTerms(action);
-    const decisions = await decisionsOn(documents, id);
+    const decisions = await readDecisions(documents, id);
     const last = decisions.at(-1);
     return {
       action_id: id,
@@ -71,7 +71,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
       state: findDeskState(terms, last),
       flags: [
-        ...listFlags(action, flagTerms(action, market, calendars)),
+        ...listFlags(action, createFlagTerms(action, market, calendars)),
         ...compareSources(terms, last?.sources ?? []),
       ],
       decisions: [...decisions],
@@ -80,7 +80,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
 
   function find(actionId: string): { readonly action: CorporateAction; readonly served: ServedMarket } {
     const served = markets.require();
-    const action = served.market.actions.find((one) => actionIdOf(served.identity.datasetId, one) === actionId);
+    const action = served.market.actions.find((one) => computeActionId(served.identity.datasetId, one) === actionId);
     if (action !== undefined) return { action, served };
     throw new Refusal('ACTION_NOT_FOUND', `The served store has no corporate action ${actionId}.`, {
       action_id: actionId,
@@ -100,7 +100,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       const actions: DeskAction[] = [];
       let total = 0;
       for (const action of asked) {
-        const one = await describe(action, served, actionIdOf(identity.datasetId, action));
+        const one = await describe(action, served, computeActionId(identity.datasetId, action));
         if ((state !== undefined && one.state !== state) || (flagged && one.flags.length === 0)) continue;
         total++;
         if (actions.length < limit) actions.push(one);
@@ -149,7 +149,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
         documents.transaction(
           async (tx) => {
             await admit(tx, requested);
-            const decisions = await decisionsOn(tx, actionId);
+            const decisions = await readDecisions(tx, actionId);
             await tx.put('action-decision', actionId, { decisions: [...decisions, made] } satisfies ActionDecisions);
           },
           { by: noted },
@@ -163,13 +163,13 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
 const VERBS = { confirmed: 'Confirm', rejected: 'Reject', reopened: 'Reopen' } as const;
 
 /** Returns the id of an action of a store, which actions with equal security, type, ex-date and related security share. */
-export function actionIdOf(storeId: string, { identifier, type, exDay, related }: CorporateAction): string {
+export function computeActionId(storeId: string, { identifier, type, exDay, related }: CorporateAction): string {
   const named = JSON.stringify([storeId, identifier, type, exDay, related]);
   return createHash('sha256').update(named).digest('hex').slice(0, 20);
 }
 
 /** Returns the decisions about an action, earliest first. */
-export async function decisionsOn(
+export async function readDecisions(
   reader: Pick<DocumentReader, 'get'>,
   actionId: string,
 ): Promise<readonly ActionDecision[]> {
@@ -178,15 +178,15 @@ export async function decisionsOn(
 }
 
 /** Returns the state of an action of a store. */
-export async function deskStateOf(
+export async function readDeskState(
   reader: Pick<DocumentReader, 'get'>,
   storeId: string,
   action: CorporateAction,
 ): Promise<DeskState> {
-  return findDeskState(readTerms(action), (await decisionsOn(reader, actionIdOf(storeId, action))).at(-1));
+  return findDeskState(readTerms(action), (await readDecisions(reader, computeActionId(storeId, action))).at(-1));
 }
 
-function flagTerms(action: CorporateAction, market: MarketData, calendars: Calendars) {
+function createFlagTerms(action: CorporateAction, market: MarketData, calendars: Calendars) {
   const lookup = lookupOf(market);
   const { identifier, exDay } = action;
   const code = readReference(market.reference, identifier, 'EXCHANGE', exDay);
@@ -195,7 +195,7 @@ function flagTerms(action: CorporateAction, market: MarketData, calendars: Calen
     others: lookup.actionsOf(identifier),
     // Without an exchange, only weekends are known to be closed.
     isSession: (day: Day) => (exchange === undefined ? isWeekday(day) : exchange.isSession(day)),
-    closeBefore: closeBefore(market, identifier, exDay),
+    closeBefore: findCloseBefore(market, identifier, exDay),
     isKnown: (other: string) => lookup.holds(other),
   };
 }
@@ -203,7 +203,7 @@ function flagTerms(action: CorporateAction, market: MarketData, calendars: Calen
 /** Returns true from Monday to Friday; day 0, 1970-01-01, was a Thursday. */
 const isWeekday = (day: Day): boolean => (((day + 3) % 7) + 7) % 7 < 5;
 
-function closeBefore(market: MarketData, identifier: string, exDay: Day): number {
+function findCloseBefore(market: MarketData, identifier: string, exDay: Day): number {
   const column = lookupOf(market).positionOf(identifier);
   if (column === undefined) return Number.NaN;
   const close = market.fields.get('CLOSE')!;

@@ -5,16 +5,16 @@ import { type CorporateAction, type MarketData, ACTION_KINDS } from '#domain/mar
 import { cumulativeRatio, trailingDividend } from '#market/content/dividends.js';
 import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { LATEST, refuseUnknownIdentifier, window } from './window.js';
+import { LATEST, refuseUnknownIdentifier, parseWindow } from './window.js';
 
 /** Returns the corporate actions of a security in a window, and its dividends of the year up to a day. */
-export function corporateActionsOf(
+export function listCorporateActions(
   { market, handle }: ServedMarket,
   identifier: string,
   query: ActionsQuery,
 ): CorporateActionsResponse {
   if (!lookupOf(market).holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
-  const { start, end } = window(query);
+  const { start, end } = parseWindow(query);
   const all = lookupOf(market).actionsOf(identifier);
   const shown = all.filter(({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end));
   const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LATEST) : parseValidDay(query.as_of);
@@ -22,7 +22,7 @@ export function corporateActionsOf(
   const close = closeAt(market, identifier, asOf);
   return {
     identifier,
-    actions: shown.map(actionView),
+    actions: shown.map(toActionView),
     cumulative_split_ratio: cumulativeRatio(shown),
     trailing_dividend: trailing,
     trailing_dividend_yield: Number.isNaN(close) ? null : trailing / close,
@@ -34,7 +34,7 @@ function closeAt(market: MarketData, identifier: string, day: Day): number {
   return position === undefined ? Number.NaN : valueAt(market, 'CLOSE', position, day, LIMITS.MAX_STALE_SESSIONS);
 }
 
-function actionView({
+function toActionView({
   type,
   value,
   exDay,

@@ -20,11 +20,11 @@ import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { refuseUnknownIdentifier, window, assertKnown } from './window.js';
-import { referenceOf, referenceBatchOf } from './reference.js';
-import { corporateActionsOf } from './actions.js';
+import { refuseUnknownIdentifier, parseWindow, assertKnown } from './window.js';
+import { createReference, createReferenceBatch } from './reference.js';
+import { listCorporateActions } from './actions.js';
 import { type ServedDataset, coverageOf } from '../datasets/coverage.js';
-import { fieldsOf } from './fields.js';
+import { listFields } from './fields.js';
 import { searchNames, searchSeries } from './search.js';
 
 export interface DataDependencies {
@@ -89,7 +89,7 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
     if (series === undefined && !lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
     const held = series === undefined ? listHeldColumns(market) : ['CLOSE'];
     const request: SeriesRequest = {
-      ...window(query),
+      ...parseWindow(query),
       interval: query.interval,
       columns: query.columns ?? held,
       adjust: query.adjust,
@@ -97,8 +97,8 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
     assertKnown(request.columns, held, 'columns');
     const own =
       series === undefined
-        ? { ...barsOf(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier) }
-        : barsOfSeries(series);
+        ? { ...selectBars(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier) }
+        : convertSeriesToBars(series);
     const bars = { ...own, adjustment: market.adjustment };
     return (await jobs.query('prices', { identifier, bars, request, format }, signal)).bytes;
   }
@@ -106,10 +106,10 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
   return {
     prices,
     reference: async (identifier, { as_of, as_known_on }) =>
-      referenceOf(await dataVersions.servedAt(as_known_on), identifier, { as_of, today: today() }),
-    referenceBatch: async (query) => referenceBatchOf(await dataVersions.servedAt(query.as_known_on), query),
+      createReference(await dataVersions.servedAt(as_known_on), identifier, { as_of, today: today() }),
+    referenceBatch: async (query) => createReferenceBatch(await dataVersions.servedAt(query.as_known_on), query),
     corporateActions: async (identifier, query) =>
-      corporateActionsOf(await dataVersions.servedAt(query.as_known_on), identifier, query),
+      listCorporateActions(await dataVersions.servedAt(query.as_known_on), identifier, query),
     async coverage() {
       const current = markets.current();
       const about = current === undefined ? undefined : await datasetInUse(current.identity.datasetId);
@@ -119,7 +119,7 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
       (await jobs.query('coverage', { market: markets.require().handle }, signal)).bytes,
     search: (query) => searchNames(markets.require().market, query),
     series: (query) => searchSeries(markets.require().market, query),
-    fields: () => fieldsOf(markets.require()),
+    fields: () => listFields(markets.require()),
     source() {
       const current = markets.current();
       return { configured: current !== undefined, identifiers: current?.market.identifiers.length ?? 0 };
@@ -128,7 +128,7 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
 }
 
 /** Returns the panels of a security and its position in them; empty panels if only other tables contain the security. */
-function barsOf(
+function selectBars(
   { dates, fields, identifiers }: MarketData,
   position: number | undefined,
 ): Pick<NameBars, 'dates' | 'fields' | 'names' | 'position'> {
@@ -143,7 +143,7 @@ function barsOf(
 }
 
 /** Converts the values of a series to the bars of a separate market. */
-function barsOfSeries({ days, closes }: PriceSeries): Omit<NameBars, 'adjustment'> {
+function convertSeriesToBars({ days, closes }: PriceSeries): Omit<NameBars, 'adjustment'> {
   return { dates: days, fields: [{ name: 'CLOSE', values: closes }], names: 1, position: 0, actions: [] };
 }
 

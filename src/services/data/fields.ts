@@ -4,7 +4,7 @@ import { listFieldNames, findReferenceKind, resolveName } from '#domain/datapoin
 import type { ServedMarket } from '#market/serving/markets.js';
 
 /** Returns the datapoints and categories that rules can read in the served store, and its universes. */
-export function fieldsOf({ market }: ServedMarket): FieldList {
+export function listFields({ market }: ServedMarket): FieldList {
   const fields = listFieldNames(market).flatMap((name) => {
     const found = resolveName(market, { name, dataset: null });
     if ('missing' in found) return [];

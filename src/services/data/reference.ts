@@ -8,10 +8,10 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { LATEST, refuseUnknownIdentifier, assertKnown } from './window.js';
 
 const DERIVED = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
-type Derived = (typeof DERIVED)[number];
+type DerivedField = (typeof DERIVED)[number];
 
 /** Returns reference values and memberships of a security. @param today default day of the memberships */
-export function referenceOf(
+export function createReference(
   { market, handle }: ServedMarket,
   identifier: string,
   { as_of, today }: { readonly as_of?: string | undefined; readonly today: Day },
@@ -26,12 +26,12 @@ export function referenceOf(
     ),
     universes: lookup
       .membershipsOf(identifier)
-      .map((spell) => membershipView(spell, as_of === undefined ? today : day)),
+      .map((spell) => toMembershipView(spell, as_of === undefined ? today : day)),
   };
 }
 
 /** Returns values of many securities from panels, reference columns and derived datapoints. */
-export function referenceBatchOf(
+export function createReferenceBatch(
   { market }: ServedMarket,
   { identifiers, fields, as_of }: BatchQuery,
 ): BatchReferenceResponse {
@@ -56,7 +56,7 @@ export function fieldAt(market: MarketData, identifier: string, name: string, da
   if (position === undefined) return null;
   const value = market.fields.has(name)
     ? valueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS)
-    : findDerivationDay(market, identifier, position, { name: name as Derived, day }); // assertKnown admits no other names
+    : findDerivationDay(market, identifier, position, { name: name as DerivedField, day }); // assertKnown admits no other names
   return Number.isFinite(value) ? value : null;
 }
 
@@ -64,7 +64,7 @@ function findDerivationDay(
   market: MarketData,
   identifier: string,
   position: number,
-  { name, day }: { readonly name: Derived; readonly day: Day },
+  { name, day }: { readonly name: DerivedField; readonly day: Day },
 ): number {
   const at = (field: string) =>
     market.fields.has(field)
@@ -94,7 +94,7 @@ function findDerivationDay(
 
 const numberOf = (value: ReferenceValue): number => (typeof value === 'number' ? value : Number.NaN);
 
-function membershipView({ universe, start, end }: Membership, day: Day): ReferenceResponse['universes'][number] {
+function toMembershipView({ universe, start, end }: Membership, day: Day): ReferenceResponse['universes'][number] {
   return {
     universe,
     name: null,

@@ -11,7 +11,13 @@ export function refuseUnknownIdentifier(identifier: string, datasetId: string): 
 }
 
 /** Returns the dates of a window. @throws Refusal INVALID_RANGE */
-export function window({ start, end }: { readonly start?: string | undefined; readonly end?: string | undefined }): {
+export function parseWindow({
+  start,
+  end,
+}: {
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+}): {
   readonly start: Day | null;
   readonly end: Day | null;
 } {

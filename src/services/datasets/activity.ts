@@ -10,7 +10,7 @@ import { convertFailure } from './refused-data.js';
 import {
   readDataset,
   requireDataset,
-  datasetNotFound,
+  refuseMissingDataset,
   toDataStore,
   type Activity,
   type StoredStore,
@@ -90,7 +90,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
 
   async function requireKnown(datasetId: string) {
     const stored = await requireDataset(documents, datasetId);
-    if (await isAbandoned(stored.document)) throw datasetNotFound(datasetId);
+    if (await isAbandoned(stored.document)) throw refuseMissingDataset(datasetId);
     return stored;
   }
 
@@ -108,7 +108,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   }
 
   async function assertNoneLoads(): Promise<void> {
-    const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await liveLoads(jobs))];
+    const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await listLiveLoads(jobs))];
     if (first !== undefined) throw busy(first, 'is already loading');
   }
 
@@ -186,7 +186,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
 }
 
 /** Returns the stores that jobs are loading. */
-async function liveLoads(jobs: DatasetActivityDependencies['jobs']): Promise<string[]> {
+async function listLiveLoads(jobs: DatasetActivityDependencies['jobs']): Promise<string[]> {
   const live: string[] = [];
   for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) live.push(jobId.slice('load:'.length));
   return live;

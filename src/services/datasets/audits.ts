@@ -7,7 +7,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
-import { holeFindings, partialDateFindings } from './partial-dates.js';
+import { selectGapFindings, selectPartialDateFindings } from './partial-dates.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Repair } from '#market/audit/doubt.js';
 import type { Asker } from '../shared/gate.js';
@@ -25,11 +25,11 @@ export interface DatasetAuditsDependencies {
    */
   readonly panelsOf: (document: DatasetDocument, asker: Asker) => Promise<MarketHandle>;
   /** Registers a repaired store, and serves it on request. @returns the store in the form of the API */
-  readonly register: (made: Repaired, by?: Authorship) => Promise<DataStore>;
+  readonly register: (made: RepairedStore, by?: Authorship) => Promise<DataStore>;
 }
 
 /** Repaired store before it is registered. */
-export interface Repaired {
+export interface RepairedStore {
   readonly datasetId: string;
   readonly name: string;
   readonly adjustment: DatasetDocument['adjustment'];
@@ -68,7 +68,7 @@ export function createDatasetAudits({
         content_hash: market.contentHash,
         doubts: structuredClone(doubts) as DataAudit['doubts'],
         total,
-        partial_dates: [...partialDateFindings(document), ...holeFindings(document)],
+        partial_dates: [...selectPartialDateFindings(document), ...selectGapFindings(document)],
       }; // The generated type has mutable lists, the view read-only ones.
     },
 
@@ -86,7 +86,7 @@ export function createDatasetAudits({
           calendars: await calendarsInUse(),
         });
         const name = request.name ?? `${document.name}, repaired`;
-        const result: Repaired = {
+        const result: RepairedStore = {
           datasetId: request.store_id,
           name: name.slice(0, 200),
           adjustment: document.adjustment,

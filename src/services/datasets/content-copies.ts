@@ -94,15 +94,15 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
 
   return {
     of,
-    orNone: (market) => unlessRefused(() => of(market)),
+    orNone: (market) => ignoreRefusal(() => of(market)),
     async change(copy, forth) {
       if (forth === null || (copy?.changes.length ?? 0) >= CHANGES_MAX) return null;
-      return unlessRefused(() => artifacts.write(forth.bytes, forth.sha256));
+      return ignoreRefusal(() => artifacts.write(forth.bytes, forth.sha256));
     },
     async restored({ copy, content_hash: contentHash, known_at: knownAt }, { identity }) {
       if (copy === null) return undefined;
       const { datasetId, adjustment, currency = null } = identity;
-      const market = await unlessRefused(async () => {
+      const market = await ignoreRefusal(async () => {
         const [content, changes] = [await fileOf(copy.content), await Promise.all(copy.changes.map(fileOf))];
         const input = { datasetId, adjustment, currency, content, changes, contentHash };
         const { handle } = await jobs.query('copied-market', input);
@@ -113,7 +113,7 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
   };
 }
 
-async function unlessRefused<T>(make: () => Promise<T>): Promise<T | null> {
+async function ignoreRefusal<T>(make: () => Promise<T>): Promise<T | null> {
   try {
     return await make();
   } catch (failure) {

@@ -30,7 +30,7 @@ export function coverageOf(
 ): CoverageResponse {
   if (current === undefined) {
     return {
-      datasets: [unconfigured('market'), unconfigured('reference')],
+      datasets: [createUnconfigured('market'), createUnconfigured('reference')],
       identifiers_union: 0,
       cache_size_bytes: null,
     };
@@ -57,7 +57,7 @@ export function coverageOf(
         cache_size_bytes: bytesOf(about, 'market'),
       },
       market.reference.rows.size === 0
-        ? unconfigured('reference')
+        ? createUnconfigured('reference')
         : {
             dataset: 'reference',
             configured: true,
@@ -81,7 +81,7 @@ function bytesOf(store: ServedDataset | undefined, dataset: 'market' | 'referenc
   return own.length === 0 ? (store?.sizeBytes ?? null) : own.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-function unconfigured(dataset: 'market' | 'reference'): CoverageResponse['datasets'][number] {
+function createUnconfigured(dataset: 'market' | 'reference'): CoverageResponse['datasets'][number] {
   return {
     dataset,
     configured: false,

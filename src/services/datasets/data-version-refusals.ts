@@ -11,7 +11,7 @@ interface MissingVersion {
   readonly path: VersionPath | undefined;
 }
 
-export function versionNotFound(datasetId: string, { version, head, path }: MissingVersion): Refusal {
+export function refuseMissingVersion(datasetId: string, { version, head, path }: MissingVersion): Refusal {
   const [first, last] = [firstOf(head), head?.latest];
   const has = last === undefined ? 'none' : `${first} to ${last}`;
   const message = `The data store ${datasetId} has no version ${version}; it has ${has}.`;

@@ -158,7 +158,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         });
       // The first content of a store counts as known from the beginning of its history.
       const dayOf = (content: DataVersionDocument): Day =>
-        content.version === firstOf(head) ? ALWAYS : dayKnown(content);
+        content.version === firstOf(head) ? ALWAYS : computeKnownDay(content);
       let content = await requireVersion(datasetId, version);
       const knownOn = dayOf(content);
       const references: KnownReferences['earlier'][number][] = [];
@@ -193,7 +193,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
 }
 
 /** Returns the day at whose end, in UTC, a content was known. */
-function dayKnown({ known_at: knownAt }: DataVersionDocument): Day {
+function computeKnownDay({ known_at: knownAt }: DataVersionDocument): Day {
   return Math.floor(parseMoment(knownAt) / DAY_MS);
 }
 

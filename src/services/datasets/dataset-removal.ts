@@ -5,7 +5,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { readDataset, datasetNotFound } from '../stored/dataset-documents.js';
+import { readDataset, refuseMissingDataset } from '../stored/dataset-documents.js';
 import { assertNothingPublished } from '../stored/kept-runs.js';
 import { forgetAll, forgetDataVersions } from '../stored/data-history.js';
 import type { DatasetActivity } from './activity.js';
@@ -30,7 +30,7 @@ export async function removeDataset(
   const stored = await documents.get('store', datasetId);
   const document = readStored(stored, readDataset);
   if (stored === undefined || (document !== undefined && (await activity.isAbandoned(document))))
-    throw datasetNotFound(datasetId);
+    throw refuseMissingDataset(datasetId);
   if (activity.isServed(datasetId))
     throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`, {
       store_id: datasetId,

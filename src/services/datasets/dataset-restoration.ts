@@ -8,7 +8,7 @@ import type { VersionContent } from '../history/versions.js';
 import type { Asker } from '../shared/gate.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { requireDataset } from '../stored/dataset-documents.js';
-import { isSamePlace, openPlace } from './source-places.js';
+import { isSameLocation, resolveSourceLocation } from './source-places.js';
 
 interface DatasetRestorationDependencies {
   readonly documents: DocumentStore;
@@ -46,7 +46,9 @@ export async function restoreDataset(
         currency,
         mapping: mapping == null ? null : Mapping.parse(mapping),
         versions_kept: kept,
-        ...(isPlaced(kind) && !isSamePlace(document.source, source) ? { source: openPlace(source, version) } : {}),
+        ...(isPlaced(kind) && !isSameLocation(document.source, source)
+          ? { source: resolveSourceLocation(source, version) }
+          : {}),
       },
       ifMatch,
       by,
@@ -58,7 +60,7 @@ export async function restoreDataset(
     });
   if (ifMatch !== undefined)
     throw new Refusal('PRECONDITION_FAILED', 'If-Match names a document, but none is stored.', { etag: null });
-  const location = openPlace(source, version);
+  const location = resolveSourceLocation(source, version);
   const request = { store_id: datasetId, name, kind, location, tables, adjustment, currency, mapping };
   const asker = { client: by.keyId ?? null, signal: closing };
   return { store: await create({ ...request, activate: false }, asker, by) };

@@ -11,12 +11,12 @@ import {
   refuseKnownLater,
   refuseNotKept,
   refuseUnreadable,
-  versionNotFound,
+  refuseMissingVersion,
   type VersionPath,
 } from './data-version-refusals.js';
 import { firstOf, historyOf } from '../stored/data-history.js';
 import { readStoredVersion } from './listed-versions.js';
-import { datasetNotFound, readDataset } from '../stored/dataset-documents.js';
+import { refuseMissingDataset, readDataset } from '../stored/dataset-documents.js';
 
 /** Maximum number of earlier contents kept in memory. */
 const HELD_MAX = 2;
@@ -52,7 +52,7 @@ export function createEarlierContents({
   async function requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument> {
     const found = await readStoredVersion(documents, datasetId, version);
     if (found === undefined)
-      throw versionNotFound(datasetId, { version, head: await historyOf(documents, datasetId), path });
+      throw refuseMissingVersion(datasetId, { version, head: await historyOf(documents, datasetId), path });
     if (typeof found === 'string') throw refuseUnreadable(datasetId, version);
     return found;
   }
@@ -111,6 +111,6 @@ export function createEarlierContents({
 /** Returns the document of a store; undefined if it is unreadable. @throws Refusal STORE_NOT_FOUND */
 export async function requireStore(documents: DocumentStore, datasetId: string): Promise<DatasetDocument | undefined> {
   const stored = await documents.get('store', datasetId);
-  if (stored === undefined) throw datasetNotFound(datasetId);
+  if (stored === undefined) throw refuseMissingDataset(datasetId);
   return readStored(stored, readDataset);
 }

@@ -10,7 +10,7 @@ import { purgeDataVersions } from './purge-versions.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import { createLoadedFields, failRead } from './loading.js';
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
-import { syntheticSpec } from './synthetic-dataset.js';
+import { createSyntheticSpec } from './synthetic-dataset.js';
 import type { GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
 
@@ -95,7 +95,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
   ) {
     const result = await runMarketTask(
       'generate',
-      { spec: syntheticSpec(request, calendars), folder },
+      { spec: createSyntheticSpec(request, calendars), folder },
       {
         load: { datasetId, adjustment, currency },
         onProgress: (fraction, message) => attempt.report(0.8 * fraction, message),

@@ -8,9 +8,9 @@ import type { MarketTaskOptions, MarketTaskResult } from '#market/process/market
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { createProblems } from '#market/tables/problems.js';
 import { refuseWhole, type FolderReading } from './folder-reading.js';
-import { termsOf, type LoadOptions, type Refused, type SourceTerms } from './source-terms.js';
+import { termsOf, type LoadOptions, type RefusedRead, type SourceTerms } from './source-terms.js';
 
-type Accepted = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
+type AcceptedRead = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
 
 export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
   /** Last stored day. If all bars of the new files are later, only the new files are read. */
@@ -38,7 +38,7 @@ export async function readFolderAddition(
   source: SourceTerms,
   { lastDay, known }: AdditionOptions,
   options: MarketTaskOptions,
-): Promise<Refused | ({ readonly kind: 'added' } & Addition)> {
+): Promise<RefusedRead | ({ readonly kind: 'added' } & Addition)> {
   const problems = createProblems();
   const listedAt = Date.parse(timestamp());
   const files = await folders.list(source, problems);
@@ -52,7 +52,7 @@ export async function readFolderAddition(
   const add = (
     unchangedTables: readonly TableKind[],
     unchanged: readonly KnownFile[],
-    { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted },
+    { isWhole, read }: { readonly isWhole: boolean; readonly read: AcceptedRead },
   ) => {
     const digests = inOrder(files, [...unchanged, ...read.summary.files]);
     const bytes = digests.reduce((sum, file) => sum + file.bytes, 0);

@@ -7,7 +7,7 @@ import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#m
 import type { MarketTasks } from '#market/process/market-tasks.js';
 import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
-import { termsOf, type Refused, type SourceTerms } from './source-terms.js';
+import { termsOf, type RefusedRead, type SourceTerms } from './source-terms.js';
 
 /** Reader of folders, which may change while they are read. */
 export interface FolderReading {
@@ -108,7 +108,7 @@ export async function refuseWhole(
   files: TableFiles | undefined,
   problems: Problems,
   options: MarketTaskOptions,
-): Promise<Refused> {
+): Promise<RefusedRead> {
   if (files !== undefined && TABLE_KINDS.some((table) => files[table].length > 0)) {
     const read = await runMarketTask('readFiles', { files, terms }, { ...options, load: null });
     if (read.kind === 'refused') problems.take(read.findings);

@@ -14,7 +14,7 @@ import type { DocumentStore } from '#store/port.js';
 import type { Asker, Gate } from '../shared/gate.js';
 import { placeFindings, refuseData } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
-import type { Repaired } from './audits.js';
+import type { RepairedStore } from './audits.js';
 import { blankDataset, slugOf, toDataStore } from '../stored/dataset-documents.js';
 import type { DataVersions } from './data-versions.js';
 import type { Activations } from './activations.js';
@@ -49,7 +49,7 @@ export interface DatasetImports {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /** Registers a repaired store, and serves it if it includes its panels. */
-  register(made: Repaired, by?: Authorship): Promise<DataStore>;
+  register(made: RepairedStore, by?: Authorship): Promise<DataStore>;
 }
 
 export function createDatasetImports(dependencies: DatasetImportsDependencies): DatasetImports {
@@ -133,7 +133,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     };
   }
 
-  async function register(made: Repaired, by?: Authorship): Promise<DataStore> {
+  async function register(made: RepairedStore, by?: Authorship): Promise<DataStore> {
     const { datasetId, name, adjustment, currency, folder, summary, handle } = made;
     const header = {
       store_id: datasetId,

@@ -27,7 +27,7 @@ export function createDatasetInspections({ locations, databases, readers, closin
   async function inspectData(request: InspectRequest, asker: Asker): Promise<InspectResult> {
     const signal = AbortSignal.any([asker.signal, closing]);
     const field = request.location === undefined ? 'content' : 'location';
-    const inspected = await inspectedBy(request);
+    const inspected = await inspectSource(request);
     const input = { inspected, said: { mapping: request.mapping, answers: request.answers } };
     const inspection = await readers(() => convertFailure(field, inspectMarket(input, signal)), { ...asker, signal });
     return {
@@ -43,7 +43,7 @@ export function createDatasetInspections({ locations, databases, readers, closin
     };
   }
 
-  async function inspectedBy({
+  async function inspectSource({
     location,
     content,
     format,
@@ -54,11 +54,11 @@ export function createDatasetInspections({ locations, databases, readers, closin
     if (location === undefined) return { kind: format, content: content! }; // the schema requires a location or content
     if (location.includes('://')) {
       const resolved = await databases.resolve(location);
-      if ('problem' in resolved) throw refusedAt(resolved.problem);
+      if ('problem' in resolved) throw refuseAt(resolved.problem);
       return { kind: 'database', place: resolved.place, tables };
     }
     const resolved = await locations.resolve(location, 'folder');
-    if ('problem' in resolved) throw refusedAt(resolved.problem);
+    if ('problem' in resolved) throw refuseAt(resolved.problem);
     const problems = createProblems();
     const ignore = [...(mapping?.ignore ?? []), ...(answers?.ignore ?? [])];
     const files = await folderFiles(resolved.path, { tables, mapping: Mapping.parse({ ignore }) }, locations, problems);
@@ -72,5 +72,5 @@ export function createDatasetInspections({ locations, databases, readers, closin
   return inspectData;
 }
 
-const refusedAt = (problem: Omit<Finding, 'severity'>) =>
+const refuseAt = (problem: Omit<Finding, 'severity'>) =>
   refuseData([{ severity: 'error', ...problem, path: 'location' }]);

@@ -2,7 +2,7 @@ import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { findPendingPrices } from '#domain/documents/price-override.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { GeneratePayload, LoadPayload, RefreshPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { prepareServedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
@@ -11,7 +11,7 @@ import { hasGrown, createReloadFields } from './served-content.js';
 import { requireDataset, toDataStore } from '../stored/dataset-documents.js';
 import { createLoadedFields, failRead } from './loading.js';
 import { activateIn } from './activate.js';
-import { writingDataset, forgetUnwritten, syntheticSpec } from './synthetic-dataset.js';
+import { createWritingDataset, forgetUnwritten, createSyntheticSpec } from './synthetic-dataset.js';
 import { createRefresh } from './refresh-job.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
 
@@ -58,7 +58,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
     const { store_id: datasetId, request } = payload;
     const folder = await folders.create(datasetId);
     try {
-      const spec = syntheticSpec(request, calendars);
+      const spec = createSyntheticSpec(request, calendars);
       const load = request.activate ? { datasetId, adjustment: 'none' as const, currency: request.currency } : null;
       const result = await runMarketTask(
         'generate',
@@ -70,7 +70,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       const served = result.handle === null ? undefined : await prepareServedMarket(result.handle, at);
       if (served !== undefined) await activations.prepare(served);
       const after: DatasetDocument = {
-        ...writingDataset(payload),
+        ...createWritingDataset(payload),
         ...createLoadedFields(result.summary, at),
         writing: false,
         location: folder,
@@ -95,10 +95,10 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
 
   const runRefresh = createRefresh(dependencies);
   return {
-    load: jobKind('load', runLoad),
-    generate: jobKind('generate', runGenerate),
-    refresh: jobKind('refresh', runRefresh),
-    sync: jobKind('sync', runRefresh),
+    load: createJobKind('load', runLoad),
+    generate: createJobKind('generate', runGenerate),
+    refresh: createJobKind('refresh', runRefresh),
+    sync: createJobKind('sync', runRefresh),
   };
 }
 

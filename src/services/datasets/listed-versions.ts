@@ -2,7 +2,7 @@ import type { DataVersions as DataVersionList } from '#contract/stores/data-vers
 import { DataVersionDocument, type DataHistoryDocument } from '#domain/documents/data-version-document.js';
 import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentReader, UnreadableCause } from '#store/port.js';
-import { skippedBy } from '../shared/skipped.js';
+import { countSkipped } from '../shared/skipped.js';
 import { firstOf } from '../stored/data-history.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
@@ -42,5 +42,5 @@ export async function listStoredVersions(
     const { change: _, ...listed } = result;
     versions.push({ ...listed, readable: version >= head!.readable_from });
   }
-  return { versions, total: latest - first + 1, ...skippedBy(skipped) };
+  return { versions, total: latest - first + 1, ...countSkipped(skipped) };
 }

@@ -13,12 +13,12 @@ import { prepareServedMarket } from '#market/serving/served-markets.js';
 import { readFolderAddition, type Addition, type AdditionOptions } from './folder-addition.js';
 import { createFolderReading } from './folder-reading.js';
 import { placeFindings } from './refused-data.js';
-import { termsOf, type LoadOptions, type Refused, type SourceTerms } from './source-terms.js';
+import { termsOf, type LoadOptions, type RefusedRead, type SourceTerms } from './source-terms.js';
 import type { StoreFiles } from './store-files.js';
 
-export type Loaded =
+export type LoadOutcome =
   | { readonly kind: 'loaded'; readonly summary: ContentSummary; readonly served: ServedMarket | undefined }
-  | Refused;
+  | RefusedRead;
 
 export interface DatasetLoadingDependencies {
   readonly locations: Locations;
@@ -36,7 +36,7 @@ export interface DatasetLoading {
    */
   unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
   /** Reads a store from its source. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
-  read(source: SourceTerms, options: LoadOptions): Promise<Loaded>;
+  read(source: SourceTerms, options: LoadOptions): Promise<LoadOutcome>;
   /**
    * Reads the additions to a store's source: new files, and tables that may have changed. Reads the whole market if bars of
    * stored days may have changed, and always from a database.
@@ -45,7 +45,7 @@ export interface DatasetLoading {
   readAddition(
     source: SourceTerms,
     options: AdditionOptions,
-  ): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
+  ): Promise<RefusedRead | ({ readonly kind: 'added' } & Addition)>;
 }
 
 export function createDatasetLoading({

@@ -9,17 +9,17 @@ import { readDataset } from '../stored/dataset-documents.js';
 const DATED = /^market\[(\d{4}-\d{2}-\d{2})\]$/;
 
 /** Returns findings of the last read about dates on which only some securities of a store have bars, latest first. */
-export function partialDateFindings({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] {
+export function selectPartialDateFindings({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] {
   return (findings as DataAudit['partial_dates']).filter(({ code }) => code === 'PARTIAL_DATE'); // findings with this code are stored in this form
 }
 
 /** Returns true if a finding reports a gap of the whole market before its date. */
-export const isHole = ({ code, path }: Pick<Finding, 'code' | 'path'>): boolean =>
+export const isGap = ({ code, path }: Pick<Finding, 'code' | 'path'>): boolean =>
   code === 'GAP_LONG' && DATED.test(path);
 
 /** Returns findings about gaps of the whole market. */
-export const holeFindings = ({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] =>
-  (findings as DataAudit['partial_dates']).filter(isHole); // GAP_LONG findings about dates are stored in the form of PARTIAL_DATE findings
+export const selectGapFindings = ({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] =>
+  (findings as DataAudit['partial_dates']).filter(isGap); // GAP_LONG findings about dates are stored in the form of PARTIAL_DATE findings
 
 /** Function that returns the partial dates in the format of health; null if the document of the store is unreadable. */
 export type PartialDatesOf = (datasetId: string) => Promise<Health['store']['partial_dates']>;
@@ -32,17 +32,17 @@ export function createPartialDatesOf(documents: Pick<DocumentStore, 'get'>): Par
     if (stored === undefined || 'unreadable' in stored) return null;
     if (seen?.etag !== stored.etag) {
       const document = readDataset(stored.body);
-      seen = { etag: stored.etag, dates: document === undefined ? null : partialDatesIn(document) };
+      seen = { etag: stored.etag, dates: document === undefined ? null : summarisePartialDates(document) };
     }
     return seen.dates;
   };
 }
 
 /** Returns the number of partial dates, and the latest of these dates, newest first. */
-export function partialDatesIn(document: DatasetDocument): NonNullable<Health['store']['partial_dates']> {
+export function summarisePartialDates(document: DatasetDocument): NonNullable<Health['store']['partial_dates']> {
   const latest: string[] = [];
   let earlier = 0;
-  for (const { path, count } of partialDateFindings(document)) {
+  for (const { path, count } of selectPartialDateFindings(document)) {
     const date = DATED.exec(path)?.[1];
     if (date === undefined) earlier += count ?? 0;
     else latest.push(date);

@@ -30,17 +30,17 @@ export async function findPrevious(
     );
   if (on_exists === 'append' && adjustment !== document.adjustment) {
     const message = `The data store ${datasetId} holds prices of the basis ${document.adjustment}; prices of the basis ${adjustment} cannot be appended.`;
-    throw refusedTerm({ path: 'adjustment', message, value: adjustment }, document.adjustment);
+    throw refuseTerm({ path: 'adjustment', message, value: adjustment }, document.adjustment);
   }
   if (on_exists === 'append' && currency !== undefined && currency !== document.currency) {
     const message = `The data store ${datasetId} holds prices in ${document.currency ?? 'no declared currency'}; prices in ${currency ?? 'no declared currency'} cannot be appended.`;
-    throw refusedTerm({ path: 'currency', message, value: currency }, document.currency);
+    throw refuseTerm({ path: 'currency', message, value: currency }, document.currency);
   }
   return document;
 }
 
 /** Returns the refusal for a term that differs from that of the store to which data is appended. */
-function refusedTerm(term: Pick<Finding, 'path' | 'message' | 'value'>, accepted: string | null): Refusal {
+function refuseTerm(term: Pick<Finding, 'path' | 'message' | 'value'>, accepted: string | null): Refusal {
   const finding = { severity: 'error', code: 'NOT_IN_CHOICES', ...term } as const;
   return refuseWithFindings('request', [accepted === null ? finding : { ...finding, accepted: [accepted] }]);
 }

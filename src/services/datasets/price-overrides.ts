@@ -8,7 +8,7 @@ import type { Origin } from '#jobs/origin.js';
 import { cellOf, type PricePlace } from '#market/content/override-prices.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { Agreement, ApprovalGate, Requested } from '../approvals/approvals.js';
+import type { Agreement, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import type { StoreMarkets } from './store-markets.js';
 import type { DatasetSubmissions } from './submissions.js';
@@ -155,7 +155,11 @@ function assertOverridden(document: DatasetDocument, request: PriceOverrideReque
   throw refuseOverride('price', `${request.identifier} has no override on ${request.date} that could be withdrawn.`);
 }
 
-function createRequestedOverride(storeId: string, request: PriceOverrideRequest, before: number | null): Requested {
+function createRequestedOverride(
+  storeId: string,
+  request: PriceOverrideRequest,
+  before: number | null,
+): ProposedChange {
   const { identifier, date, price, reason } = request;
   const what = price === null ? 'Withdraw the override of' : `Override by ${price}`;
   return {

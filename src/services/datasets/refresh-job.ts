@@ -13,8 +13,8 @@ import { requireDataset } from '../stored/dataset-documents.js';
 import type { Addition } from './folder-addition.js';
 import { createLoadedFields, failRead } from './loading.js';
 import type { SourceTerms } from './source-terms.js';
-import { isHole } from './partial-dates.js';
-import { filesTaken, isNoMarket, createRefreshFields } from './refreshed-fields.js';
+import { isGap } from './partial-dates.js';
+import { selectReusableFiles, isOtherTable, createRefreshFields } from './refreshed-fields.js';
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { activateIn, replaceIn } from './activate.js';
 import { addTaken } from './served-content.js';
@@ -41,7 +41,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     attempt: Attempt,
   ): Promise<Completion> {
     const held = await stores.of(datasetId);
-    const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
+    const fresh = await readFreshData({ ...document, location: document.source }, held, full, attempt);
     const lastDay = until === null ? null : parseValidDay(until);
     const { changed_prices: changed = [] } = document;
     const refreshed = await attempt.compute(
@@ -67,8 +67,8 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshed, document, held) };
     if (isTrial) return { result: { value } };
     const at = timestamp();
-    const taken = filesTaken(fresh.files, report);
-    const files = lastDay === null ? taken : taken.filter(isNoMarket);
+    const taken = selectReusableFiles(fresh.files, report);
+    const files = lastDay === null ? taken : taken.filter(isOtherTable);
     const served = isSameTables
       ? prepareServedAgain(handle, held, at, files)
       : await prepareServedMarket(handle, at, files);
@@ -78,7 +78,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       taken_at_start: null,
       location: document.source,
       ...createRefreshFields(refreshed),
-      rows: full && lastDay === null ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report, served),
+      rows: full && lastDay === null ? { ...fresh.summary.rows } : countRowsAfter(document, fresh, report, served),
     };
     const version = await versions.prepare(served, { source: 'refresh', kind: document.kind });
     await activations.prepare(served);
@@ -94,7 +94,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   }
 
   /** Returns the data to refresh: the whole source, or its later days. */
-  async function freshData(
+  async function readFreshData(
     source: SourceTerms & Pick<DatasetDocument, 'changed_prices'>,
     held: ServedMarket,
     full: boolean,
@@ -139,13 +139,13 @@ function createReport(
 ): RefreshReport {
   const recent = dates.at(-Math.min(RECENT_DATES + (taken?.dates_added ?? 0), dates.length))!;
   const told = addTaken(report, taken);
-  return { ...told, findings: sortFindings([...told.findings, ...recentPartialDates(warnings, recent)]) };
+  return { ...told, findings: sortFindings([...told.findings, ...selectRecentPartialDates(warnings, recent)]) };
 }
 
 /** Returns warnings about partial dates and gaps that a refresh added, and about the last stored dates. */
-const recentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] =>
+const selectRecentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] =>
   warnings.filter(
-    (warning) => (warning.code === 'PARTIAL_DATE' || isHole(warning)) && warning.path >= `market[${formatDay(from)}]`,
+    (warning) => (warning.code === 'PARTIAL_DATE' || isGap(warning)) && warning.path >= `market[${formatDay(from)}]`,
   );
 
 /** Returns a market without the writable memory after its last day, so that the next refresh can claim that memory. */
@@ -157,7 +157,7 @@ function removeSpareMemory(handle: MarketHandle): MarketHandle {
 type FreshData = Omit<Addition, 'kind'>;
 
 /** Returns the number of rows of each dataset after a refresh. Tables that were not read keep their numbers. */
-function rowsAfter(
+function countRowsAfter(
   { rows }: DatasetDocument,
   { summary, unchangedTables }: FreshData,
   { datasets, rejected_total: rejected }: RefreshReport,

@@ -16,13 +16,13 @@ export const createRefreshFields = ({
 });
 
 /** Returns true if a file belongs to a table other than the market, whose rows can be accepted without the bars. */
-export const isNoMarket = ({ dataset: table }: KnownFile): boolean => table !== 'market';
+export const isOtherTable = ({ dataset: table }: KnownFile): boolean => table !== 'market';
 
 /** Returns the files that need not be read again until they change. Excludes files with rows that were not accepted. */
-export function filesTaken(
+export function selectReusableFiles(
   files: readonly KnownFile[],
   { left_out: left, rejected_total: rejected }: RefreshReport,
 ): readonly KnownFile[] {
-  if (rejected > 0) return files.filter((file) => isNoMarket(file) && file.dataset !== 'corporate_actions');
-  return left === null ? files : files.filter(isNoMarket);
+  if (rejected > 0) return files.filter((file) => isOtherTable(file) && file.dataset !== 'corporate_actions');
+  return left === null ? files : files.filter(isOtherTable);
 }

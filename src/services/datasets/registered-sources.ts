@@ -22,12 +22,12 @@ export async function assertUnregistered(
   const message =
     kind === 'database'
       ? `The database with these tables is already registered as the data store ${holder.store_id}.${OTHERWISE}`
-      : registeredText(tables.market, holder);
+      : describeRegistration(tables.market, holder);
   throw new Refusal('FOLDER_REGISTERED', message, { store_id: holder.store_id });
 }
 
 /** Describes which store reads a folder or a file in it, and which part. */
-function registeredText(
+function describeRegistration(
   market: string | undefined,
   { store_id: storeId, tables: { market: held } }: Pick<DatasetDocument, 'store_id' | 'tables'>,
 ): string {

@@ -23,7 +23,7 @@ import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
 import { createLoadedFields, type DatasetLoading } from './loading.js';
-import { placesAfter } from './source-places.js';
+import { updateLocations } from './source-places.js';
 
 export interface DatasetRegistrationDependencies {
   readonly documents: DocumentStore;
@@ -143,7 +143,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       const changed: DatasetDocument = {
         ...document,
         ...(request.name === undefined ? {} : { name: request.name }),
-        ...(source === undefined ? {} : placesAfter(document, source)),
+        ...(source === undefined ? {} : updateLocations(document, source)),
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
         ...(request.currency === undefined ? {} : { currency: request.currency }),
         ...(request.mapping === undefined ? {} : { mapping: changeMapping(document.mapping, request.mapping) }),

@@ -31,7 +31,7 @@ export function summariseServed({ market, handle: { digests } }: ServedMarket): 
 }
 
 /** Content that was read again. */
-interface Reloaded {
+interface ReloadedContent {
   readonly summary: ContentSummary;
   readonly served: ServedMarket;
   /** True if the market contains the earlier served content up to its last day. */
@@ -62,7 +62,7 @@ export async function hasGrown(
 /** Returns the fields of a store's document after the store was read again; findings report a change of content. */
 export function createReloadFields(
   before: DatasetDocument,
-  { summary, hasGrown: isGrown, counts }: Reloaded,
+  { summary, hasGrown: isGrown, counts }: ReloadedContent,
   at: string,
 ): Partial<DatasetDocument> {
   const change = changeOf(before, summary, { isGrown, counts });
@@ -79,13 +79,17 @@ export function createReloadFields(
  * Returns the fields of `createReloadFields` for a start, at which no person requested changes. Accepted changes are
  * recorded for the next refresh, and findings of earlier changes remain while nothing else has changed.
  */
-export function createResumedFields(before: DatasetDocument, loaded: Reloaded, at: string): Partial<DatasetDocument> {
+export function createResumedFields(
+  before: DatasetDocument,
+  loaded: ReloadedContent,
+  at: string,
+): Partial<DatasetDocument> {
   if (loaded.report != null) return createSettledFields(before, { ...loaded, report: loaded.report }, at);
   const fields = createReloadFields(before, loaded, at);
   const { findings = [] } = fields;
   const changes = findings.filter(({ code }) => CHANGE_CODES.has(code));
   if (changes.length > 0)
-    return { ...fields, taken_at_start: takenWith(before.taken_at_start, takenNow(before, loaded, changes)) };
+    return { ...fields, taken_at_start: mergeTaken(before.taken_at_start, createTakenRecord(before, loaded, changes)) };
   return {
     ...fields,
     findings: [...before.findings.filter(({ code }) => CHANGE_CODES.has(code)), ...findings],
@@ -96,7 +100,7 @@ export function createResumedFields(before: DatasetDocument, loaded: Reloaded, a
 /** Returns fields of a store after a start that accepted the changes that a refresh would accept. */
 function createSettledFields(
   before: DatasetDocument,
-  { summary, report }: Reloaded & { readonly report: RefreshReport },
+  { summary, report }: ReloadedContent & { readonly report: RefreshReport },
   at: string,
 ): Partial<DatasetDocument> {
   const findings = report.findings.filter(isNoneOf(before.findings));
@@ -110,13 +114,13 @@ function createSettledFields(
   };
   return {
     ...createLoadedFields(summary, at),
-    taken_at_start: isNothing ? before.taken_at_start : takenWith(before.taken_at_start, now),
+    taken_at_start: isNothing ? before.taken_at_start : mergeTaken(before.taken_at_start, now),
   };
 }
 
-function takenNow(
+function createTakenRecord(
   before: DatasetDocument,
-  { summary, served: { market }, counts }: Reloaded,
+  { summary, served: { market }, counts }: ReloadedContent,
   findings: TakenAtStart['findings'],
 ): TakenAtStart {
   const lastDay = before.served?.day ?? Infinity;
@@ -131,7 +135,7 @@ function takenNow(
 }
 
 /** Combines the changes that several starts accepted. */
-function takenWith(earlier: TakenAtStart | null, now: TakenAtStart): TakenAtStart {
+function mergeTaken(earlier: TakenAtStart | null, now: TakenAtStart): TakenAtStart {
   if (earlier === null) return now;
   return {
     dates_added: earlier.dates_added + now.dates_added,
@@ -195,11 +199,11 @@ function changeOf(
     return { severity: 'info', code: 'DATES_ADDED', path: 'market', message };
   }
   const upTo = mark === undefined ? '' : ` up to ${formatDay(mark.day)}`;
-  const message = `The history${upTo} is not what it was when the source was last read: ${counts}. ${differing(changed)}What is served is what the source holds now; run again what was computed before.`;
+  const message = `The history${upTo} is not what it was when the source was last read: ${counts}. ${formatCounts(changed)}What is served is what the source holds now; run again what was computed before.`;
   return { severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message };
 }
 
-function differing(counts: ChangeCounts | null): string {
+function formatCounts(counts: ChangeCounts | null): string {
   if (counts === null) return 'How many of the earlier rows differ is not known. ';
   const { changed, removed, added } = counts;
   return `${changed} ${changed === 1 ? 'row' : 'rows'} changed, ${removed} removed, ${added} added. `;

@@ -8,7 +8,7 @@ import type { ContentSummary } from '#market/process/market-tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { prepareServedMarket } from '#market/serving/served-markets.js';
 import type { DataVersions } from './data-versions.js';
-import { filesTaken } from './refreshed-fields.js';
+import { selectReusableFiles } from './refreshed-fields.js';
 
 /** Accepted content of a source. */
 export interface SettledSource {
@@ -51,7 +51,7 @@ export async function settleSource(
   };
   const input = { held: held.handle, fresh: served.handle, options, calendars: await calendarsInUse() };
   const { handle, report, identifiers, warnings } = await jobs.query('refresh-market', input, signal);
-  const market = await prepareServedMarket(handle, timestamp(), filesTaken(served.files, report));
+  const market = await prepareServedMarket(handle, timestamp(), selectReusableFiles(served.files, report));
   return {
     summary: {
       ...summary,

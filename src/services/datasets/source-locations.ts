@@ -6,7 +6,7 @@ import type { DatabasePlaces } from '#market/sources/databases/database-place.js
 import type { Locations } from '#market/sources/locations.js';
 import { changePassword, type SecretBox } from '#store/secrets/secret-box.js';
 import { refuseData } from './refused-data.js';
-import { repeat } from './source-places.js';
+import { quoteLocation } from './source-places.js';
 
 interface SourceLocationsDependencies {
   readonly locations: Locations;
@@ -25,7 +25,8 @@ export async function resolveLocation(
   path: string,
 ): Promise<string> {
   const resolved = kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
-  if ('problem' in resolved) throw refuseData([{ severity: 'error', ...resolved.problem, path, ...repeat(location) }]);
+  if ('problem' in resolved)
+    throw refuseData([{ severity: 'error', ...resolved.problem, path, ...quoteLocation(location) }]);
   if ('path' in resolved) return resolved.path;
   return resolved.place.kind === 'postgresql'
     ? changePassword(location, secrets.seal)

@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
  * Returns the locations of a store after a change of its source. If only the password differs, the store is also read
  * from the new location, so that the earlier password is not stored anywhere.
  */
-export function placesAfter(
+export function updateLocations(
   { location }: DatasetDocument,
   source: string | null,
 ): Partial<Pick<DatasetDocument, 'location' | 'source'>> {
@@ -18,14 +18,14 @@ export function placesAfter(
 const addressOf = (location: string): string => removePassword(location).replace(/:[^:@/]*@/, '@');
 
 /** Returns true if two locations are equal, ignoring passwords. */
-export const isSamePlace = (a: string | null, b: string | null): boolean =>
+export const isSameLocation = (a: string | null, b: string | null): boolean =>
   a !== null && b !== null && removePassword(a) === removePassword(b);
 
 /**
  * Returns the source that a version declares. @throws Refusal VERSION_NOT_RESTORABLE if the source needs a password,
  * which versions do not contain
  */
-export function openPlace<T extends string | null>(source: T, version: number): T {
+export function resolveSourceLocation<T extends string | null>(source: T, version: number): T {
   if (source === null || !hidesPassword(removePassword(source))) return source;
   const place = removePassword(source);
   const message = `Versions keep no password, and ${place} needs one: declare the source with its password.`;
@@ -33,7 +33,7 @@ export function openPlace<T extends string | null>(source: T, version: number): 
 }
 
 /** Returns a refused location as the value of its finding; no value if the location may contain a password. */
-export function repeat(location: string): { readonly value?: string } {
+export function quoteLocation(location: string): { readonly value?: string } {
   if (isAbsolute(location)) return { value: location };
   const url = location.includes('://') && URL.canParse(location) ? new URL(location) : undefined;
   return url === undefined || url.search !== '' || url.hash !== '' || url.pathname.includes('@')

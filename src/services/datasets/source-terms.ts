@@ -16,7 +16,7 @@ export interface LoadOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Refused {
+export interface RefusedRead {
   readonly kind: 'refused';
   readonly findings: readonly Finding[];
 }

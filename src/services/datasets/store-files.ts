@@ -5,8 +5,8 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ArtifactStore, DocumentTransaction } from '#store/port.js';
 
-type Kept = Pick<DatasetDocument, 'kept'>;
-type Placed = Pick<DatasetDocument, 'store_id' | 'location' | 'kept'>;
+type KeptFiles = Pick<DatasetDocument, 'kept'>;
+type StoredLocation = Pick<DatasetDocument, 'store_id' | 'location' | 'kept'>;
 
 /** Storage of the files of managed stores: in a single home, or in shared artifacts. */
 export interface StoreFiles {
@@ -15,12 +15,12 @@ export interface StoreFiles {
    * @returns the fields of the store's document that describe the files
    * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL
    */
-  keep(folder: string): Promise<Kept>;
+  keep(folder: string): Promise<KeptFiles>;
   /**
    * Returns a store with its folder on this machine. Missing files are fetched.
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
-  here<S extends Placed>(store: S): Promise<S>;
+  here<S extends StoredLocation>(store: S): Promise<S>;
 }
 
 /** Storage for a single process, whose home contains the folders. */
@@ -41,7 +41,7 @@ export interface SharedStoreFilesDependencies {
  * of a home is a copy.
  */
 export function createSharedStoreFiles({ artifacts, folders, root }: SharedStoreFilesDependencies): StoreFiles {
-  async function fetch(kept: NonNullable<Kept['kept']>, folder: string): Promise<void> {
+  async function fetch(kept: NonNullable<KeptFiles['kept']>, folder: string): Promise<void> {
     for (const { name, artifact } of kept) {
       if (!(await artifacts.isIntact(artifact)))
         throw new Refusal('DOCUMENT_UNREADABLE', `The file ${name} of the data store is missing or damaged.`);

@@ -21,7 +21,7 @@ import { isRefreshable } from '../stored/dataset-documents.js';
 import type { DatasetJobs } from './jobs.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
 import { listSessionsBetween } from '#domain/calendars/sessions-between.js';
-import { writingDataset } from './synthetic-dataset.js';
+import { createWritingDataset } from './synthetic-dataset.js';
 
 export interface DatasetSubmissionsDependencies {
   readonly documents: DocumentStore;
@@ -108,7 +108,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     const key = toCanonicalJson(request);
     const before = coming.get(key);
     if (before !== undefined) return before;
-    const submitted = (async () => (await liveGeneration(jobs, key)) ?? submitGeneration(request, origin, by))();
+    const submitted = (async () => (await findLiveGeneration(jobs, key)) ?? submitGeneration(request, origin, by))();
     coming.set(key, submitted);
     try {
       return await submitted;
@@ -153,7 +153,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     // The job may already have ended; its outcome is then stored.
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if ((await tx.get('store', datasetId)) === undefined && (await isLiveIn(tx, `generate:${datasetId}`)))
-        await tx.put('store', datasetId, writingDataset(payload));
+        await tx.put('store', datasetId, createWritingDataset(payload));
     };
     await documents.transaction(write, { by });
     return status;
@@ -168,7 +168,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
 }
 
 /** Returns the live job with the same request. */
-async function liveGeneration(
+async function findLiveGeneration(
   jobs: DatasetSubmissionsDependencies['jobs'],
   key: string,
 ): Promise<JobStatus | undefined> {
@@ -194,7 +194,7 @@ function assertRefreshable(
   calendars: DatasetSubmissionsDependencies['calendars'],
 ): void {
   if (!isRefreshable(document))
-    throw new Refusal('NOTHING_TO_REFRESH', `The data store ${document.store_id} ${whyNothing(document)}.`);
+    throw new Refusal('NOTHING_TO_REFRESH', `The data store ${document.store_id} ${explainNoSource(document)}.`);
   if (document.kind !== 'synthetic' || until === null || until <= document.end!) return;
   const request = document.synthetic!['request'] as GenerateRequest; // this engine wrote the request, for the synthetic generator
   assertGeneratable({ ...request, end: until }, calendars, 'until');
@@ -207,7 +207,7 @@ interface GenerationTerms {
 }
 
 /** Returns the reason why a store has no source to refresh from. */
-function whyNothing({ kind, synthetic }: DatasetDocument): string {
+function explainNoSource({ kind, synthetic }: DatasetDocument): string {
   switch (kind) {
     case 'imported':
       return 'has imported data without a source; an import with on_exists append or replace changes it';

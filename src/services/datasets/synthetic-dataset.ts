@@ -8,7 +8,7 @@ import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
 /** Returns the document of a synthetic store before its data exists. */
-export function writingDataset({ store_id, name, created_at, request }: GeneratePayload): DatasetDocument {
+export function createWritingDataset({ store_id, name, created_at, request }: GeneratePayload): DatasetDocument {
   return {
     store_id,
     name,
@@ -52,7 +52,7 @@ export async function forgetUnwritten(documents: DocumentStore, datasetId: strin
 }
 
 /** Returns the input of the generator: the request with the sessions of its calendar. */
-export function syntheticSpec(request: GenerateRequest, calendars: Calendars): SyntheticSpec {
+export function createSyntheticSpec(request: GenerateRequest, calendars: Calendars): SyntheticSpec {
   const calendar = calendars.get(request.calendar);
   if (calendar === undefined) throw new Refusal('CALENDAR_NOT_COVERED', `There is no calendar ${request.calendar}.`);
   const sessions = listSessionsBetween(calendar.sessions, request.start, request.end);

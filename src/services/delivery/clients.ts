@@ -14,7 +14,7 @@ import { outside } from '../operations/access.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { openStoredFamily, type StoredPage, type PageQuery } from '../shared/stored-family.js';
-import type { DeliveryPlaces } from './delivery-places.js';
+import type { DeliveryDestinations } from './delivery-places.js';
 
 export interface StoredClient {
   readonly client: ClientDocument & {
@@ -63,7 +63,7 @@ export interface ClientFilter {
 export interface ClientsDependencies {
   readonly documents: DocumentStore;
   readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
-  readonly places: Pick<DeliveryPlaces, 'problemOf'>;
+  readonly places: Pick<DeliveryDestinations, 'problemOf'>;
 }
 
 type Secrets = ClientSecrets['secrets'];

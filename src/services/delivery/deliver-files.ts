@@ -8,7 +8,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay } from '#domain/time/days.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { ReadClient } from './clients.js';
-import type { DeliveryPlaces } from './delivery-places.js';
+import type { DeliveryDestinations } from './delivery-places.js';
 import type { RecordKeeper } from './delivery-records.js';
 import { mediaOf } from './media-of.js';
 import { DeliveryFault, type OutgoingFile, type SendJob, type Sender } from './sender.js';
@@ -52,7 +52,7 @@ export type DeliverFiles = (terms: DeliveryTerms) => Promise<DeliveryCounts>;
 
 export interface DeliverDependencies {
   readonly senders: Senders;
-  readonly places: Pick<DeliveryPlaces, 'problemOf'>;
+  readonly places: Pick<DeliveryDestinations, 'problemOf'>;
   readonly artifacts: Pick<ArtifactStore, 'read'>;
   /** Pause in ms between two attempts of a round. */
   readonly pauseMs?: number;

@@ -4,20 +4,20 @@ import { fileURLToPath } from 'node:url';
 import { hostPortOf } from '#base/text/host-port.js';
 import type { Target, TargetOf } from '#domain/delivery/target-catalogue.js';
 import type { S3Access } from '#store/access/s3-access.js';
-import type { CallbackPlaces } from '../operations/callback-places.js';
+import type { CallbackDestinations } from '../operations/callback-places.js';
 import { DeliveryFault } from './sender.js';
 
 /** Region and origin of an object store, without a bucket. */
 export type BucketService = Pick<S3Access, 'endpoint' | 'region' | 'keys'>;
 
-export interface DeliveryPlacesOptions {
+export interface DeliveryDestinationOptions {
   /** Folders that may receive files. */
   readonly roots: readonly string[];
   /** Permitted hosts: `host` for the port of the scheme, or `host:port`. */
   readonly hosts: readonly string[];
   /** Permitted buckets: `s3://bucket` or `s3://bucket/prefix`, written with the keys of the service. */
   readonly buckets: readonly string[];
-  readonly callbacks: Pick<CallbackPlaces, 'problemOf'>;
+  readonly callbacks: Pick<CallbackDestinations, 'problemOf'>;
   /** True if a mail server is configured. */
   readonly hasMail: boolean;
   /** Domains that may receive mail. */
@@ -27,7 +27,7 @@ export interface DeliveryPlacesOptions {
 }
 
 /** Destinations to which the operator permits deliveries. */
-export interface DeliveryPlaces {
+export interface DeliveryDestinations {
   /** Returns the reason why deliveries to a target are not permitted; undefined if they are permitted. */
   problemOf(target: Target): string | undefined;
   /** Returns the access to the bucket of a target. @param secret secret of the client's key */
@@ -38,11 +38,11 @@ export interface DeliveryPlaces {
 
 const PORTS: Readonly<Record<string, number>> = { 'sftp:': 22, 'https:': 443, 'http:': 80 };
 
-export function createDeliveryPlaces(options: DeliveryPlacesOptions): DeliveryPlaces {
+export function createDeliveryDestinations(options: DeliveryDestinationOptions): DeliveryDestinations {
   const { roots, hosts, buckets, callbacks, hasMail, mailDomains, bucketService } = options;
   const domains = new Set(mailDomains.map((domain) => domain.toLowerCase()));
 
-  function hostProblem(text: string): string | undefined {
+  function findHostProblem(text: string): string | undefined {
     const url = new URL(text);
     const host = url.hostname.replaceAll(/^\[|\]$/g, '').toLowerCase();
     const usual = PORTS[url.protocol]!; // targets have only these schemes
@@ -60,8 +60,8 @@ export function createDeliveryPlaces(options: DeliveryPlacesOptions): DeliveryPl
     return endpoint ?? bucketService(region).endpoint;
   }
 
-  function bucketProblem(target: TargetOf<'bucket'>): string | undefined {
-    if (target.access_key_id !== null) return hostProblem(endpointOf(target));
+  function findBucketProblem(target: TargetOf<'bucket'>): string | undefined {
+    if (target.access_key_id !== null) return findHostProblem(endpointOf(target));
     if (target.endpoint !== null)
       return 'The keys of the service are used with its own endpoint only: set access_key_id.';
     const isAllowed = buckets.some((each) => addSlash(target.url).startsWith(addSlash(each)));
@@ -70,7 +70,7 @@ export function createDeliveryPlaces(options: DeliveryPlacesOptions): DeliveryPl
       : 'The bucket is none of those the operator allows (--delivery-buckets, DIVISOR_DELIVERY_BUCKETS), and the target has no access_key_id.';
   }
 
-  function mailProblem({ to }: TargetOf<'mail'>): string | undefined {
+  function findMailProblem({ to }: TargetOf<'mail'>): string | undefined {
     if (!hasMail) return 'Mail is not configured on this service (DIVISOR_SMTP_URL, --smtp-from).';
     const other = to.find((address) => !domains.has(address.slice(address.lastIndexOf('@') + 1).toLowerCase()));
     return other === undefined
@@ -80,10 +80,10 @@ export function createDeliveryPlaces(options: DeliveryPlacesOptions): DeliveryPl
 
   return {
     problemOf(target) {
-      if (target.type === 'sftp') return hostProblem(target.url);
+      if (target.type === 'sftp') return findHostProblem(target.url);
       if (target.type === 'callback') return callbacks.problemOf(target.url)?.reason;
-      if (target.type === 'bucket') return bucketProblem(target);
-      if (target.type === 'mail') return mailProblem(target);
+      if (target.type === 'bucket') return findBucketProblem(target);
+      if (target.type === 'mail') return findMailProblem(target);
       return isBelow(fileURLToPath(target.url), roots)
         ? undefined
         : 'The folder is in none of those the operator allows (--delivery-roots, DIVISOR_DELIVERY_ROOTS).';
@@ -104,7 +104,7 @@ export function createDeliveryPlaces(options: DeliveryPlacesOptions): DeliveryPl
       return { endpoint, region: target.region ?? service.region, bucket, prefix, keys };
     },
     async assertFolder(path) {
-      const real = await realFolder(path);
+      const real = await resolveFolder(path);
       const realRoots = await Promise.all(roots.map((root) => realpath(root).catch(() => root)));
       if (!isBelow(real, realRoots))
         throw new DeliveryFault('A link leads out of the folders that the operator allows (--delivery-roots).', {
@@ -120,9 +120,11 @@ const isBelow = (path: string, roots: readonly string[]): boolean =>
   roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep));
 
 /** Returns the path of a folder with links resolved, as far as it exists. */
-async function realFolder(path: string): Promise<string> {
+async function resolveFolder(path: string): Promise<string> {
   const real = await realpath(path).catch(() => undefined);
   if (real !== undefined) return real;
   const parent = dirname(path);
-  return parent === path ? path : `${await realFolder(parent)}${sep}${path.slice(parent.length).replace(/^[/\\]/, '')}`;
+  return parent === path
+    ? path
+    : `${await resolveFolder(parent)}${sep}${path.slice(parent.length).replace(/^[/\\]/, '')}`;
 }

@@ -7,16 +7,26 @@ import { parseStored } from '#store/read-stored.js';
 
 /** Log of deliveries: the files of clients by day of a schedule. */
 export interface DeliveryRecords {
-  get(place: RecordPlace): Promise<DeliveryRecord | undefined>;
+  get(place: RecordKey): Promise<DeliveryRecord | undefined>;
   /** Lists records, newest first. */
   list(clientId: string, query: RecordQuery): Promise<readonly DeliveryRecord[]>;
-  keeper(place: RecordPlace, version: number | null): Promise<RecordKeeper>;
+  /** Counts the files of the latest day; null if there is none, or its record cannot be read. */
+  latest(clientId: string): Promise<LatestDelivery | null>;
+  keeper(place: RecordKey, version: number | null): Promise<RecordKeeper>;
 }
 
-export interface RecordPlace {
+export interface RecordKey {
   readonly clientId: string;
   readonly scheduleId: string;
   readonly date: string;
+}
+
+/** Files of a client on a day. */
+export interface LatestDelivery {
+  readonly schedule_id: string;
+  readonly date: string;
+  readonly files: number;
+  readonly delivered: number;
 }
 
 export interface RecordQuery {
@@ -36,7 +46,7 @@ export interface RecordKeeper {
 }
 
 export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords {
-  async function get(place: RecordPlace): Promise<DeliveryRecord | undefined> {
+  async function get(place: RecordKey): Promise<DeliveryRecord | undefined> {
     const stored = await documents.get('file-delivery', recordId(place));
     if (stored === undefined) return undefined;
     const record = parseStored(stored, DeliveryRecord);
@@ -44,23 +54,39 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
     throw new Refusal('DOCUMENT_UNREADABLE', `The deliveries to ${place.clientId} on ${place.date} cannot be read.`);
   }
 
+  async function list(
+    clientId: string,
+    { schedule_id: asked, before, limit }: RecordQuery,
+  ): Promise<readonly DeliveryRecord[]> {
+    const below = before === undefined ? undefined : parseValidDay(before);
+    const scheduleIds = asked === undefined ? await schedulesOf(clientId) : [asked];
+    const result = await Promise.all(
+      scheduleIds.map(async (scheduleId) => {
+        const days = await documents.numbers('file-delivery', `${clientId}/${scheduleId}`, { below, limit });
+        return days.map((day) => ({ clientId, scheduleId, day }));
+      }),
+    );
+    const newest = result
+      .flat()
+      .toSorted((a, b) => b.day - a.day || (a.scheduleId < b.scheduleId ? -1 : 1))
+      .slice(0, limit);
+    const records = await Promise.all(newest.map(({ day, ...place }) => get({ ...place, date: formatDay(day) })));
+    return records.flatMap((record) => record ?? []);
+  }
+
   return {
     get,
-    async list(clientId, { schedule_id: asked, before, limit }) {
-      const below = before === undefined ? undefined : parseValidDay(before);
-      const scheduleIds = asked === undefined ? await schedulesOf(clientId) : [asked];
-      const result = await Promise.all(
-        scheduleIds.map(async (scheduleId) => {
-          const days = await documents.numbers('file-delivery', `${clientId}/${scheduleId}`, { below, limit });
-          return days.map((day) => ({ clientId, scheduleId, day }));
-        }),
-      );
-      const newest = result
-        .flat()
-        .toSorted((a, b) => b.day - a.day || (a.scheduleId < b.scheduleId ? -1 : 1))
-        .slice(0, limit);
-      const records = await Promise.all(newest.map(({ day, ...place }) => get({ ...place, date: formatDay(day) })));
-      return records.flatMap((record) => record ?? []);
+    list,
+    async latest(clientId) {
+      const [record] = await list(clientId, { limit: 1 }).catch(() => []); // The list of clients is still shown.
+      if (record === undefined) return null;
+      const { schedule_id, date, files } = record;
+      return {
+        schedule_id,
+        date,
+        files: files.length,
+        delivered: files.filter(({ state }) => state === 'delivered').length,
+      };
     },
     async keeper(place, version) {
       const { clientId: client_id, scheduleId: schedule_id, date } = place;
@@ -117,5 +143,5 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
   }
 }
 
-const recordId = ({ clientId, scheduleId, date }: RecordPlace): string =>
+const recordId = ({ clientId, scheduleId, date }: RecordKey): string =>
   formatNumberedId(`${clientId}/${scheduleId}`, parseValidDay(date));

@@ -57,7 +57,7 @@ export const nameIn = (path: string): string => path.slice(path.lastIndexOf('/')
 export const folderIn = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
 /** Returns a temporary name for a file that is being written, which readers do not look for. */
-export const partName = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
+export const formatPartName = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
   `.${nameIn(path)}.${sha256.slice(0, 12)}.part`;
 
 /** Returns the content of the file NAME.sha256, in the format that `sha256sum --check` reads. */

@@ -1,26 +1,26 @@
 import type { TargetType } from '#domain/delivery/target-catalogue.js';
 import type { PostSigned } from '../operations/send-callback.js';
-import type { DeliveryPlaces } from './delivery-places.js';
+import type { DeliveryDestinations } from './delivery-places.js';
 import type { Sender } from './sender.js';
-import { bucketSender } from './targets/bucket.js';
-import { callbackSender } from './targets/callback.js';
-import { folderSender } from './targets/folder.js';
-import { mailSender, type MailServer } from './targets/mail.js';
+import { createBucketSender } from './targets/bucket.js';
+import { createCallbackSender } from './targets/callback.js';
+import { createFolderSender } from './targets/folder.js';
+import { createMailSender, type MailServer } from './targets/mail.js';
 import { sftpSender } from './targets/sftp.js';
 
 export type Senders = { readonly [T in TargetType]: Sender<T> };
 
 export interface SenderDependencies {
-  readonly places: DeliveryPlaces;
+  readonly places: DeliveryDestinations;
   readonly post: PostSigned;
   readonly mailServer: MailServer | undefined;
 }
 
 /** Creates the sender of each kind of target. */
 export const createSenders = ({ places, post, mailServer }: SenderDependencies): Senders => ({
-  folder: folderSender(places),
-  bucket: bucketSender(places),
+  folder: createFolderSender(places),
+  bucket: createBucketSender(places),
   sftp: sftpSender,
-  callback: callbackSender(post),
-  mail: mailSender(mailServer),
+  callback: createCallbackSender(post),
+  mail: createMailSender(mailServer),
 });

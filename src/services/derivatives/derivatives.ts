@@ -27,8 +27,8 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import {
   selectAnnouncedUntil,
-  curveTerms,
-  dividendsGiven,
+  readCurveTerms,
+  readDividends,
   isAnnounced,
   type AnnouncedDividends,
   type DividendTerms,
@@ -70,7 +70,7 @@ interface Spot {
 /** Creates the pricing of derivatives on index levels: arithmetic on a few numbers, answered synchronously. */
 export function createDerivatives({ levelsOf, announcedDividends, calendars }: DerivativesDependencies): Derivatives {
   async function spotOf(indexId: string, asOf: string | null | undefined): Promise<Spot> {
-    return spotIn(await levelsOf(indexId), indexId, asOf);
+    return findSpot(await levelsOf(indexId), indexId, asOf);
   }
 
   async function spotOfRequest(request: {
@@ -78,7 +78,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     spot: number | null;
     as_of: string | null;
   }): Promise<Spot> {
-    const findings = sourceFindings(request);
+    const findings = findSourceFaults(request);
     if (findings.length > 0) throw refuseWithFindings('request', findings);
     if (request.index_id !== null) return spotOf(request.index_id, request.as_of);
     return { spot: request.spot!, asOf: parseValidDay(request.as_of!), levels: undefined };
@@ -86,7 +86,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
 
   /** Returns the discrete dividends up to the last expiry. */
   async function dividendsOf(terms: DividendTerms, life: Life): Promise<readonly PointDividend[]> {
-    const given = dividendsGiven(terms, life);
+    const given = readDividends(terms, life);
     return isAnnounced(terms) ? selectAnnouncedUntil(await announcedDividends(terms.index_id), life) : given;
   }
 
@@ -107,7 +107,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
         as_of: formatDay(asOf),
         expiry: request.expiry,
         spot,
-        ...forwardFields(forward),
+        ...toForwardFields(forward),
         notional: request.contracts * request.multiplier * forward.fairValue,
         delta: forward.delta,
         rho: forward.rho,
@@ -136,7 +136,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
           { front_expiry: query.front_expiry, back_expiry: query.back_expiry },
         );
       const ends = [countDaysTo(front, asOf, 'front_expiry'), countDaysTo(back, asOf, 'back_expiry')];
-      const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: ends[1]! });
+      const dividends = await dividendsOf(readCurveTerms(indexId, query), { asOf, days: ends[1]! });
       const { points } = computeTermStructure({ spot, days: ends, rates, dividends });
       const [near, far] = points.map(({ forward }) => forward) as [Forward, Forward]; // one forward per expiry
       for (const forward of [near, far]) assertPositive(forward, spot);
@@ -160,7 +160,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
       const { spot, asOf } = await spotOf(indexId, query.as_of);
       const expiries = query.expiries.map(parseValidDay).toSorted((a, b) => a - b);
       const days = expiries.map((expiry) => countDaysTo(expiry, asOf, 'expiries'));
-      const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: days.at(-1)! });
+      const dividends = await dividendsOf(readCurveTerms(indexId, query), { asOf, days: days.at(-1)! });
       const { points, shape } = computeTermStructure({ spot, days, rates, dividends });
       for (const { forward } of points) assertPositive(forward, spot);
       return assertFinite({
@@ -173,7 +173,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
         borrow_rate: query.borrow_rate,
         points: points.map(({ forward, rollFromPrevious }, i) => ({
           expiry: formatDay(expiries[i]!),
-          ...forwardFields(forward),
+          ...toForwardFields(forward),
           roll_from_previous: rollFromPrevious,
         })),
         shape,
@@ -183,7 +183,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
 }
 
 /** Finds the level on a date, by default the last one. @throws Refusal NO_DATA_AT_DATE */
-function spotIn(levels: IndexLevels, indexId: string, asOf: string | null | undefined): Spot {
+function findSpot(levels: IndexLevels, indexId: string, asOf: string | null | undefined): Spot {
   const position = asOf == null ? levels.days.length - 1 : findLastAtMost(levels.days, parseValidDay(asOf));
   const first = levels.days[0];
   if (position < 0 || first === undefined) {
@@ -263,7 +263,7 @@ function priceSwap(request: TrsPriceRequest, { spot, asOf, levels, rates, calend
   });
 }
 
-function forwardFields(forward: Forward) {
+function toForwardFields(forward: Forward) {
   return {
     days: forward.days,
     year_fraction: forward.yearFraction,
@@ -281,7 +281,7 @@ function ratesOf(request: { risk_free_rate: number; dividend_yield: number; borr
   return { riskFree: risk_free_rate, dividend: dividend_yield, borrow: borrow_rate };
 }
 
-function sourceFindings({
+function findSourceFaults({
   index_id,
   spot,
   as_of,

@@ -14,7 +14,7 @@ export interface AnnouncedDividends {
 export type DividendTerms = Pick<FuturesPriceRequest, 'index_id' | 'dividends' | 'dividend_yield' | 'dividend_source'>;
 
 /** Returns the dividend terms of a curve from its query parameters. */
-export function curveTerms(
+export function readCurveTerms(
   indexId: string,
   query: Pick<RollQuery, 'dividends' | 'dividend_yield' | 'dividend_source'>,
 ): DividendTerms {
@@ -36,7 +36,7 @@ export interface Life {
  * Returns the dividends in a request, if any.
  * @throws Refusal VALIDATION_FAILED if the dividends contradict each other or are outside the life of the future
  */
-export function dividendsGiven(request: DividendTerms, { asOf, days }: Life): PointDividend[] {
+export function readDividends(request: DividendTerms, { asOf, days }: Life): PointDividend[] {
   const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: parseValidDay(ex_date) - asOf, amount }));
   const findings: Finding[] = [];
   if (dividends.length > 0 && request.dividend_yield !== 0) {

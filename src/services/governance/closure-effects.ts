@@ -130,7 +130,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     const areSame = changed.added.length === 0 && changed.removed.length === 0;
     return {
       ...changed,
-      hours: hoursChanged(before, after),
+      hours: listChangedHours(before, after),
       indices: areSame ? [] : await indicesOf(before, after, { ...changed, recorded }),
       schedules: areSame ? [] : await schedulesOf(after, changed),
     };
@@ -151,7 +151,7 @@ const listMovedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
   });
 
 /** Returns the sessions of both states with different hours. */
-function hoursChanged(before: ExchangeCalendar, after: ExchangeCalendar): string[] {
+function listChangedHours(before: ExchangeCalendar, after: ExchangeCalendar): string[] {
   const changes = [...(before.recorded?.changes ?? []), ...(after.recorded?.changes ?? [])];
   const days = [...new Set(changes.map(({ date }) => parseValidDay(date)))].toSorted((a, b) => a - b);
   return days

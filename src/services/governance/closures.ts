@@ -128,7 +128,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     get,
     async effectOf(code, document) {
       const calendar = requireCalendar(code);
-      const { changes } = inOrder(document, calendar);
+      const { changes } = sortChanges(document, calendar);
       const { code: name } = calendar;
       const version = 1 + (await readLastVersion(documents, { kind: KIND, id: createFileName(name) }));
       const after = correctCalendars(calendars.base, { [name]: { version, changes } }).get(name)!;
@@ -136,7 +136,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     },
     async put(code, document, ifMatch, by) {
       const calendar = requireCalendar(code);
-      const ordered = inOrder(document, calendar);
+      const ordered = sortChanges(document, calendar);
       await documents.transaction(
         async (tx) => {
           await assertPrecondition(tx, KIND, createFileName(calendar.code), ifMatch);
@@ -167,8 +167,8 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
 }
 
 /** Returns changes by date. @throws Refusal VALIDATION_FAILED */
-function inOrder({ changes }: ClosuresDocument, calendar: ExchangeCalendar): ClosuresDocument {
-  const findings = changes.flatMap((change, i) => changeFindings(change, { calendar, i, changes }));
+function sortChanges({ changes }: ClosuresDocument, calendar: ExchangeCalendar): ClosuresDocument {
+  const findings = changes.flatMap((change, i) => checkChange(change, { calendar, i, changes }));
   if (findings.length > 0) throw refuseWithFindings('changes', findings);
   return { changes: changes.toSorted((a, b) => compareText(a.date, b.date)) };
 }
@@ -180,10 +180,7 @@ interface ChangeAt {
 }
 
 /** Returns errors in a change, by the rules of its calendar. */
-function changeFindings(
-  { date, session, opens, closes }: SessionChange,
-  { calendar, i, changes }: ChangeAt,
-): Finding[] {
+function checkChange({ date, session, opens, closes }: SessionChange, { calendar, i, changes }: ChangeAt): Finding[] {
   const { code, coverage } = calendar;
   const day = parseValidDay(date);
   const error = (member: string, message: string): Finding[] => [

@@ -9,7 +9,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { readTable, type CheckInputDependencies } from '../daily-plans/check-input.js';
-import { storeNamed } from '../indices/on-store.js';
+import { findNamedStore } from '../indices/on-store.js';
 import { findRun } from '../stored/run-documents.js';
 
 interface HeldOverridesDependencies {
@@ -35,7 +35,7 @@ export async function listHeldOverrides(
 ): Promise<PriceOverride[]> {
   const run = await findRun(documents, document.id);
   if (run === undefined) return [];
-  const storeId = (await storeNamed(documents, document)) ?? markets.served()?.identity.datasetId;
+  const storeId = (await findNamedStore(documents, document)) ?? markets.served()?.identity.datasetId;
   const store = storeId === undefined ? undefined : parseStored(await documents.get('store', storeId), DatasetDocument);
   const within = (store?.price_overrides ?? []).filter(({ date }) => date >= run.start && date <= run.end);
   const { sessions = new Int32Array() } = calendars.get(document.calendar) ?? {};

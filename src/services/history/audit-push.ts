@@ -85,7 +85,7 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
  * Creates the function that sends entries to an address: JSON lines by POST, or syslog messages over TCP. @param token
  * token for POST
  */
-export function auditSender(url: string, token: string | undefined): SendAudit {
+export function createAuditSender(url: string, token: string | undefined): SendAudit {
   return url.startsWith('syslog://') ? toSyslog(url) : toHttp(url, token);
 }
 
@@ -107,7 +107,7 @@ function toSyslog(url: string): SendAudit {
     try {
       await once(socket, 'connect');
       const lines = entries.map((entry) =>
-        framed(`<${SYSLOG_PRIORITY}>1 ${entry.at} - divisor - audit - ${JSON.stringify(entry)}`),
+        formatFrame(`<${SYSLOG_PRIORITY}>1 ${entry.at} - divisor - audit - ${JSON.stringify(entry)}`),
       );
       socket.end(lines.join(''));
       await once(socket, 'close');
@@ -117,4 +117,4 @@ function toSyslog(url: string): SendAudit {
   };
 }
 
-const framed = (message: string): string => `${Buffer.byteLength(message)} ${message}`;
+const formatFrame = (message: string): string => `${Buffer.byteLength(message)} ${message}`;

@@ -12,7 +12,7 @@ import { hasVersions, headOf, versionOf, type HistoryHead, type StoredVersion } 
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
 import { forgetRuns } from '../stored/kept-runs.js';
 import { adjustmentOf } from '../stored/declared-adjustment.js';
-import { skippedBy } from '../shared/skipped.js';
+import { countSkipped } from '../shared/skipped.js';
 
 /** Document in one version. */
 export interface VersionContent {
@@ -77,7 +77,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
   async function requireVersion(subject: Subject, number: number): Promise<StoredVersion> {
     const head = await requireHead(subject);
     const version = await versionOf(documents, subject, number);
-    if (version === undefined) throw versionNotFound(subject, number, head);
+    if (version === undefined) throw refuseMissingVersion(subject, number, head);
     if (typeof version === 'string') throw refuseVersion(subject, number);
     return version;
   }
@@ -115,7 +115,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
         const { content: _, restored_from = null, key_id = null, ...version } = found;
         versions.push({ ...version, key_id, restored_from });
       }
-      return { versions, total: latest - purged, ...skippedBy(skipped) };
+      return { versions, total: latest - purged, ...countSkipped(skipped) };
     },
     read,
     async restorable(subject, number) {
@@ -177,7 +177,7 @@ function missing(subject: Subject): Refusal {
   return new Refusal(code, `There is no ${word} ${subject.id}, nor a version of one.`);
 }
 
-function versionNotFound(subject: Subject, version: number, { latest, purged }: HistoryHead): Refusal {
+function refuseMissingVersion(subject: Subject, version: number, { latest, purged }: HistoryHead): Refusal {
   const message = `The ${nameOf(subject)} has no version ${version}; it has ${purged + 1} to ${latest}.`;
   return new Refusal('VERSION_NOT_FOUND', message, { version, first: purged + 1, last: latest });
 }

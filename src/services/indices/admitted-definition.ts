@@ -10,7 +10,7 @@ import { readIndex } from '#domain/checks/validate-index.js';
 import { logHead } from '#store/publication/log.js';
 import type { DocumentReader } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import type { Requested } from '../approvals/approvals.js';
+import type { ProposedChange } from '../approvals/approvals.js';
 
 /**
  * Returns the request to change the definition of an index with published closes; undefined for other indices, and for
@@ -21,12 +21,12 @@ export async function createDefinitionRequest(
   reader: Pick<DocumentReader, 'get'>,
   id: string,
   after: IndexDocument | null,
-): Promise<Requested | undefined> {
+): Promise<ProposedChange | undefined> {
   if ((await logHead(reader, id)) === undefined) return undefined;
   const stored = await reader.get('index', id);
   const before = readStored(stored, readIndex) ?? null;
   if (after !== null && before !== null && listChanges(before, after).length === 0) return undefined;
-  const changes = after === null ? [] : definitionChanges(before, after);
+  const changes = after === null ? [] : listDefinitionChanges(before, after);
   return {
     action: 'amend',
     subject: id,
@@ -43,7 +43,7 @@ function summaryOf(id: string, changes: readonly DefinitionChange[]): string {
 }
 
 /** Returns the change of the whole history, if any, and the appended amendments. */
-function definitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
+function listDefinitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
   const known = amendmentsOf(before);
   const isAppended = toCanonicalJson(amendmentsOf(after).slice(0, known.length)) === toCanonicalJson(known);
   const [was, is] = isAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
@@ -77,14 +77,14 @@ function changeBetween(
 }
 
 const fieldOf = ({ path, before, after }: Omit<ChangedField, 'field'>): ChangedField => ({
-  field: inWords(path),
+  field: formatPointer(path),
   path,
   before,
   after,
 });
 
 /** Formats a JSON pointer for people: `/pipeline/filters/0/max` becomes `Pipeline, filters, 1, max`. */
-function inWords(path: string): string {
+function formatPointer(path: string): string {
   const words = path
     .split('/')
     .slice(1)

@@ -7,7 +7,7 @@ import { readRecordedClosures } from '../stored/recorded-closures.js';
  * Returns the calendars of stored indices, in order of their codes, with the recorded changes. Unreadable changes are
  * not applied. @cost reads every stored index
  */
-export async function calendarsInUse(documents: Pick<DocumentStore, 'list' | 'get'>): Promise<UsedCalendars> {
+export async function readCalendarsInUse(documents: Pick<DocumentStore, 'list' | 'get'>): Promise<UsedCalendars> {
   const { documents: codes } = await documents.list('index', (body) => readIndex(body)?.calendar);
   const closures = await readRecordedClosures(documents).catch(() => undefined);
   return { codes: [...new Set(codes)].toSorted(), ...(closures && { closures }) };

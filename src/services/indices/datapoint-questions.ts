@@ -27,7 +27,7 @@ import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { DEFAULT_CALENDAR } from './calendars.js';
 import { fillStoredPlugins } from './filled-plugins.js';
-import { reachedBy } from './reached-documents.js';
+import { resolveReached } from './reached-documents.js';
 import { createStoredIndices } from '../stored/stored-indices.js';
 
 /** Evaluation and explanation of expressions. */
@@ -90,7 +90,8 @@ export function createDatapointQuestions({
     const { document, read, findings } = await termsOf(request, served?.market);
     const { tree, unit } = read;
     const isValid = !hasErrors(findings);
-    const unknown = document === undefined || tree === undefined ? [] : ofDecisions(tree, readDefinitions(document));
+    const unknown =
+      document === undefined || tree === undefined ? [] : findDecisionFunctions(tree, readDefinitions(document));
     const answer = {
       valid: isValid,
       text: tree?.text ?? null,
@@ -100,7 +101,7 @@ export function createDatapointQuestions({
     };
     if (!isValid || document === undefined || tree === undefined || served === undefined || unknown.length > 0)
       return { ...answer, as_of: null, values: [] };
-    const reached = await reachedBy(documents, document);
+    const reached = await resolveReached(documents, document);
     const storeId = findStore(reached, marketOfCall()?.identity.datasetId);
     if (storeId !== null && storeId !== served.identity.datasetId)
       return stores.within(storeId, () => evaluate(request, signal));
@@ -139,7 +140,7 @@ function readAsked(
   if (typeof expression === 'string') {
     const read = readExpression(expression, expects, units);
     const problems = read.problems.map((problem): Finding => ({ severity: 'error', path: 'expression', ...problem }));
-    const found = onMarket(read.tree, { expects, definitions, market });
+    const found = findMissingData(read.tree, { expects, definitions, market });
     const placed = locateInTexts(found, new Map<string, ReadText>([['expression', read]]));
     return { tree: read.tree && addText(read.tree), unit: read.unit, findings: [...problems, ...placed] };
   }
@@ -156,25 +157,28 @@ function readAsked(
   return {
     tree: addText(value),
     unit: expects === 'number' ? formatUnit(unit) : null,
-    findings: [...clashes, ...onMarket(value, { expects, definitions, market })],
+    findings: [...clashes, ...findMissingData(value, { expects, definitions, market })],
   };
 }
 
-interface OnMarket {
+interface MarketCheckInput {
   readonly expects: DatapointRequest['expects'];
   readonly definitions: Definitions;
   readonly market: MarketData | undefined;
 }
 
 /** Reports data that an expression needs and the served market lacks. */
-function onMarket(tree: ExpressionNode | undefined, { expects, definitions, market }: OnMarket): Finding[] {
+function findMissingData(
+  tree: ExpressionNode | undefined,
+  { expects, definitions, market }: MarketCheckInput,
+): Finding[] {
   if (tree === undefined || market === undefined) return [];
   const use = expects === 'number' ? { ...useNumber(tree), as: 'any' as const } : useCondition(tree, '');
   return checkFields([{ use, path: 'expression', rowId: null }], market, 'error', definitions);
 }
 
 /** Returns the functions in an expression whose values exist only in the decisions of an index. */
-function ofDecisions(tree: ExpressionNode, definitions: Definitions): Finding[] {
+function findDecisionFunctions(tree: ExpressionNode, definitions: Definitions): Finding[] {
   const called = listCalls(tree, definitions).filter(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),
   );

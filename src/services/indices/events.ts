@@ -18,7 +18,7 @@ import {
 } from '#domain/schedule/index-events.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import type { DocumentStore, Listing } from '#store/port.js';
-import { skippedBy, addUnreadable } from '../shared/skipped.js';
+import { countSkipped, addUnreadable } from '../shared/skipped.js';
 import { requireIndex } from '../stored/stored-indices.js';
 
 export interface EventsDependencies {
@@ -52,7 +52,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
   async function indicesOf(ids: readonly string[]): Promise<Listing<IndexDocument>> {
     if (ids.length === 0) return documents.list('index', readIndex);
     const named = await Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));
-    return { documents: named, ...skippedBy([]) };
+    return { documents: named, ...countSkipped([]) };
   }
 
   /** Null if the underlying index of an overlay was deleted. */

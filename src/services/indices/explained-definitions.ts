@@ -2,7 +2,7 @@ import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
-import { versioned, type QuestionDefinition, type Json, type QuestionDefinitions } from './question-definitions.js';
+import { addVersion, type QuestionDefinition, type Json, type QuestionDefinitions } from './question-definitions.js';
 
 export interface ExplainQuestion {
   readonly indexId: string;
@@ -50,5 +50,5 @@ export async function explainDefinition(
     asOf: asOf ?? null,
   };
   const { bytes } = await jobs.query('explain', question, signal);
-  return versioned(version, bytes);
+  return addVersion(version, bytes);
 }

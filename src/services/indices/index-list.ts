@@ -9,7 +9,7 @@ export interface PageQuery {
   readonly after?: string | undefined;
 }
 
-interface Kept {
+interface CachedList {
   readonly limit: number | undefined;
   readonly after: string | undefined;
   readonly revision: string;
@@ -27,7 +27,7 @@ const KEPT_ROWS_MAX = 10_000;
 export function createIndexList(
   documents: Pick<DocumentStore, 'get' | 'list' | 'revision'>,
 ): (query: PageQuery) => Promise<IndexCollection> {
-  let kept: Kept | undefined;
+  let kept: CachedList | undefined;
   return async ({ limit, after }) => {
     // The revision is read before the documents, so that a concurrent write invalidates the list.
     const revision = (await Promise.all([documents.revision('index'), documents.revision('run')])).join(' ');

@@ -26,13 +26,13 @@ import {
 } from './explained-definitions.js';
 import {
   createQuestionDefinitions,
-  versioned,
+  addVersion,
   type RequestBody,
   type QuestionDefinition,
   type Json,
   type QuestionDefinitionsDependencies,
 } from './question-definitions.js';
-import { lateDocuments, SKETCH_POINTS } from './level-sketch.js';
+import { limitHistory, SKETCH_POINTS } from './level-sketch.js';
 
 /** Requests about definitions that are answered synchronously without storing anything. */
 export interface IndexQuestions {
@@ -55,7 +55,7 @@ export interface IndexQuestions {
    * Returns a RebalancePack, or its orders as a file. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE, and the
    * refusals of a preview
    */
-  rebalancePack(indexId: string, asked: PackAsked, signal: AbortSignal): Json;
+  rebalancePack(indexId: string, asked: PackRequest, signal: AbortSignal): Json;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   methodology(indexId: string): Promise<Methodology>;
 }
@@ -66,7 +66,7 @@ interface PreviewTerms {
   readonly as_known_on?: AsKnownOn | undefined;
 }
 
-export interface PackAsked {
+export interface PackRequest {
   readonly request: RebalancePackRequest;
   readonly format: ExportFormat;
 }
@@ -92,7 +92,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
     await onMarket(document, market);
     const question = { market: handle, ...all, indexId: document.id, asOf: terms.as_of };
     const { bytes } = await jobs.query('preview', question, signal);
-    return versioned(version, bytes);
+    return addVersion(version, bytes);
   }
 
   return {
@@ -122,7 +122,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
         const { handle, market } = markets.require();
         await onMarket(document, market);
         const { documents: all, ...others } = await reached(document);
-        const question = { market: handle, documents: lateDocuments(all, { subject: document.id, market }), ...others };
+        const question = { market: handle, documents: limitHistory(all, { subject: document.id, market }), ...others };
         const { dates, levels } = await jobs.query(
           'sketch-level',
           { ...question, indexId: document.id, points: SKETCH_POINTS },

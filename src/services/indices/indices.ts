@@ -115,7 +115,7 @@ export function createIndices({
       document === undefined ? [] : [...(await findUnknownModels(reader, document)), ...(parts?.findings ?? [])];
     if (unknown.length > 0) return { document: undefined, findings: sortFindings([...findings, ...unknown]) };
     const foreseen = document === undefined ? [] : await lookAheadOf(reader, document, { calendars, market });
-    const lacking = await lackingInputs(parts?.filled, reader, { findings, market });
+    const lacking = await findMissingInputs(parts?.filled, reader, { findings, market });
     const told = sortFindings([...findings, ...lacking, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
       return { document: document && removeStoredParts(document), findings: told };
@@ -163,8 +163,8 @@ export function createIndices({
             index_id: asked.id,
           });
         const { document, findings } = await check(createDerivedDocument(parent, asked), tx, market);
-        if (document === undefined) throw refuseWithFindings('request', findings.map(asRequested));
-        const told = findings.map(asRequested);
+        if (document === undefined) throw refuseWithFindings('request', findings.map(moveToRequestField));
+        const told = findings.map(moveToRequestField);
         return { saved: { index: document, findings: told }, etag: await tx.put('index', document.id, document) };
       };
       return documents.transaction(write, { by });
@@ -192,7 +192,7 @@ export function createIndices({
 /**
  * Returns warnings about columns that inputs of plug-ins read: a definition has these inputs once it includes the code.
  */
-async function lackingInputs(
+async function findMissingInputs(
   filled: IndexDocument | undefined,
   reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
   { findings, market }: { readonly findings: readonly Finding[]; readonly market: MarketData | undefined },
@@ -206,6 +206,6 @@ async function lackingInputs(
 }
 
 /** Returns a finding about the derivation of a document, at the field of the request that caused it. */
-function asRequested(finding: Finding): Finding {
+function moveToRequestField(finding: Finding): Finding {
   return { ...finding, path: finding.path.replace(/^derivation\./, '') };
 }

@@ -16,7 +16,7 @@ const HISTORY_DAYS = 366;
  * sketch. Documents that the subject reads begin a year earlier, so that the subject has a history.
  * @param subject id of the sketched document
  */
-export function lateDocuments(
+export function limitHistory(
   documents: Readonly<Record<string, IndexDocument>>,
   { subject, market: { dates } }: { readonly subject: string; readonly market: Pick<MarketData, 'dates'> },
 ): Readonly<Record<string, IndexDocument>> {

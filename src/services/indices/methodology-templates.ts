@@ -43,21 +43,21 @@ interface Dependencies {
 }
 
 /** Template with its documents as they are computed, and the data that they read. */
-interface Known {
+interface KnownTemplate {
   readonly template: MethodologyTemplate;
   readonly documents: readonly IndexDocument[];
   readonly needs: readonly DataNeed[];
 }
 
 /** Data for a template that the served store lacks. */
-interface Lack {
+interface MissingData {
   readonly needs: readonly DataNeed[];
   readonly findings: readonly Finding[];
 }
 
 /** Results on a market, by template. */
 interface Answers {
-  readonly lacks: Map<string, Lack>;
+  readonly lacks: Map<string, MissingData>;
   readonly levels: Map<string, TemplateLevel>;
 }
 
@@ -90,7 +90,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     return known;
   }
 
-  function lackOf({ template, documents }: Known): Lack | undefined {
+  function lackOf({ template, documents }: KnownTemplate): MissingData | undefined {
     const market = markets.current()?.market;
     if (market === undefined) return undefined;
     const { lacks } = answersOn(market);
@@ -102,7 +102,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     return lack;
   }
 
-  function knownAs(id: string): Known {
+  function knownAs(id: string): KnownTemplate {
     const known = templates().get(id);
     if (known !== undefined) return known();
     throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
@@ -123,7 +123,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     }
   }
 
-  function summaryOf(known: Known) {
+  function summaryOf(known: KnownTemplate) {
     const lack = lackOf(known);
     const { id, title, kind, style, source, meanings } = known.template;
     return {
@@ -151,7 +151,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     get(id, { index_id: indexId, base_date: asked }) {
       const known = knownAs(id);
       const market = markets.current()?.market;
-      const baseDate = asked ?? (market === undefined ? undefined : firstBaseDate(market));
+      const baseDate = asked ?? (market === undefined ? undefined : findFirstBaseDate(market));
       const documents = createTemplateDocuments(known.template, { indexId, baseDate });
       return {
         ...summaryOf(known),
@@ -169,11 +169,9 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       if (entry !== undefined) return entry;
       assertNoErrors('template', listMissing(known.documents, market));
       const latest = formatDay((market.dates.at(-1) ?? 0) - SKETCH_DAYS);
-      const earliest = firstBaseDate(market);
+      const earliest = findFirstBaseDate(market);
       const base = latest > earliest ? latest : earliest;
-      const documents = Object.fromEntries(
-        parsedDocuments(known.template, calendars, base).map((own) => [own.id, own]),
-      );
+      const documents = Object.fromEntries(parseDocuments(known.template, calendars, base).map((own) => [own.id, own]));
       const indexId = known.documents.at(-1)!.id; // a template has at least one document
       const question = { market: handle, documents, indexId, points: SKETCH_POINTS };
       const answer = { index_id: indexId, ...(await sketch(question, signal)) };
@@ -184,7 +182,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
 }
 
 /** Returns the day one year after the start of a market, or the first day of a shorter market. */
-function firstBaseDate({ dates }: MarketData): string {
+function findFirstBaseDate({ dates }: MarketData): string {
   const [first = 0, last = 0] = [dates[0], dates.at(-1)];
   return formatDay(first + HISTORY_DAYS < last ? first + HISTORY_DAYS : first);
 }
@@ -193,8 +191,8 @@ function firstBaseDate({ dates }: MarketData): string {
  * Checks a template and derives its data needs. @throws Error for a file with invalid documents, or without the meaning
  * of a column
  */
-function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
-  const documents = parsedDocuments(template, calendars);
+function knownOf(template: MethodologyTemplate, calendars: Calendars): KnownTemplate {
+  const documents = parseDocuments(template, calendars);
   const needs = listDataNeeds(documents);
   const unexplained = needs.filter(({ name }) => !(name in template.meanings) && !(name in USUAL));
   if (unexplained.length > 0)
@@ -205,7 +203,7 @@ function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
 }
 
 /** Returns the documents of a template as they are computed. Default base date: that of the template. */
-function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, baseDate?: string): IndexDocument[] {
+function parseDocuments(template: MethodologyTemplate, calendars: Calendars, baseDate?: string): IndexDocument[] {
   const byId = new Map<string, IndexDocument>();
   for (const body of createTemplateDocuments(template, { baseDate })) {
     const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf: (id) => byId.get(id) });

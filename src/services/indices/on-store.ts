@@ -12,7 +12,7 @@ import type { DocumentReader } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { reachDocuments } from '../stored/stored-indices.js';
 
-export interface StoreRooms {
+export interface StoreSources {
   readonly documents: Pick<DocumentReader, 'get' | 'ids'>;
   readonly stores: Pick<StoreMarkets, 'of'>;
   readonly markets: Pick<Markets, 'current'>;
@@ -37,7 +37,7 @@ export async function runOnStoreOf<T>(
   definition: Body | IndexDocument,
   work: () => Promise<T>,
 ): Promise<T> {
-  return stores.within(await storeNamed(documents, definition, marketOfCall()?.identity.datasetId), work);
+  return stores.within(await findNamedStore(documents, definition, marketOfCall()?.identity.datasetId), work);
 }
 
 /**
@@ -45,7 +45,7 @@ export async function runOnStoreOf<T>(
  * @param asked store in the request
  * @throws Refusal VALIDATION_FAILED if they name several stores
  */
-export async function storeNamed(
+export async function findNamedStore(
   reader: Pick<DocumentReader, 'get'>,
   definition: Body | IndexDocument,
   asked?: string,
@@ -55,7 +55,7 @@ export async function storeNamed(
 
 /** Returns the market on which a definition is checked, with findings about its store. */
 export async function marketToCheckOn(
-  { documents, stores, markets }: StoreRooms,
+  { documents, stores, markets }: StoreSources,
   definition: Body,
 ): Promise<{ readonly market: MarketData | undefined; readonly findings: readonly Finding[] }> {
   const named = await documentsOf(documents, definition);
@@ -67,11 +67,11 @@ export async function marketToCheckOn(
     return { market: (await stores.of(storeId)).market, findings };
   } catch (refusal) {
     if (!(refusal instanceof Refusal)) throw refusal;
-    return { market: undefined, findings: [unreadStore(storeId, refusal, await documents.ids('store'))] };
+    return { market: undefined, findings: [createUnreadStoreFinding(storeId, refusal, await documents.ids('store'))] };
   }
 }
 
-function unreadStore(storeId: string, { code, message }: Refusal, accepted: readonly string[]): Finding {
+function createUnreadStoreFinding(storeId: string, { code, message }: Refusal, accepted: readonly string[]): Finding {
   const about = { path: 'store_id', value: storeId };
   if (code === 'STORE_NOT_FOUND') return { severity: 'error', code: 'NOT_IN_CHOICES', message, accepted, ...about };
   const unchecked = `The data store ${storeId} cannot be read now, so the definition was not checked on it: ${message}`;

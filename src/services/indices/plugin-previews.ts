@@ -99,12 +99,12 @@ export function createPluginPreviews({
       const plugin = addPluginDefaults(request.plugin);
       const use = { plugin: ID, parameters: request.parameters };
       const written = [...checkPlugin(plugin), ...checkGivenParameters(use, plugin, 'request')];
-      if (written.length > 0) return withoutValues(written);
+      if (written.length > 0) return createEmptyPreview(written);
       const program = createProgram(resolvePluginCode(plugin, request.parameters, ''));
       const { fault } = await jobs.query('check-plugin', { program }, signal);
-      if (fault !== null) return withoutValues([createSourceFinding(fault)]);
+      if (fault !== null) return createEmptyPreview([createSourceFinding(fault)]);
       const served = markets.current();
-      if (served === undefined) return { ...withoutValues([]), valid: true };
+      if (served === undefined) return { ...createEmptyPreview([]), valid: true };
       const document = await termsOf(plugin, request, served.market);
       const reads = { ...useNumber(VALUES), as: 'any' as const };
       const lacking = checkFields(
@@ -113,19 +113,19 @@ export function createPluginPreviews({
         'error',
         readDefinitions(document),
       );
-      if (lacking.length > 0) return withoutValues(lacking);
+      if (lacking.length > 0) return createEmptyPreview(lacking);
       try {
         return await valuesOf({ served, document, request }, signal);
       } catch (thrown) {
         if (!(thrown instanceof Refusal) || thrown.code !== 'PLUGIN_FAILED') throw thrown;
         const message = thrown.message.replace(`The plug-in ${ID}`, 'The source');
-        return withoutValues([{ ...createSourceFinding(''), message }]);
+        return createEmptyPreview([{ ...createSourceFinding(''), message }]);
       }
     },
   };
 }
 
-const withoutValues = (findings: readonly Finding[]): PluginPreview => ({
+const createEmptyPreview = (findings: readonly Finding[]): PluginPreview => ({
   valid: false,
   as_of: null,
   securities: 0,

@@ -1,4 +1,5 @@
 import type { Plugin, PluginCollection, PluginUpsert } from '#contract/plugins.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import { checkPlugin, createSourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
 import { resolvePluginCode } from '#domain/documents/plugin-code.js';
 import { PluginDocument, createProgram } from '#domain/documents/plugin-document.js';
@@ -45,7 +46,13 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
   return {
     get,
     async list(query) {
-      const { shown: plugins, ...skipped } = await family.page(query, async (id) => (await get(id)).plugin);
+      const { documents: indices } = await documents.list('index', readIndex);
+      const users = (id: string) =>
+        indices.filter(({ plugins = {} }) => Object.values(plugins).some(({ plugin }) => plugin === id));
+      const { shown: plugins, ...skipped } = await family.page(query, async (id) => ({
+        ...(await get(id)).plugin,
+        used_by: users(id).map((index) => index.id),
+      }));
       return { plugins, ...skipped };
     },
     async put(id, body, ifMatch, by) {

@@ -10,13 +10,13 @@ import type { ModelFiles } from '#jobs/tasks/indices.js';
 import { versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { runDefinition } from '../stored/run-definition.js';
+import { readRunDefinition } from '../stored/run-definition.js';
 import { requireRun } from '../stored/run-documents.js';
 import { prependHead } from '../stored/stamped-json.js';
 import { requireIndex, createStoredIndices } from '../stored/stored-indices.js';
-import { modelFiles } from '../stored/used-models.js';
+import { resolveModelFiles } from '../stored/used-models.js';
 import { runOnStoreOf } from './on-store.js';
-import { reachedBy } from './reached-documents.js';
+import { resolveReached } from './reached-documents.js';
 import { addStoredParts } from './stored-parts.js';
 
 /** Definition with every document that it refers to and the stored risk models that they use. */
@@ -79,8 +79,8 @@ export function createQuestionDefinitions({
   calendars,
 }: QuestionDefinitionsDependencies): QuestionDefinitions {
   async function findReached(document: IndexDocument) {
-    const all = await reachedBy(documents, document);
-    return { documents: all, ...(await modelFiles(documents, artifacts, all)) };
+    const all = await resolveReached(documents, document);
+    return { documents: all, ...(await resolveModelFiles(documents, artifacts, all)) };
   }
 
   async function checkBody(body: RequestBody): Promise<CheckedDocument> {
@@ -108,7 +108,7 @@ export function createQuestionDefinitions({
   /** Returns the definition from which a run was made. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   async function definitionOfRun(subject: string, id: string): Promise<QuestionDefinition> {
     const run = await requireRun(documents, { subject, id });
-    const { indexId, ...reached } = (await runDefinition(artifacts, run)).definition;
+    const { indexId, ...reached } = (await readRunDefinition(artifacts, run)).definition;
     return { document: reached.documents[indexId]!, ...reached, version: run.index_version ?? null };
   }
 
@@ -128,6 +128,6 @@ export function createQuestionDefinitions({
 }
 
 /** Returns a response with the version of the definition that it was computed from. */
-export function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+export function addVersion(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return prependHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }

@@ -11,7 +11,7 @@ import { addStoredParts } from './stored-parts.js';
  * of their watchlists.
  * @throws Refusal VALIDATION_FAILED if a referenced document was deleted
  */
-export async function reachedBy(
+export async function resolveReached(
   reader: Pick<DocumentReader, 'get'>,
   document: IndexDocument,
 ): Promise<Record<string, IndexDocument>> {
@@ -19,13 +19,13 @@ export async function reachedBy(
     documents,
     missing: [first],
   } = await reachDocuments(reader, document);
-  if (first !== undefined) throw refuseWithFindings('index document', [missingReference(first.at, first.next)]);
+  if (first !== undefined) throw refuseWithFindings('index document', [createMissingReference(first.at, first.next)]);
   const whole: (readonly [string, IndexDocument])[] = [];
   for (const at of documents) whole.push([at.id, await addStoredParts(reader, at)]);
   return Object.fromEntries(whole); // a null prototype makes every id a key, including __proto__
 }
 
-function missingReference(at: IndexDocument, next: string): Finding {
+function createMissingReference(at: IndexDocument, next: string): Finding {
   const message = `The index ${at.id} refers to ${next}, which is not stored.`;
   const path = listNamedIndices(at).find(({ id }) => id === next)!.path; // the reference was read from this path
   return { severity: 'error', code: 'UNKNOWN_INDEX', path, message, value: next };

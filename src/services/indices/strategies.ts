@@ -127,17 +127,17 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     },
     async replace(strategyId, body, ifMatch, by) {
       assertIdOfPath(strategyId, body);
-      return save(body, (tx) => assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch)), by);
+      return save(body, (tx) => assertPrecondition(tx, 'strategy', strategyId, toDocumentPrecondition(ifMatch)), by);
     },
     async remove(strategyId, ifMatch, by) {
       await requireStored(documents, strategyId);
       // A refused deletion must not cancel any jobs.
-      await assertPrecondition(documents, 'strategy', strategyId, ofDocument(ifMatch));
+      await assertPrecondition(documents, 'strategy', strategyId, toDocumentPrecondition(ifMatch));
       const deleted = { of: 'index', ids: [strategyId] } as const;
       await cancelJobsAbout(jobs, deleted);
       const forget = async (tx: DocumentTransaction) => {
         await requireStored(tx, strategyId);
-        await assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch));
+        await assertPrecondition(tx, 'strategy', strategyId, toDocumentPrecondition(ifMatch));
         await tx.delete('strategy', strategyId);
         const runsForgotten = await forgetRuns(tx, strategyId, { all: by?.purges });
         const jobsForgotten = (await forgetJobsAbout(tx, jobs, deleted)).get(strategyId) ?? 0;
@@ -177,7 +177,7 @@ function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy)
 }
 
 /** Converts a client's precondition with the ETag of any response to a precondition on the document itself. */
-function ofDocument(ifMatch: Precondition | undefined): Precondition | undefined {
+function toDocumentPrecondition(ifMatch: Precondition | undefined): Precondition | undefined {
   return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(MARK)[0]!);
 }
 

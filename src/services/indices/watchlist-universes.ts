@@ -24,12 +24,12 @@ export async function resolveWatchlist(reader: Reader, document: IndexDocument):
 export function removeWatchlist(document: IndexDocument): IndexDocument {
   const { universe } = document;
   // the universe names a watchlist
-  return listWatchlists(universe).length === 0 ? document : { ...document, universe: empty(universe!) };
+  return listWatchlists(universe).length === 0 ? document : { ...document, universe: clearWatchlist(universe!) };
 }
 
-function empty(universe: UniverseSpec): UniverseSpec {
+function clearWatchlist(universe: UniverseSpec): UniverseSpec {
   if (universe.kind === 'watchlist') return { kind: 'watchlist', watchlist_id: universe.watchlist_id };
-  return universe.of === undefined ? universe : { ...universe, of: universe.of.map(empty) };
+  return universe.of === undefined ? universe : { ...universe, of: universe.of.map(clearWatchlist) };
 }
 
 /** Returns the errors about the watchlists of a definition before it is stored. */
@@ -38,13 +38,13 @@ export async function findUnknownWatchlists(reader: Reader, { universe }: IndexD
   return listWatchlists(universe).length === 0 ? [] : (await resolveWatchlists(reader, universe!, 'universe')).findings;
 }
 
-interface Filled {
+interface FilledUniverse {
   readonly filled: UniverseSpec;
   readonly findings: readonly Finding[];
 }
 
 /** Returns a universe with the securities of its watchlists, and findings about watchlists that are not stored. */
-async function resolveWatchlists(reader: Reader, universe: UniverseSpec, path: string): Promise<Filled> {
+async function resolveWatchlists(reader: Reader, universe: UniverseSpec, path: string): Promise<FilledUniverse> {
   if (universe.kind === 'watchlist') {
     const result = await watchlistOf(reader, universe, path);
     return 'finding' in result

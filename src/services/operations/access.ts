@@ -36,15 +36,15 @@ export interface AccessDependencies {
   readonly isHidden: boolean;
 }
 
-interface Shared {
+interface SharedDocument {
   readonly subject: string;
   readonly with: ReadonlySet<string>;
 }
 
 export function createAccess({ documents, isHidden }: AccessDependencies): Access {
-  let known: { readonly revision: number; readonly shared: readonly Shared[] } | undefined;
+  let known: { readonly revision: number; readonly shared: readonly SharedDocument[] } | undefined;
 
-  async function listAllShared(): Promise<readonly Shared[]> {
+  async function listAllShared(): Promise<readonly SharedDocument[]> {
     const revision = await documents.revision('sharing');
     if (known?.revision === revision) return known.shared;
     const { documents: shared } = await documents.list('sharing', (body, subject) => {
@@ -83,7 +83,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     async reachOf({ keyId, name, prefixes, isSubject }) {
       if (prefixes === undefined) return undefined;
       const names = isSubject === true ? [keyId] : [keyId, name];
-      const own = (shared: Shared) => names.some((word) => word !== null && shared.with.has(word));
+      const own = (shared: SharedDocument) => names.some((word) => word !== null && shared.with.has(word));
       const shared = (await runUnrestricted(listAllShared)).filter(own).map(({ subject }) => subject);
       return { prefixes, shared: new Set(shared), isHidden };
     },

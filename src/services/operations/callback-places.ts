@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { callOnce } from '#base/once.js';
 
-export interface CallbackPlaceOptions {
+export interface CallbackDestinationOptions {
   /** Permitted hosts: `host` for the port of the scheme, or `host:port`. */
   readonly hosts: readonly string[];
   /** True to allow addresses of this machine and of private networks. */
@@ -11,7 +11,7 @@ export interface CallbackPlaceOptions {
 }
 
 /** Permitted destinations of messages. */
-export interface CallbackPlaces {
+export interface CallbackDestinations {
   /** Returns the reason why callbacks to a URL are not permitted; undefined if they are permitted. */
   problemOf(url: string): Problem | undefined;
   /** Returns true if connections to an IP address are allowed. */
@@ -23,7 +23,11 @@ interface Problem {
   readonly isFinal: true;
 }
 
-export function createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret }: CallbackPlaceOptions): CallbackPlaces {
+export function createCallbackDestinations({
+  hosts,
+  isPrivateAllowed,
+  hasSecret,
+}: CallbackDestinationOptions): CallbackDestinations {
   const allowed = new Set(hosts.map((host) => host.toLowerCase()));
   const isAddressAllowed = (address: string): boolean =>
     !isIn(nowhere(), address) && (isPrivateAllowed || !isIn(privateNetworks(), address));
@@ -33,20 +37,22 @@ export function createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret }: Cal
     problemOf(text) {
       const url = URL.parse(text);
       if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
-        return problem('The callback must be an http or https URL.');
+        return createProblem('The callback must be an http or https URL.');
       if (url.username !== '' || url.password !== '')
-        return problem('The callback must contain no user and no password: everybody who may read the job sees it.');
+        return createProblem(
+          'The callback must contain no user and no password: everybody who may read the job sees it.',
+        );
       if (!hasSecret || allowed.size === 0)
-        return problem(
+        return createProblem(
           'Callbacks are not configured on this service (--callback-hosts, DIVISOR_CALLBACK_HOSTS, DIVISOR_CALLBACK_SECRET).',
         );
       const host = url.hostname.toLowerCase();
       const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
       if (!allowed.has(`${host}:${port}`) && !(url.port === '' && allowed.has(host)))
-        return problem('The host of the callback is none of those the operator allows (DIVISOR_CALLBACK_HOSTS).');
+        return createProblem('The host of the callback is none of those the operator allows (DIVISOR_CALLBACK_HOSTS).');
       const address = host.replace(/^\[|\]$/g, '');
       return isIP(address) !== 0 && !isAddressAllowed(address)
-        ? problem('The callback is a private address, which the operator does not allow (--callback-private).')
+        ? createProblem('The callback is a private address, which the operator does not allow (--callback-private).')
         : undefined;
     },
   };
@@ -54,7 +60,7 @@ export function createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret }: Cal
 
 /** Address ranges of this machine and of private networks. @source IANA special-purpose address registries */
 const privateNetworks = callOnce(() =>
-  rangesOf(['127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10', '::1/128 fc00::/7']),
+  createBlockList(['127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10', '::1/128 fc00::/7']),
 );
 
 /**
@@ -63,7 +69,7 @@ const privateNetworks = callOnce(() =>
  * @source IANA special-purpose address registries
  */
 const nowhere = callOnce(() =>
-  rangesOf([
+  createBlockList([
     '0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
     '::/128 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 fe80::/9 ff00::/8',
     // IPv4 addresses after 96 zero bits; ::1 is not one of them.
@@ -71,7 +77,7 @@ const nowhere = callOnce(() =>
   ]),
 );
 
-function rangesOf(lists: readonly string[]): BlockList {
+function createBlockList(lists: readonly string[]): BlockList {
   const ranges = new BlockList();
   for (const range of lists.flatMap((list) => list.split(' '))) {
     const [address = '', bits = ''] = range.split('/');
@@ -87,4 +93,4 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
-const problem = (reason: string): Problem => ({ reason, isFinal: true });
+const createProblem = (reason: string): Problem => ({ reason, isFinal: true });

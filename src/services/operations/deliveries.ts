@@ -8,7 +8,7 @@ import type { JobCallback } from '#jobs/status.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { CallbackPlaces } from './callback-places.js';
+import type { CallbackDestinations } from './callback-places.js';
 
 /**
  * Attempts one delivery until the signal is aborted.
@@ -40,7 +40,7 @@ export interface Deliveries {
 
 export interface DeliveriesDependencies {
   readonly documents: DocumentStore;
-  readonly places: CallbackPlaces;
+  readonly places: CallbackDestinations;
   readonly send: Send;
   readonly clock: Clock;
   readonly log: JobLog;
@@ -137,7 +137,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
   return {
     assertAccepted(url) {
       const problem = places.problemOf(url);
-      if (problem !== undefined) throw notAllowed(url, problem.reason);
+      if (problem !== undefined) throw refuseDestination(url, problem.reason);
       const count = waiting.size + due.size + sending.size;
       if (count >= LIMITS.MAX_WAITING_CALLBACKS)
         throw new Refusal(
@@ -189,7 +189,7 @@ async function record(tx: DocumentTransaction, delivery: Delivery, outcome: Outc
   await tx.put('job', jobId, { ...job, callbacks } satisfies JobRecord);
 }
 
-function notAllowed(url: string, reason: string): Refusal {
+function refuseDestination(url: string, reason: string): Refusal {
   return refuseWithFindings('query', [
     { severity: 'error', code: 'CALLBACK_NOT_ALLOWED', path: 'callback', message: reason, value: url },
   ]);

@@ -178,7 +178,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       const old = requireStored(id);
       if (!isLive(old, now())) throw new Refusal('VALIDATION_FAILED', `The key ${id} is not accepted any more.`);
       const { name, scopes, prefixes, sources } = old;
-      const expires = successorExpiry(old, now());
+      const expires = computeSuccessorExpiry(old, now());
       const issued = issueKey({ name, scopes, expires, ...limitsOf({ prefixes, sources }) }, now(), (taken) =>
         holders.has(taken),
       );
@@ -258,7 +258,7 @@ function limitsOf(limits: {
 }
 
 /** Returns the expiry of a successor key, whose lifetime equals that of its predecessor. */
-function successorExpiry({ created, expires }: KeyRecord, nowMs: number): string | null {
+function computeSuccessorExpiry({ created, expires }: KeyRecord, nowMs: number): string | null {
   if (expires === null || created === null) return expires;
   return formatTimestamp(nowMs + (Date.parse(expires) - Date.parse(created)));
 }

@@ -5,11 +5,11 @@ import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { Delivery } from '#jobs/callbacks.js';
-import type { CallbackPlaces } from './callback-places.js';
+import type { CallbackDestinations } from './callback-places.js';
 import type { Failure, Send } from './deliveries.js';
 
 export interface SendOptions {
-  readonly places: Pick<CallbackPlaces, 'isAddressAllowed'>;
+  readonly places: Pick<CallbackDestinations, 'isAddressAllowed'>;
   /** Secrets in the form `whsec_` and base64; a message is signed with each secret. */
   readonly secrets: readonly string[];
   /** Returns the current time in milliseconds since 1970. */

@@ -9,7 +9,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertIdOfPath, listTakenIdFindings } from '../shared/document-ids.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { requireSet, setNotFound } from './optimisation-plans.js';
+import { requireSet, refuseMissingSet } from './optimisation-plans.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -99,7 +99,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     async removeSet(setId, ifMatch, by) {
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
-        if (!(await tx.delete('constraint-set', setId))) throw setNotFound(setId);
+        if (!(await tx.delete('constraint-set', setId))) throw refuseMissingSet(setId);
       };
       await documents.transaction(forget, { by });
     },

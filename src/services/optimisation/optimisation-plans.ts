@@ -17,7 +17,7 @@ import { parseValidDay } from '#domain/time/days.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentReader, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import { reachedBy } from '../indices/reached-documents.js';
+import { resolveReached } from '../indices/reached-documents.js';
 import { requireIndex, type StoredIndex } from '../stored/stored-indices.js';
 import { planModels, requireModel } from '../stored/used-models.js';
 
@@ -66,7 +66,7 @@ export function createOptimisationPlans({
 }: OptimisationPlansDependencies): OptimisationPlans {
   /** Returns an index with its documents; data that the served market lacks is an error before any work begins. */
   async function reachedOn({ document }: StoredIndex, market: MarketData) {
-    const reached = await reachedBy(documents, document);
+    const reached = await resolveReached(documents, document);
     for (const each of Object.values(reached))
       assertNoErrors(
         `index document ${each.id}`,
@@ -137,14 +137,14 @@ export async function requireSet(
   setId: string,
 ): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
   const stored = await documents.get('constraint-set', setId);
-  if (stored === undefined) throw setNotFound(setId);
+  if (stored === undefined) throw refuseMissingSet(setId);
   const set = readStored(stored, readConstraintSet);
   if (set === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
   return { set, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
 }
 
-export function setNotFound(setId: string): Refusal {
+export function refuseMissingSet(setId: string): Refusal {
   return new Refusal('CONSTRAINT_SET_NOT_FOUND', `No constraint set is stored under the id ${setId}.`, {
     constraint_set_id: setId,
   });

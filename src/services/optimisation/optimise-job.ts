@@ -4,7 +4,7 @@ import { readStoredModelId } from '#domain/documents/used-models.js';
 import { readModelSource } from '#domain/risk/risk-model-document.js';
 import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { PortableTaskName } from '#jobs/tasks.js';
 import type { OptimiseOutput } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -19,7 +19,7 @@ export interface OptimisationJobDependencies {
 
 /** Creates the kind of job that optimises; its result is stored in the transaction that ends the job. */
 export function createOptimisationJob(dependencies: OptimisationJobDependencies): JobKind<OptimisationPayload> {
-  return jobKind('optimise', async (payload, attempt) => {
+  return createJobKind('optimise', async (payload, attempt) => {
     await dependencies.markets.settled(); // An optimisation that the previous process left waits until the data is loaded.
     const { document, message } = await optimiseOnce(dependencies, attempt, payload);
     return {

@@ -19,12 +19,12 @@ import { versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { versioned } from '../indices/question-definitions.js';
+import { addVersion } from '../indices/question-definitions.js';
 import { runOnStoreOf } from '../indices/on-store.js';
 import { readStoredModelId } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import type { StoredIndex } from '../stored/stored-indices.js';
-import { modelFiles, findModelFile } from '../stored/used-models.js';
+import { resolveModelFiles, findModelFile } from '../stored/used-models.js';
 import { createConstraintSets, type ConstraintSets } from './constraint-sets.js';
 import {
   createOptimisationPlans,
@@ -127,7 +127,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     const { handle, market, reached } = await plans.prepare(target, request);
     const lacking = checkConstraintFields(request.constraints, market, { path: 'constraints', severity: 'error' });
     assertNoErrors('request', lacking);
-    const used = await modelFiles(documents, artifacts, reached);
+    const used = await resolveModelFiles(documents, artifacts, reached);
     const own = readStoredModelId(request);
     const named = own === undefined ? {} : await findModelFile(documents, artifacts, own);
     const question = {
@@ -138,7 +138,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
       request,
     };
     const { bytes } = await jobs.query('preview-optimisation', question, signal);
-    return versioned(await versionWith(documents, { kind: 'index', id: request.index_id }, target.etag), bytes);
+    return addVersion(await versionWith(documents, { kind: 'index', id: request.index_id }, target.etag), bytes);
   }
 }
 

@@ -5,7 +5,7 @@ import { readStoredModelId, listUsedModels } from '#domain/documents/used-models
 import { createOptimisationId } from '#domain/jobs/job-kinds.js';
 import type { StudyPayload } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { jobKind, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/job-kind.js';
 import type { RowEntry } from '#jobs/tasks/runs.js';
 import type { StudyRow } from '#contract/studies.js';
 import { isOfService } from '../runs/backtest-batches.js';
@@ -65,7 +65,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     filesOf: ({ document }) => (document === null ? [] : [document.artifact]),
   });
 
-  return jobKind(
+  return createJobKind(
     'study',
     async (payload, attempt) => {
       const { study_id: id, engine_version: engineVersion } = payload;

@@ -1,17 +1,17 @@
 import { toPlannedModel } from '#domain/documents/used-models.js';
 import type { AccountBacktestPayload } from '#domain/jobs/payloads.js';
 import type { AccountBacktestRequest } from '#domain/personal/backtest-request.js';
-import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
+import { createJobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/reached-documents.js';
+import { resolveReached } from '../indices/reached-documents.js';
 import { runOnStoreOf } from '../indices/on-store.js';
 import { assertOwnName, prefixName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import { listOptimisedModels, planModels, requireModel } from '../stored/used-models.js';
 import type { BatchJobDependencies } from './batch-job.js';
-import { newBatchId, type BatchesDependencies } from './batches.js';
+import { createBatchId, type BatchesDependencies } from './batches.js';
 
 /** Creates the kind of job that runs one account over the history of an index. */
 export function createAccountBacktestJob({
@@ -20,7 +20,7 @@ export function createAccountBacktestJob({
   markets,
   dataVersions,
 }: Omit<BatchJobDependencies, 'workers'>): JobKind<AccountBacktestPayload> {
-  return jobKind('account', async (payload, attempt) => {
+  return createJobKind('account', async (payload, attempt) => {
     await markets.settled();
     const { served } = await dataVersions.at(payload.data_version);
     const { view } = await attempt.compute('account-backtest', {
@@ -60,10 +60,10 @@ export function createAccountBacktests(dependencies: AccountBacktestsDependencie
     async start(indexId, { backtest_id: asked, ...request }, origin) {
       const { document } = await requireIndex(documents, indexId);
       const { document: model } = await requireModel(documents, request.risk_model);
-      const reached = await reachedBy(documents, document);
+      const reached = await resolveReached(documents, document);
       const used = (await planModels(documents, reached)).models ?? {};
       if (asked !== null) assertOwnName(asked);
-      const backtestId = asked ?? prefixName(newBatchId(now()));
+      const backtestId = asked ?? prefixName(createBatchId(now()));
       const payload = {
         backtest_id: backtestId,
         index_id: indexId,

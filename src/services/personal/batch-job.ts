@@ -9,7 +9,7 @@ import {
 } from '#domain/personal/batch-parts.js';
 import { describeOptimality } from '#domain/personal/batch-view.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { jobKind, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/job-kind.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
@@ -81,7 +81,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     return { text, line, position: before.reduce((sum, { accounts }) => sum + accounts, 0) };
   }
 
-  return jobKind(
+  return createJobKind(
     'batch',
     async (payload, attempt) => {
       const { batch_id: batchId, engine_version: engineVersion } = payload;

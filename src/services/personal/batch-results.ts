@@ -1,3 +1,4 @@
+import type { BatchView } from '#contract/batches.js';
 import { BATCH_TABLES, createBatchRows, type BatchTable } from '#domain/exports/batch-tables.js';
 import { BLOCK_ACCOUNTS, PARTS_PER_BLOCK, measureAccounts } from '#domain/personal/batch-parts.js';
 import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
@@ -28,6 +29,8 @@ interface WantedBlock {
 }
 
 export interface BatchResults {
+  /** Results of the newest finished batches, without their refused accounts. @throws Refusal DOCUMENT_UNREADABLE */
+  list(limit: number): Promise<BatchView[]>;
   /**
    * Returns a block of the results as JSON, also while the batch runs.
    * @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE; JOB_RUNNING for a block that is not solved
@@ -105,6 +108,18 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   }
 
   return {
+    async list(limit) {
+      const visible = limitJobs(jobs);
+      const listed = await visible.list({ kinds: ['batch'], statuses: ['succeeded'], limit });
+      const views: BatchView[] = [];
+      for (const { job_id: id } of listed.jobs) {
+        const stored = (await visible.find(id))?.stored ?? null;
+        if (stored === null || !('artifact' in stored)) continue; // It was deleted in the meantime.
+        const bytes = await artifacts.read(stored.artifact);
+        views.push({ ...(JSON.parse(Buffer.from(bytes).toString()) as BatchView), refused: [] }); // A worker wrote it.
+      }
+      return views;
+    },
     async accounts(wanted) {
       const { blocks, count, text } = await readAccounts(wanted);
       const head = JSON.stringify({ batch_id: wanted.batchId, count, block: wanted.block, blocks });

@@ -15,7 +15,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { reachedBy } from '../indices/reached-documents.js';
+import { resolveReached } from '../indices/reached-documents.js';
 import { runOnStoreOf } from '../indices/on-store.js';
 import { assertOwnName, prefixName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';
@@ -45,7 +45,7 @@ export interface Batches {
    */
   start(request: BatchRequest, origin: Origin | null): Promise<JobStatus>;
   /** Queues a batch with accounts that arrive as a stream. @throws the refusals of `start` */
-  startUpload(upload: Upload, given: GivenTerms, origin: Origin | null): Promise<JobStatus>;
+  startUpload(upload: Upload, given: UploadTerms, origin: Origin | null): Promise<JobStatus>;
 }
 
 /** Accounts as a stream. */
@@ -55,7 +55,7 @@ interface Upload {
 }
 
 /** Terms that accompany a stream of accounts. */
-interface GivenTerms {
+interface UploadTerms {
   /** Terms as JSON; absent if the stream contains them. */
   readonly terms?: string | undefined;
   /** Id of the batch, which takes precedence over the id in the terms. */
@@ -75,10 +75,10 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
   async function submit({ batch_id: asked, ...terms }: BatchTerms, sent: SentLines, origin: Origin | null) {
     const { document } = await requireIndex(documents, terms.parent);
     const { document: model } = await requireModel(documents, terms.risk_model);
-    const reached = await reachedBy(documents, document);
+    const reached = await resolveReached(documents, document);
     const used = (await planModels(documents, reached)).models ?? {};
     if (asked !== null) assertOwnName(asked);
-    const batchId = asked ?? prefixName(newBatchId(now()));
+    const batchId = asked ?? prefixName(createBatchId(now()));
     return runOnStoreOf({ documents, stores }, document, async () => {
       markets.require();
       const written = await storeAccounts(sent, artifacts);
@@ -166,7 +166,7 @@ function termsFrom(text: string, place: 'body' | 'query'): BatchTerms {
 }
 
 /** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`. */
-export function newBatchId(now: number): string {
+export function createBatchId(now: number): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
   return `${stamp}-${randomBytes(4).toString('hex')}`;
 }

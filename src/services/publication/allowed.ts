@@ -1,13 +1,13 @@
 import type { PublishRequest } from '#contract/publication.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { sizesOf, type Closes, type Disagreement } from './disagreements.js';
+import { measureDisagreements, type Closes, type Disagreement } from './disagreements.js';
 
 /** Maximum number of dates that a refusal names. */
 const NAMED_DATES_MAX = 100;
 
 /** Closes of a run, and the published entries. */
-interface Compared {
+interface ComparedCloses {
   readonly closes: Closes;
   /** Valid entry of each published date: its last entry. */
   readonly standing: ReadonlyMap<string, PublicationEntry>;
@@ -21,7 +21,7 @@ interface Compared {
 export function assertAllowed(
   disagreements: readonly Disagreement[],
   { restate }: PublishRequest,
-  compared: Compared,
+  compared: ComparedCloses,
 ): void {
   assertStanding(disagreements, restate, compared);
   assertContinues(disagreements, compared);
@@ -31,7 +31,7 @@ export function assertAllowed(
 function assertStanding(
   disagreements: readonly Disagreement[],
   restate: PublishRequest['restate'],
-  compared: Compared,
+  compared: ComparedCloses,
 ): void {
   const refused = restate ? disagreements.filter(({ position }) => position === null) : disagreements;
   if (refused.length === 0) return;
@@ -39,48 +39,52 @@ function assertStanding(
   const message = restate
     ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away. After a recorded closure, publish with an error policy.`
     : `The run disagrees with ${refused.length === 1 ? `the published close of ${dates[0]}` : `${refused.length} published closes, the first on ${dates[0]}`}. A published close changes only by a restatement with a reason.`;
-  throw restatement(message, { dates, disagreements: refused }, compared);
+  throw refuseRestatement(message, { dates, disagreements: refused }, compared);
 }
 
 /**
  * Refuses a run that begins after the first published close, unless run and log agree where they overlap: otherwise the
  * log would have a jump that no index had.
  */
-function assertContinues(disagreements: readonly Disagreement[], compared: Compared): void {
+function assertContinues(disagreements: readonly Disagreement[], compared: ComparedCloses): void {
   const { closes, standing } = compared;
   const begin = closes.dates[0]!; // a run has at least one close
   const dates = [...standing.keys()].filter((date) => date < begin).toSorted();
   const isApart = dates.length === standing.size;
   if (dates.length === 0 || (disagreements.length === 0 && !isApart)) return;
   const message = `The run begins on ${begin}, the published log on ${dates[0]!}: its closes do not continue the ${dates.length} before them. Run the index from ${dates[0]!} on.`;
-  throw restatement(message, { dates, disagreements }, compared);
+  throw refuseRestatement(message, { dates, disagreements }, compared);
 }
 
 /**
  * Refuses closes that end before the last published close and differ at their end: the later closes come from another
  * run, and the log would have a jump that no index had.
  */
-function assertContinued(disagreements: readonly Disagreement[], compared: Compared): void {
+function assertContinued(disagreements: readonly Disagreement[], compared: ComparedCloses): void {
   const { closes, standing } = compared;
   const end = closes.dates.at(-1)!; // a run has at least one close
   const dates = [...standing.keys()].filter((date) => date > end).toSorted();
   if (dates.length === 0 || disagreements.at(-1)?.date !== end) return;
   const last = dates.at(-1)!;
   const message = `The closes end on ${end}, the published log on ${last}: the ${dates.length} after them do not continue them. Restate with a run through ${last}.`;
-  throw restatement(message, { dates, disagreements }, compared);
+  throw refuseRestatement(message, { dates, disagreements }, compared);
 }
 
-interface Refused {
+interface RefusedDates {
   /** Published dates that the refusal concerns, ascending. */
   readonly dates: readonly string[];
   /** Differences, of which the refusal states the sizes. */
   readonly disagreements: readonly Disagreement[];
 }
 
-function restatement(message: string, { dates, disagreements }: Refused, { closes, standing }: Compared): Refusal {
+function refuseRestatement(
+  message: string,
+  { dates, disagreements }: RefusedDates,
+  { closes, standing }: ComparedCloses,
+): Refusal {
   return new Refusal('RESTATEMENT', message, {
     dates: dates.slice(0, NAMED_DATES_MAX),
     total: dates.length,
-    ...sizesOf(disagreements, closes, standing),
+    ...measureDisagreements(disagreements, closes, standing),
   });
 }

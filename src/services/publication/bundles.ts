@@ -20,7 +20,7 @@ import type { SigningKeys } from '../stored/signing-keys.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
-import { runModelFiles } from '../stored/used-models.js';
+import { resolveRunModelFiles } from '../stored/used-models.js';
 import type { PublicationCall, Publications } from './publications.js';
 
 /** Archive as a sequence of parts. */
@@ -69,7 +69,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     const isNow = now.served.identity.contentHash === run.store_content_hash;
     const known = isNow || run.store_version == null ? now : await dataVersions.at(run.store_version);
     if (known.served.identity.contentHash === run.store_content_hash) return known;
-    throw unavailable(run.index_id, 'the data of the published run is not kept');
+    throw refuseBundle(run.index_id, 'the data of the published run is not kept');
   }
 
   /** Returns the files of the contents before a version. */
@@ -115,7 +115,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
           market: served.handle,
           plan,
           entries,
-          ...(await runModelFiles(artifacts, plan.models, run.artifacts.models)),
+          ...(await resolveRunModelFiles(artifacts, plan.models, run.artifacts.models)),
           ...(plan.request.as_known === undefined ? {} : { known: await readKnownFiles(version) }),
         };
       });
@@ -150,7 +150,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-function unavailable(indexId: string, reason: string): Refusal {
+function refuseBundle(indexId: string, reason: string): Refusal {
   return new Refusal('NOT_REPRODUCED', `${indexId} cannot be recomputed from a bundle: ${reason}.`, { reason });
 }
 
@@ -161,7 +161,7 @@ function assertSize(
 ): void {
   const bytes = 8 * dates.length * identifiers.length * fields.size;
   if (bytes > BUNDLE_BYTES_MAX)
-    throw unavailable(
+    throw refuseBundle(
       indexId,
       `its data store has ${bytes} bytes of panels; a bundle may come from at most ${BUNDLE_BYTES_MAX}`,
     );

@@ -43,7 +43,7 @@ const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as con
  * range that both cover.
  * @param standing entries by date
  */
-export function disagreementsOf(closes: Closes, standing: ReadonlyMap<string, PublicationEntry>): Disagreement[] {
+export function findDisagreements(closes: Closes, standing: ReadonlyMap<string, PublicationEntry>): Disagreement[] {
   const published = [...standing.keys()].toSorted();
   const [first, last] = [closes.dates[0], closes.dates.at(-1)];
   if (first === undefined || last === undefined || published.length === 0) return [];
@@ -65,7 +65,7 @@ export function disagreementsOf(closes: Closes, standing: ReadonlyMap<string, Pu
 }
 
 /** Returns the sizes of disagreements in the levels that both run and entry have. */
-export function sizesOf(
+export function measureDisagreements(
   disagreements: readonly Disagreement[],
   closes: Closes,
   standing: ReadonlyMap<string, PublicationEntry>,
@@ -73,7 +73,11 @@ export function sizesOf(
   let levelsChanged = 0;
   let largest: LevelChange | null = null;
   for (const { date, position } of disagreements) {
-    const changes = levelChanges(date, standing.get(date), position === null ? undefined : closeAt(closes, position));
+    const changes = listLevelChanges(
+      date,
+      standing.get(date),
+      position === null ? undefined : closeAt(closes, position),
+    );
     if (changes.some(isBeyondRounding)) levelsChanged++;
     for (const one of changes)
       if (one.change !== 0 && Math.abs(one.change_bps) > Math.abs(largest?.change_bps ?? 0)) largest = one;
@@ -95,7 +99,7 @@ export const changesOn = (
   date: string,
   position: number,
   { closes, standing }: { readonly closes: Closes; readonly standing: ReadonlyMap<string, PublicationEntry> },
-): readonly LevelChange[] => levelChanges(date, standing.get(date), closeAt(closes, position));
+): readonly LevelChange[] => listLevelChanges(date, standing.get(date), closeAt(closes, position));
 
 type Levels = Pick<PublicationEntry, (typeof LEVELS)[number]>;
 
@@ -106,7 +110,7 @@ const closeAt = ({ price, total, net }: Closes, position: number): Levels => ({
 });
 
 /** Compares the levels that both entry and close have. */
-function levelChanges(date: string, entry: Levels | undefined, close: Levels | undefined): readonly LevelChange[] {
+function listLevelChanges(date: string, entry: Levels | undefined, close: Levels | undefined): readonly LevelChange[] {
   return LEVELS.flatMap((variant) => {
     const [published, run] = [entry?.[variant] ?? null, close?.[variant] ?? null];
     if (published === null || run === null) return [];

@@ -7,10 +7,10 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
-import { changesOn, sizesOf, type Closes, type Disagreement } from './disagreements.js';
+import { changesOn, measureDisagreements, type Closes, type Disagreement } from './disagreements.js';
 
 /** Closes of a run, the published entries, and their disagreements. */
-export interface Differing {
+export interface DifferingCloses {
   readonly closes: Closes;
   /** Entries in force by date. */
   readonly standing: ReadonlyMap<string, PublicationEntry>;
@@ -32,7 +32,7 @@ export interface ErrorTreatment {
  */
 export function treatErrors(
   policy: ErrorPolicy,
-  differing: Differing,
+  differing: DifferingCloses,
   isClosed: (date: string) => boolean = () => false,
 ): ErrorTreatment | undefined {
   const { disagreements, closes } = differing;
@@ -65,7 +65,7 @@ export function createTreatedRequest(request: PublishRequest, treatment: ErrorTr
 /** Error before it is numbered. */
 export type NewError = Omit<PublishedError, 'seq'>;
 
-interface Treated extends Omit<Differing, 'disagreements'> {
+interface TreatedErrors extends Omit<DifferingCloses, 'disagreements'> {
   /** All disagreements, restated or not. */
   readonly found: readonly Disagreement[];
   readonly treatment: ErrorTreatment | undefined;
@@ -81,7 +81,10 @@ interface RegisterTerms {
 }
 
 /** Returns the entry of the register for a publication; null if the run agrees with the published entries. */
-export function createError({ found, treatment, request, ...pair }: Treated, terms: RegisterTerms): NewError | null {
+export function createError(
+  { found, treatment, request, ...pair }: TreatedErrors,
+  terms: RegisterTerms,
+): NewError | null {
   if (found.length === 0) return null;
   const differing = { ...pair, disagreements: found };
   const { indexId, runId, restated, at, by } = terms;
@@ -89,10 +92,10 @@ export function createError({ found, treatment, request, ...pair }: Treated, ter
   const decision = treatment?.decided.decision ?? 'restated';
   const reason = treatment?.decided.reason ?? request.reason!;
   const [first, last] = [found[0]!.date, found.at(-1)!.date];
-  const { largest } = sizesOf(found, pair.closes, pair.standing);
+  const { largest } = measureDisagreements(found, pair.closes, pair.standing);
   // A policy restates closes from the first material difference on; earlier closes keep their entries.
   const told = decision === 'restated' && treatment !== undefined ? treatment.restated : found;
-  const same = told.length - sizesOf(told, pair.closes, pair.standing).levels_changed;
+  const same = told.length - measureDisagreements(told, pair.closes, pair.standing).levels_changed;
   const span = { first: told[0]!.date, last: told.at(-1)!.date };
   return {
     index_id: indexId,
@@ -119,7 +122,7 @@ const ABSENT = { price: null, total: null, net: null, composition_hash: null };
 /**
  * Returns a digest of the differing figures, which is independent of the run that produced them and of later closes.
  */
-function digestOf({ disagreements, closes, standing }: Differing): string {
+function digestOf({ disagreements, closes, standing }: DifferingCloses): string {
   const pairs = disagreements.map(({ date, position }) => {
     const { price, total, net, composition_hash } = standing.get(date) ?? ABSENT;
     if (position === null) return [date, [price, total, net, composition_hash], null];

@@ -19,7 +19,7 @@ const NAMED_MAX = 5;
  * the bar may arrive later. On earlier dates the rule for partial dates of a store applies, because a single security
  * may be halted.
  */
-export function partialCloses({
+export function findPartialCloses({
   dates,
   held,
   without_bar: absent,
@@ -53,7 +53,7 @@ export function assertWhole(
 }
 
 /** Returns the reason of an entry with a partial close. @param given reason in the request */
-export function partialReason(close: PartialClose, given: string | undefined): string {
+export function formatPartialReason(close: PartialClose, given: string | undefined): string {
   const message = `Published with ${countOf(close)} of that date.`;
   return given === undefined || given.trim() === '' ? message : `${given} (${message})`;
 }

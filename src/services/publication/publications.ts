@@ -26,7 +26,7 @@ import { findLatestTime } from '#store/timestamp.js';
 import { stateOf, type RunStates } from '../runs/run-states.js';
 import { findCurrentRun } from './current-run.js';
 import type { ViewMaker } from '../runs/view-maker.js';
-import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
+import type { Admission, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
 import {
   correctionOf,
   createError,
@@ -39,7 +39,7 @@ import {
 import { createPublicationRequest } from './requested-closes.js';
 import { assertAllowed } from './allowed.js';
 import { readCloses } from './publishable-closes.js';
-import { disagreementsOf } from './disagreements.js';
+import { findDisagreements } from './disagreements.js';
 import { assertWhole } from './partial-closes.js';
 import { findLastDate, statementsOf, type Log, type Statement } from './statements.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
@@ -73,7 +73,7 @@ export interface PublicationCall {
   readonly by: Authorship;
   readonly signal: AbortSignal;
   /** Day of the schedule that publishes. */
-  readonly day?: Requested['day'];
+  readonly day?: ProposedChange['day'];
   /** True to publish nothing, but to request the approval if one is required. */
   readonly isForeseen?: boolean;
 }
@@ -103,7 +103,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   /** Appends entries to the log. @returns false if another publication or key was written first */
   async function isAppended(
     run: RunDocument,
-    { log, entries, requested, error }: Appended,
+    { log, entries, requested, error }: AppendedEntries,
     { by, admit }: { readonly by: Authorship; readonly admit: Admission['admit'] },
   ) {
     const keyId = entries[0]!.key_id;
@@ -143,7 +143,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(documents, indexId);
         const { standing, head } = log;
-        const found = disagreementsOf(closes, standing);
+        const found = findDisagreements(closes, standing);
         const treatment =
           asked.error_policy && treatErrors(asked.error_policy, { closes, standing, disagreements: found }, isClosed);
         const request = createTreatedRequest(asked, treatment);
@@ -240,10 +240,10 @@ async function addSign(statements: readonly Statement[], { head }: Log, key: Sig
 }
 
 /** Entries, the log that they are appended to, and the request of their publication. */
-interface Appended {
+interface AppendedEntries {
   readonly log: Log;
   readonly entries: readonly PublicationEntry[];
-  readonly requested: Requested;
+  readonly requested: ProposedChange;
   readonly error: NewError | null;
 }
 

@@ -6,7 +6,7 @@ import { parseValidDay } from '#domain/time/days.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ViewMaker } from '../runs/view-maker.js';
 import type { Closes } from './disagreements.js';
-import { partialCloses } from './partial-closes.js';
+import { findPartialCloses } from './partial-closes.js';
 import type { PublishableCloses } from './statements.js';
 
 interface ClosesDependencies {
@@ -40,7 +40,7 @@ export async function readCloses(
     composition_hash: cut(closes.composition_hash),
     held: cut(closes.held),
     without_bar: cut(closes.without_bar),
-    partial: partialCloses(closes),
+    partial: findPartialCloses(closes),
   };
 }
 

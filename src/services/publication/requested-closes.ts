@@ -1,11 +1,11 @@
 import { NO_HASH, type PublicationEntry, type PublicationHead } from '#domain/documents/publication-document.js';
 import type { ApprovalFacts } from '#domain/approvals/approval-facts.js';
 import type { ApprovalRules } from '#domain/approvals/approval-document.js';
-import type { ApprovalGate, Requested } from '../approvals/approvals.js';
-import { sizesOf, type Closes, type Disagreement } from './disagreements.js';
+import type { ApprovalGate, ProposedChange } from '../approvals/approvals.js';
+import { measureDisagreements, type Closes, type Disagreement } from './disagreements.js';
 
 /** Closes to publish, before they are signed. */
-type Stated = Pick<
+type UnsignedClose = Pick<
   PublicationEntry,
   'date' | 'kind' | 'price' | 'total' | 'net' | 'divisor' | 'composition_hash' | 'reason'
 >;
@@ -17,7 +17,7 @@ interface ClosesTerms {
   readonly standing: ReadonlyMap<string, PublicationEntry>;
   readonly disagreements: readonly Disagreement[];
   readonly closes: Closes;
-  readonly day: Requested['day'];
+  readonly day: ProposedChange['day'];
 }
 
 /**
@@ -25,10 +25,10 @@ interface ClosesTerms {
  * log, regardless of the run that produced them.
  */
 export function createPublicationRequest(
-  statements: readonly Stated[],
+  statements: readonly UnsignedClose[],
   gate: Pick<ApprovalGate, 'ruleOf'>,
   { indexId, runId, head, standing, disagreements, closes, day }: ClosesTerms,
-): Requested {
+): ProposedChange {
   const fresh = statements.filter(({ kind }) => kind === 'close');
   const restated = statements.length - fresh.length;
   const counts = { published: fresh.length, restated };
@@ -50,7 +50,7 @@ export function createPublicationRequest(
       : {
           kind: 'restate',
           ...figures,
-          ...sizesOf(disagreements, closes, standing),
+          ...measureDisagreements(disagreements, closes, standing),
           latest: { date: again.date, before: levelsOf(standing.get(again.date)!), after: levelsOf(again) }, // the date is published again
           reason: again.reason,
         };
@@ -77,7 +77,7 @@ function actionOf(
   return published > 0 && personsOf(ruleOf('publish')) > personsOf(ruleOf('restate')) ? 'publish' : 'restate';
 }
 
-const figuresOf = ({ date, kind, price, total, net, divisor, composition_hash, reason }: Stated) => ({
+const figuresOf = ({ date, kind, price, total, net, divisor, composition_hash, reason }: UnsignedClose) => ({
   date,
   kind,
   price,
@@ -88,11 +88,15 @@ const figuresOf = ({ date, kind, price, total, net, divisor, composition_hash, r
   reason,
 });
 
-const levelsOf = ({ price, total, net }: Pick<Stated, 'price' | 'total' | 'net'>) => ({ price, total, net });
+const levelsOf = ({ price, total, net }: Pick<UnsignedClose, 'price' | 'total' | 'net'>) => ({ price, total, net });
 
 function summaryOf(
   indexId: string,
-  { fresh, restated, last }: { readonly fresh: readonly Stated[]; readonly restated: number; readonly last: Stated },
+  {
+    fresh,
+    restated,
+    last,
+  }: { readonly fresh: readonly UnsignedClose[]; readonly restated: number; readonly last: UnsignedClose },
 ): string {
   const closes = fresh.length === 1 ? `the close of ${last.date}` : `${fresh.length} closes through ${last.date}`;
   const again = restated === 1 ? 'one close again' : `${restated} closes again`;

@@ -3,7 +3,7 @@ import type { PublicationEntry, PublicationHead } from '#domain/documents/public
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Closes, Disagreement } from './disagreements.js';
-import { partialReason, type PartialClose } from './partial-closes.js';
+import { formatPartialReason, type PartialClose } from './partial-closes.js';
 
 export interface Log {
   readonly head: PublicationHead | undefined;
@@ -39,7 +39,7 @@ export function statementsOf(closes: PublishableCloses, terms: StatementTerms): 
   const firstFresh = closes.dates.findIndex((date) => last === null || date > last);
   const reasonOf = (i: number, kind: Statement['kind']): string | null => {
     const partial = closes.partial.get(closes.dates[i]!);
-    if (partial !== undefined) return partialReason(partial, request.reason);
+    if (partial !== undefined) return formatPartialReason(partial, request.reason);
     if (kind === 'restatement') return request.reason!; // assertReasoned has ensured that the request has a reason
     return i === firstFresh ? correction : null;
   };

@@ -8,7 +8,7 @@ import { listBoundIndices, needsMarket } from '#domain/reports/block-kinds.js';
 import { createTerms } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { PortableTaskName } from '#jobs/tasks.js';
 import type { RenderOutput } from '#jobs/tasks/outputs.js';
 import type { RenderedRunOrder } from '#jobs/tasks/references.js';
@@ -112,7 +112,7 @@ export function createRenderJob({
     }
   }
 
-  return jobKind('render', async (payload, attempt) => {
+  return createJobKind('render', async (payload, attempt) => {
     const { render_id, template, index_id } = payload;
     const rendered_at = timestamp();
     const { pdf: artifact, pages } = await render(payload, rendered_at, attempt);

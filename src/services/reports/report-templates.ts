@@ -40,7 +40,7 @@ export function createReportTemplates(documents: DocumentStore): ReportTemplates
   async function requireTemplate(templateId: string): Promise<StoredTemplate> {
     if (isBuiltIn(templateId)) return { template: createBuiltInTemplate(templateId), etag: undefined };
     const stored = await documents.get('template', templateId);
-    if (stored === undefined) throw templateNotFound(templateId);
+    if (stored === undefined) throw refuseMissingTemplate(templateId);
     const template = readStored(stored, readTemplate);
     if (template === undefined || 'unreadable' in stored)
       throw new Refusal(
@@ -81,7 +81,7 @@ export function createReportTemplates(documents: DocumentStore): ReportTemplates
     async removeTemplate(templateId, ifMatch, by) {
       assertEditable(templateId);
       const forget = async (tx: DocumentTransaction): Promise<void> => {
-        if ((await tx.get('template', templateId)) === undefined) throw templateNotFound(templateId);
+        if ((await tx.get('template', templateId)) === undefined) throw refuseMissingTemplate(templateId);
         await assertPrecondition(tx, 'template', templateId, ifMatch);
         await tx.delete('template', templateId);
       };
@@ -97,7 +97,7 @@ function assertEditable(templateId: string): void {
     });
 }
 
-function templateNotFound(templateId: string): Refusal {
+function refuseMissingTemplate(templateId: string): Refusal {
   return new Refusal('TEMPLATE_NOT_FOUND', `No report template is stored under the id ${templateId}.`, {
     template_id: templateId,
   });

@@ -97,7 +97,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     return { template: bindTemplate(template, request), indexId: requestsIndices(template) ? request.index_id : null };
   }
 
-  async function newRenderId(): Promise<string> {
+  async function createRenderId(): Promise<string> {
     const stamp = new Date(now()).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
     let id: string;
     do id = `${stamp}-${randomBytes(4).toString('hex')}`;
@@ -112,7 +112,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       const bound = listBoundIndices(template);
       assertShown(bound, ids ?? {});
       const runs = await Promise.all(bound.map((subject) => requireRun(documents, { subject, id: ids?.[subject] })));
-      const renderId = await newRenderId();
+      const renderId = await createRenderId();
       return jobs.submit({
         kind,
         payload: {
@@ -154,7 +154,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
 
     async getRender(renderId) {
       const stored = await documents.get('render', renderId);
-      if (stored === undefined) throw renderNotFound(renderId);
+      if (stored === undefined) throw refuseMissingRender(renderId);
       const document = readStored(stored, readRender);
       if (document === undefined)
         throw new Refusal('DOCUMENT_UNREADABLE', `The render ${renderId} cannot be read; it can still be deleted.`);
@@ -170,7 +170,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     async removeRender(renderId, ifMatch, by) {
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         const stored = await tx.get('render', renderId);
-        if (stored === undefined) throw renderNotFound(renderId);
+        if (stored === undefined) throw refuseMissingRender(renderId);
         const etag = readStored(stored, readRender)?.artifact.sha256;
         if (ifMatch !== undefined && ifMatch !== '*' && (etag === undefined || !ifMatch.includes(etag))) {
           throw new Refusal(
@@ -200,6 +200,6 @@ function toResult({ artifact: _artifact, ...result }: RenderDocument): RenderCol
   return result;
 }
 
-function renderNotFound(renderId: string): Refusal {
+function refuseMissingRender(renderId: string): Refusal {
   return new Refusal('RENDER_NOT_FOUND', `No finished render has the id ${renderId}.`, { render_id: renderId });
 }

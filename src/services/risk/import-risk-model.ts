@@ -38,10 +38,10 @@ export interface RiskModelImports {
    * Stores an imported model, replacing a model with the same id.
    * @throws Refusal VALIDATION_FAILED, MALFORMED_REQUEST, BODY_TOO_LARGE, OVERLOADED, RATE_LIMITED, STORAGE_FULL
    */
-  importModel(modelId: string, body: ImportedModelBody, asked: ImportedBy): Promise<RiskModelImportResult>;
+  importModel(modelId: string, body: ImportedModelBody, asked: ImportAuthor): Promise<RiskModelImportResult>;
 }
 
-export interface ImportedBy {
+export interface ImportAuthor {
   readonly asker: Asker;
   readonly by: Authorship;
 }
@@ -92,7 +92,7 @@ async function sourceOf(body: ImportedModelBody): Promise<ImportRiskModelInput['
   return { ...body, bytes: Buffer.concat(chunks) };
 }
 
-interface Imported {
+interface ImportedRiskModel {
   readonly modelId: string;
   readonly model: ImportedModelOutput;
   readonly covariance: StoredArtifact;
@@ -101,7 +101,14 @@ interface Imported {
   readonly storeHash: string;
 }
 
-function toDocument({ modelId, model, covariance, factors, findings, storeHash }: Imported): RiskModelDocument {
+function toDocument({
+  modelId,
+  model,
+  covariance,
+  factors,
+  findings,
+  storeHash,
+}: ImportedRiskModel): RiskModelDocument {
   const { assetIds, terms, dates, factorModel, newest } = model;
   const last = dates.at(-1)!; // a model has at least one date
   const content = toCanonicalJson({

@@ -1,7 +1,7 @@
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
+import { hasPanelForm } from '#domain/risk/estimate-risk-model.js';
 import { MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { parseValidDay } from '#domain/time/days.js';
@@ -22,20 +22,20 @@ const BEGIN_BYTES = 128 * 2 ** 20;
 const EIGENVALUE_STEPS = 1_000;
 
 /** Returns the memory of an estimate; an estimate in parts has its panels in each thread. */
-export function memoryOfEstimate(
+export function estimateModelMemory(
   { identifiers, request }: Pick<RiskModelPayload, 'identifiers' | 'request'>,
   market: Pick<MarketData, 'dates' | 'identifiers'>,
   workers: number,
 ): number {
   const names = identifiers?.length ?? market.identifiers.length;
-  if (names <= WHOLE_MODEL_MAX || !isSumOfPanel(request.estimator)) return memoryOfMatrix(market, names);
+  if (names <= WHOLE_MODEL_MAX || !hasPanelForm(request.estimator)) return estimateMatrixMemory(market, names);
   const sessions = identifiers === null ? market.dates.length : daysIn(market, request);
   const vectors = names * (PANELS_PER_THREAD * sessions + EIGENVALUE_STEPS);
   return BEGIN_BYTES + 8 * workers * (vectors + (2 * names * names) / MODEL_PARTS);
 }
 
 /** Returns the memory of the panel and its copy, the matrix, its packed copy and the workspace of its eigenvalues. */
-export function memoryOfMatrix({ dates }: Pick<MarketData, 'dates'>, names: number): number {
+export function estimateMatrixMemory({ dates }: Pick<MarketData, 'dates'>, names: number): number {
   return 64 * 2 ** 20 + 8 * (4 * dates.length * names + 1.75 * names * names);
 }
 

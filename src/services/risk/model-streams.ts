@@ -3,8 +3,8 @@ import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactStore } from '#store/port.js';
-import { matrixPaths } from '../stored/matrix-paths.js';
-import { exportTerms, listServedModels, piecesOf, streamOf, type ServedModel } from './risk-model-views.js';
+import { resolveMatrixPaths } from '../stored/matrix-paths.js';
+import { createExportTerms, listServedModels, piecesOf, streamOf, type ServedModel } from './risk-model-views.js';
 
 /** Streams of stored models; threads generate their parts while the streams are read. */
 export interface ModelStreams {
@@ -27,7 +27,7 @@ export function createModelStreams({
   readonly jobs: Jobs;
 }): ModelStreams {
   const matrixOf = async ({ covariance }: RiskModelDocument, { assetIds, at }: ServedModel) => ({
-    paths: await matrixPaths(artifacts, covariance),
+    paths: await resolveMatrixPaths(artifacts, covariance),
     order: assetIds.length,
     ...(at === undefined ? {} : { at }),
   });
@@ -48,7 +48,7 @@ export function createModelStreams({
   ): AsyncGenerator<Uint8Array, undefined> {
     const { factors, factor_model: told } = document;
     const encoder = new TextEncoder();
-    yield encoder.encode(`${toCanonicalJson(exportTerms(document)).slice(0, -1)},"models":[`);
+    yield encoder.encode(`${toCanonicalJson(createExportTerms(document)).slice(0, -1)},"models":[`);
     for (const [k, served] of listServedModels(document).entries()) {
       const own =
         factors === undefined || told === undefined

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { reportUnreadFields } from '#domain/documents/idle-settings.js';
 import { locateParts } from '#domain/numbers/even-parts.js';
-import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
+import { hasPanelForm } from '#domain/risk/estimate-risk-model.js';
 import type { MatrixFiles } from '#domain/risk/matrix-files.js';
 import { assertFewSecurities, EIGENVALUES_PART, PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import { describeLeftOut } from '#domain/risk/excluded-securities.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import type { PartOutput, WrittenParts } from '#jobs/offered-parts.js';
 import type { PortableTaskName, TaskInput } from '#jobs/tasks.js';
 import type { RiskModelOutput } from '#jobs/tasks/indices.js';
@@ -64,7 +64,7 @@ export function createRiskModelJob({
 
   /** Returns true if a model is estimated in parts: a large model with rows that can be computed separately. */
   async function isInParts(payload: RiskModelPayload, order: RiskModelOrder, attempt: RiskAttempt): Promise<boolean> {
-    if (!isSumOfPanel(order.request.estimator)) return false;
+    if (!hasPanelForm(order.request.estimator)) return false;
     const most = payload.identifiers?.length ?? markets.require().market.identifiers.length;
     if (most <= wholeMax) return false;
     const { securities } = await attempt.compute('risk-model-size', order, 0);
@@ -118,7 +118,7 @@ export function createRiskModelJob({
     };
   }
 
-  return jobKind('risk', run, async (payload, parts, attempt) => ({
+  return createJobKind('risk', run, async (payload, parts, attempt) => ({
     result: await outputOf(await orderOf(payload), parts, { attempt, share: 1 }),
   }));
 }

@@ -54,7 +54,7 @@ export function findServedModel(document: RiskModelDocument, date?: string): Ser
 }
 
 /** Returns the terms of an export; its numbers are annual. */
-export const exportTerms = ({ imported }: RiskModelDocument) => ({
+export const createExportTerms = ({ imported }: RiskModelDocument) => ({
   units: 'annual',
   annualisation: imported?.annualisation ?? LIMITS.PERIODS_PER_YEAR,
   repair: false,
@@ -83,10 +83,10 @@ export function summaryOf(document: RiskModelDocument): RiskModelCollection['ris
 }
 
 /** Members of the view that are written piece by piece. */
-type Streamed = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
+type StreamedMember = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
 
 /** Findings of the domain, which the API returns unchanged. */
-type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
+type ServedFindings<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 /** Returns the members of the view that are not streamed. */
 export function selectSmallFields(
@@ -104,7 +104,7 @@ export function selectSmallFields(
     precision,
   }: RiskModelDocument,
   { date }: ServedModel,
-): Served<Omit<RiskModelView, Streamed>> {
+): ServedFindings<Omit<RiskModelView, StreamedMember>> {
   const unread = request === undefined ? [] : reportUnreadFields(request);
   return {
     model_id,

@@ -16,11 +16,11 @@ import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
 import { addUnreadable } from '../shared/skipped.js';
-import { memoryOfEstimate, memoryOfMatrix } from './model-memory.js';
+import { estimateModelMemory, estimateMatrixMemory } from './model-memory.js';
 import { createModelRequests, indexOf } from './model-requests.js';
 import { createModelStreams } from './model-streams.js';
 import { findServedModel, selectSmallFields, summaryOf } from './risk-model-views.js';
-import { assertNumbers, hasNumbers, modelNotFound, readModel, requireModel } from '../stored/used-models.js';
+import { assertNumbers, hasNumbers, refuseMissingModel, readModel, requireModel } from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
   readonly documents: DocumentStore;
@@ -152,7 +152,7 @@ export function createRiskModels({
             ...versionOf(settings, known),
           },
           request,
-          estimatedBytes: memoryOfMatrix(known.served.market, document.asset_ids.length),
+          estimatedBytes: estimateMatrixMemory(known.served.market, document.asset_ids.length),
           origin,
         });
       });
@@ -160,7 +160,7 @@ export function createRiskModels({
     async remove(modelId, ifMatch, by) {
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
-        if (!(await tx.delete('risk-model', modelId))) throw modelNotFound(modelId);
+        if (!(await tx.delete('risk-model', modelId))) throw refuseMissingModel(modelId);
       };
       await documents.transaction(forget, { by });
     },
@@ -187,7 +187,7 @@ export function createRiskModels({
       kind,
       payload: { ...payload, ...versionOf(request, known) },
       request: asked,
-      estimatedBytes: memoryOfEstimate(payload, market, workers),
+      estimatedBytes: estimateModelMemory(payload, market, workers),
       origin,
     });
   }

@@ -1,5 +1,5 @@
 import type { RiskValidationPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
@@ -23,22 +23,25 @@ export function createRiskValidationJob({
   markets,
   dataVersions,
 }: RiskValidationJobDependencies): JobKind<RiskValidationPayload> {
-  return jobKind('validate', async ({ model_id: modelId, model, request, terms, index_id, data_version }, attempt) => {
-    await markets.settled();
-    const { identity } = await dataVersions.servedAt(data_version);
-    const { view, message } = await attempt.compute('validate-risk-model', {
-      market: identity,
-      modelId,
-      identifiers: model.asset_ids,
-      terms,
-      settings: model.request,
-      request,
-      run:
-        index_id === null
-          ? null
-          : { indexId: index_id, columns: columnsOf(await requireUndamagedRun({ documents, artifacts }, index_id)) },
-      outputs: attempt.outputs(['view']),
-    });
-    return { result: { artifact: view }, message };
-  });
+  return createJobKind(
+    'validate',
+    async ({ model_id: modelId, model, request, terms, index_id, data_version }, attempt) => {
+      await markets.settled();
+      const { identity } = await dataVersions.servedAt(data_version);
+      const { view, message } = await attempt.compute('validate-risk-model', {
+        market: identity,
+        modelId,
+        identifiers: model.asset_ids,
+        terms,
+        settings: model.request,
+        request,
+        run:
+          index_id === null
+            ? null
+            : { indexId: index_id, columns: columnsOf(await requireUndamagedRun({ documents, artifacts }, index_id)) },
+        outputs: attempt.outputs(['view']),
+      });
+      return { result: { artifact: view }, message };
+    },
+  );
 }

@@ -19,7 +19,7 @@ import { runIdOf } from '#store/run-id.js';
 import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/stored-bytes.js';
 import { assertRecordNamed, recordEtag, type RunTexts } from './run-texts.js';
 import { stateOf, type RunStates } from './run-states.js';
-import { backtestPayload, type RunnableRuns } from './runnable-runs.js';
+import { createBacktestPayload, type RunnableRuns } from './runnable-runs.js';
 import { prependHeadToStored } from '../stored/stamped-json.js';
 import type { AskedBacktest } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
@@ -103,7 +103,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const knownOn = asking.asKnownOn === undefined ? {} : { as_known_on: asking.asKnownOn };
       return jobs.submit({
         kind,
-        payload: backtestPayload(asking, runnable, engineVersion),
+        payload: createBacktestPayload(asking, runnable, engineVersion),
         request: { ...runnable.plan.request, ...knownOn },
         estimatedBytes: estimateBacktestBytes(runnable.market),
         message: 'waiting for a worker',

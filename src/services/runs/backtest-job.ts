@@ -1,8 +1,8 @@
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/job-kind.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { putRun } from '../stored/kept-runs.js';
-import { resultReference } from './job-results.js';
+import { createResultReference } from './job-results.js';
 import type { RunMaker } from './made-runs.js';
 
 export interface BacktestJobDependencies {
@@ -13,10 +13,10 @@ export interface BacktestJobDependencies {
 
 /** Creates the kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
 export function createBacktestJob({ runMaker, runsKept }: BacktestJobDependencies): JobKind<BacktestPayload> {
-  return jobKind('backtest', async (payload, attempt) => {
+  return createJobKind('backtest', async (payload, attempt) => {
     const run = await runMaker.make(payload, attempt);
     return {
-      result: { reference: resultReference(run) },
+      result: { reference: createResultReference(run) },
       async effect(tx) {
         await assertNotDeleted(tx, run.run_id, 'backtest');
         await putRun(tx, run, runsKept);

@@ -11,7 +11,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/reached-documents.js';
+import { resolveReached } from '../indices/reached-documents.js';
 import { findIndex, requireIndex } from '../stored/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
 import { planModels } from '../stored/used-models.js';
@@ -60,7 +60,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
     const reached = {
-      ...(await reachedBy(documents, document)),
+      ...(await resolveReached(documents, document)),
       ...(request.benchmark?.kind === 'index' ? await benchmarkDocuments(request.benchmark.id) : {}),
     };
     const plan = {
@@ -120,7 +120,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
       throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is not a stored index.`, {
         benchmark: benchmarkId,
       });
-    return reachedBy(documents, (await requireIndex(documents, benchmarkId)).document);
+    return resolveReached(documents, (await requireIndex(documents, benchmarkId)).document);
   }
 
   async function comparedWith(name: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith> {

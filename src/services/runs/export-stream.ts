@@ -2,10 +2,10 @@ import type { ExportPosition } from '#domain/exports/formats.js';
 import type { ExportPart } from '#jobs/tasks/outputs.js';
 
 /** Size in bytes of the memory for a part: twice the intended size of a part. */
-const ROOM_BYTES = 2 ** 21;
+const BUFFER_BYTES = 2 ** 21;
 
 /** Maximum number of buffers kept for later exports, enough for two concurrent exports. */
-const ROOMS_KEPT = 4;
+const BUFFERS_KEPT = 4;
 
 /** Size of a buffer for readers that provide none. */
 const CHUNK_BYTES = 256 * 1024;
@@ -17,18 +17,18 @@ const BYTES_COLLECTED_MAX = 4 * 2 ** 20;
  * Pool of the buffers to which parts are written, because zeroing 2 MiB per request is the largest cost of a small
  * table.
  */
-export interface Rooms {
+export interface BufferPool {
   take(): SharedArrayBuffer;
   /** Returns buffers that no thread writes to any more. */
-  give(rooms: Iterable<SharedArrayBuffer>): void;
+  give(buffers: Iterable<SharedArrayBuffer>): void;
 }
 
-export function createRooms(): Rooms {
+export function createBufferPool(): BufferPool {
   const kept: SharedArrayBuffer[] = [];
   return {
-    take: () => kept.pop() ?? new SharedArrayBuffer(ROOM_BYTES),
-    give(rooms) {
-      for (const room of rooms) if (kept.length < ROOMS_KEPT) kept.push(room);
+    take: () => kept.pop() ?? new SharedArrayBuffer(BUFFER_BYTES),
+    give(buffers) {
+      for (const room of buffers) if (kept.length < BUFFERS_KEPT) kept.push(room);
     },
   };
 }
@@ -40,7 +40,7 @@ export interface MadePart extends ExportPart {
 
 interface PartSource {
   part(from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart>;
-  readonly rooms: Rooms;
+  readonly buffers: BufferPool;
   /**
    * Receives all bytes after the last one was read, or null if there were too many; null if the export is known to be
    * too large.
@@ -51,14 +51,14 @@ interface PartSource {
 }
 
 /** Streams parts. While a part is sent, the next part is produced, and no further part before that one is read. */
-export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSource): ReadableStream<Uint8Array> {
+export function streamOf(first: MadePart, { part, buffers, whole, close }: PartSource): ReadableStream<Uint8Array> {
   const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
     const result = next && part(next, room);
     result?.catch(() => undefined); // The reader of the stream receives the error.
     return result;
   };
   let shown = first;
-  const other = first.next === null ? null : rooms.take();
+  const other = first.next === null ? null : buffers.take();
   let coming = other && following(first, other);
   /** Number of bytes of the present part that were sent. */
   let sent = 0;
@@ -104,7 +104,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
         await end();
         whole?.(read.all());
         // A thread may still write to the buffers of an aborted export.
-        rooms.give(other === null ? [first.room] : [first.room, other]);
+        buffers.give(other === null ? [first.room] : [first.room, other]);
         controller.close();
         request.respond(0);
       } catch (failure) {

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { assertOverlaps, assertOrder } from '#domain/schema/assert-order.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { nameInHeader } from '#domain/backtest/run-file/separate-prices.js';
+import { formatNameInHeader } from '#domain/backtest/run-file/separate-prices.js';
 import { findExportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -22,11 +22,11 @@ import { requireRunOn } from './runs-as-known.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { listEarlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
 import { listKnownFilesBefore } from '../datasets/known-files.js';
-import { runDefinition } from '../stored/run-definition.js';
+import { readRunDefinition } from '../stored/run-definition.js';
 import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
-import { bytesOf as bytesOfPart, createRooms, streamOf, type MadePart } from './export-stream.js';
-import { stateHead, streamWithHead, prependHead, type StateHead } from '../stored/stamped-json.js';
+import { bytesOf as bytesOfPart, createBufferPool, streamOf, type MadePart } from './export-stream.js';
+import { createStateHead, streamWithHead, prependHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
 export interface ExportRequest {
@@ -97,7 +97,7 @@ export function createExports({
   dataVersions,
 }: ExportsDependencies): Exports {
   let opened = 0;
-  const rooms = createRooms();
+  const buffers = createBufferPool();
   const tooLarge = createMarks(LARGE_KNOWN);
 
   /** Returns the requested run, and the content from which its tables are computed. */
@@ -143,9 +143,9 @@ export function createExports({
       else views.hold(question, bytes);
     };
     const whole = tooLarge.has(etag) ? null : hold;
-    if (first.next !== null) return { stream: streamOf(first, { part, close, rooms, whole }) };
+    if (first.next !== null) return { stream: streamOf(first, { part, close, buffers, whole }) };
     const bytes = bytesOfPart(first);
-    rooms.give([first.room]);
+    buffers.give([first.room]);
     await close();
     hold(bytes);
     return { bytes };
@@ -171,7 +171,7 @@ export function createExports({
         )),
         room,
       });
-      return { first: await part({ at: 0, rows: 0 }, rooms.take()), part, run, close };
+      return { first: await part({ at: 0, rows: 0 }, buffers.take()), part, run, close };
     } catch (failure) {
       await close();
       throw failure;
@@ -197,8 +197,8 @@ export function createExports({
       const found = request.as_known_on === undefined ? name : { subject: run.run_id, id: runIdOf(run) };
       const open = (signal: AbortSignal) => bodyOf(found, { asked, etag }, signal);
       if (format !== 'json') return { stale, etag, open };
-      const head = stateHead(state);
-      return { stale, etag: head.etagOf(etag), open: async (signal) => bodyWithHead(head, await open(signal)) };
+      const head = createStateHead(state);
+      return { stale, etag: head.etagOf(etag), open: async (signal) => prependHeadToBody(head, await open(signal)) };
     },
   };
 }
@@ -233,7 +233,7 @@ interface NamedExport {
   readonly etag: string;
 }
 
-function bodyWithHead(head: StateHead, body: ExportBody): ExportBody {
+function prependHeadToBody(head: StateHead, body: ExportBody): ExportBody {
   return body.bytes === undefined
     ? { stream: streamWithHead(head, body.stream) }
     : { bytes: prependHead(head, body.bytes) };
@@ -245,7 +245,7 @@ function bodyWithHead(head: StateHead, body: ExportBody): ExportBody {
  */
 function assertGroups(table: ExportTableName, by: string, market: MarketData | null): void {
   if (findExportTable(table).isGrouped === undefined)
-    throw unsuitable('by', by, `The rows of ${table} are not grouped: by does not apply to them.`);
+    throw refuseUnsuitable('by', by, `The rows of ${table} are not grouped: by does not apply to them.`);
   if (market !== null && by !== OWN_GROUPS) assertReferenceColumn(market, by);
 }
 
@@ -253,10 +253,10 @@ function assertGroups(table: ExportTableName, by: string, market: MarketData | n
 function assertOneSession(table: ExportTableName, date: string): void {
   if (findExportTable(table).isOfSession === true) return;
   const message = `The rows of ${table} are of many sessions: date does not apply to them, start and end do.`;
-  throw unsuitable('date', date, message);
+  throw refuseUnsuitable('date', date, message);
 }
 
-const unsuitable = (path: string, value: string, message: string): Refusal =>
+const refuseUnsuitable = (path: string, value: string, message: string): Refusal =>
   refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path, value }]);
 
 /**
@@ -269,7 +269,7 @@ async function definitionOf(
   table: ExportTableName,
 ): Promise<ExportPartInput['definition']> {
   if (findExportTable(table).readsDefinition !== true) return undefined;
-  const { definition, request } = await runDefinition(artifacts, run);
+  const { definition, request } = await readRunDefinition(artifacts, run);
   if (request.as_known === undefined) return definition;
   return { ...definition, known: await listKnownFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
 }
@@ -319,7 +319,7 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
     const columns = await descriptorOf(path);
     const earlier: Record<string, number> = {};
     for (const ref of listEarlierFiles(run))
-      earlier[nameInHeader(run.artifacts.columns.name, ref.name)] = await descriptorOf(await artifacts.file(ref));
+      earlier[formatNameInHeader(run.artifacts.columns.name, ref.name)] = await descriptorOf(await artifacts.file(ref));
     return { path, descriptors: { columns, earlier }, close };
   } catch (failure) {
     await close();

@@ -6,7 +6,7 @@ import { findRun, isWholeHistory } from '../stored/run-documents.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { readFields } from './run-fields.js';
 import { universeOfRun } from './run-universe.js';
-import { comparedOf, type RunCall, type NeedRooms } from './need.js';
+import { comparedOf, type RunCall, type NeedSources } from './need.js';
 
 /** Default column of groups. Without the column, all securities form one group. */
 const DEFAULT_GROUPS = 'SECTOR';
@@ -22,8 +22,8 @@ interface ExposuresQuery {
  * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND; STORE_MISMATCH, NO_DATA_SOURCE unless securities are their
  * own groups and the request needs no other data
  */
-export async function exposures(rooms: NeedRooms, { run, query }: RunCall): Promise<NeededExposures> {
-  const { states, onExposures } = rooms;
+export async function resolveExposures(sources: NeedSources, { run, query }: RunCall): Promise<NeededExposures> {
+  const { states, onExposures } = sources;
   const { by = DEFAULT_GROUPS, fields: sent, benchmark: other } = query as unknown as ExposuresQuery;
   const readsMarket = by !== OWN_GROUPS || sent.length > 0 || other !== undefined;
   const served = readsMarket ? await states.requireMarket(run) : null;
@@ -31,14 +31,14 @@ export async function exposures(rooms: NeedRooms, { run, query }: RunCall): Prom
   if (served !== null && isNamed) assertReferenceColumn(served.market, by);
   const fields = served === null ? [] : readFields(sent, served.market);
   if (query.table === 'fields') assertHasFields(fields);
-  const benchmark = other === undefined ? null : await comparedOf(rooms, run, other);
+  const benchmark = other === undefined ? null : await comparedOf(sources, run, other);
   onExposures(run.run_id);
   return {
     by,
     fields,
-    universe: await universeOfRun(rooms, run, fields),
+    universe: await universeOfRun(sources, run, fields),
     benchmark,
-    benchmarkColumns: benchmark === null ? null : await columnsOfWhole(rooms, run, benchmark.indexId),
+    benchmarkColumns: benchmark === null ? null : await columnsOfWhole(sources, run, benchmark.indexId),
     market: served && served.handle,
   };
 }
@@ -52,7 +52,7 @@ function assertHasFields(fields: readonly string[]): void {
 
 /** Returns the columns of the stored run of an index if it is current and covers the whole history; otherwise null. */
 async function columnsOfWhole(
-  { documents, states, maker }: NeedRooms,
+  { documents, states, maker }: NeedSources,
   of: RunDocument,
   indexId: string,
 ): Promise<string | null> {

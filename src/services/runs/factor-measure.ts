@@ -24,7 +24,7 @@ export interface AskedFactors {
  * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED if several are requested, or the stored
  *   model has no factors
  */
-export async function factorMeasure(
+export async function resolveFactorMeasure(
   reader: Pick<DocumentReader, 'get'>,
   artifacts: Pick<ArtifactStore, 'file'>,
   asked: AskedFactors,
@@ -40,7 +40,7 @@ export async function factorMeasure(
     model: measured,
     factors: factors ?? DEFAULT_COMPONENTS,
     estimator: estimator ?? null,
-    findings: factors === undefined || measured === 'statistical' ? [] : [unreadFactors(measured, factors)],
+    findings: factors === undefined || measured === 'statistical' ? [] : [createUnreadFactors(measured, factors)],
   };
 }
 
@@ -83,7 +83,7 @@ async function readStoredFactors(
   };
 }
 
-function unreadFactors(model: FactorModelName, value: number): Finding {
+function createUnreadFactors(model: FactorModelName, value: number): Finding {
   const message = `factors does nothing: ${model} does not read it, as statistical does.`;
   return { severity: 'warning', code: 'NO_EFFECT', path: 'factors', message, value };
 }

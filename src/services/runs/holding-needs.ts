@@ -12,7 +12,7 @@ import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { NeededLimits } from '#jobs/tasks/views.js';
 import { assertReferenceColumn } from './reference-column.js';
-import type { RunCall, NeedRooms } from './need.js';
+import type { RunCall, NeedSources } from './need.js';
 
 /** Default column of the proxies in scenarios, which a market may lack. */
 const DEFAULT_PROXIES = 'SECTOR';
@@ -21,16 +21,16 @@ const DEFAULT_PROXIES = 'SECTOR';
  * Returns the issuers of the securities. @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own
  * issuers
  */
-export async function issuers({ states }: NeedRooms, { run, query }: RunCall): Promise<NeededLimits> {
+export async function resolveIssuers({ states }: NeedSources, { run, query }: RunCall): Promise<NeededLimits> {
   const { rule = null, by: asked } = query as { readonly rule?: LimitRuleName; readonly by: string };
   const served = asked === OWN_GROUPS ? null : await states.requireMarket(run);
-  const { by, findings } = issuersBy(asked, served && served.market);
+  const { by, findings } = selectIssuerColumn(asked, served && served.market);
   const market = by === OWN_GROUPS || served === null ? null : served.handle;
   return { limits: { rule }, by, findings, market };
 }
 
 /** Returns the column of issuers. Without ISSUER, the default, each security is its own issuer. */
-function issuersBy(
+function selectIssuerColumn(
   asked: string,
   market: MarketData | null,
 ): { readonly by: string; readonly findings: readonly Finding[] } {
@@ -47,7 +47,7 @@ function issuersBy(
  * Returns the constraint rows to check. @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE if a row
  * reads a datapoint
  */
-export async function resolveWatchedRows({ states }: NeedRooms, { run, body }: RunCall): Promise<NeededLimits> {
+export async function resolveWatchedRows({ states }: NeedSources, { run, body }: RunCall): Promise<NeededLimits> {
   const { rows: sent } = body() as LimitsRequest;
   const { rows: read, findings } = readRows(sent, 'rows');
   const rows: readonly ConstraintRow[] = stateRowDefaults(read as typeof sent, 'today'); // the rows have the same shape except for their expressions
@@ -59,7 +59,7 @@ export async function resolveWatchedRows({ states }: NeedRooms, { run, body }: R
 }
 
 /** Returns the shocks and proxies of scenarios. @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE */
-export async function scenarios({ states }: NeedRooms, { run, body }: RunCall) {
+export async function resolveScenarios({ states }: NeedSources, { run, body }: RunCall) {
   const request = body() as ScenarioRequest;
   const { handle, market } = await states.requireMarket(run);
   if (request.by !== DEFAULT_PROXIES) assertReferenceColumn(market, request.by);

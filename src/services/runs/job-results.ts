@@ -12,7 +12,7 @@ export interface ResultReference {
   readonly which_run: string;
 }
 
-export const resultReference = (run: RunDocument): ResultReference => ({
+export const createResultReference = (run: RunDocument): ResultReference => ({
   run_id: run.run_id,
   which_run: runIdOf(run),
 });
@@ -20,7 +20,7 @@ export const resultReference = (run: RunDocument): ResultReference => ({
 /**
  * Creates the source of backtest results: null for a deleted run; results of earlier versions are returned as stored.
  */
-export function backtestResults(
+export function createBacktestResults(
   documents: Pick<DocumentStore, 'get'>,
   texts: Pick<RunTexts, 'read' | 'stored'>,
 ): ResultSource {

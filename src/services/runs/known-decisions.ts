@@ -12,7 +12,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 
-export interface DecidedSpan {
+export interface DecisionSpan {
   readonly market: MarketData;
   /** Last date of the decisions; null for the last date of the market. */
   readonly end: string | null;
@@ -23,13 +23,13 @@ export interface DecidedSpan {
  * Refuses decisions on known data if the first available version is later than all decisions.
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
  */
-export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, end, documents }: DecidedSpan): void {
+export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, end, documents }: DecisionSpan): void {
   assertScheduled(documents);
   const first = earlier.at(-1)?.knownOn ?? knownOn;
   const last = findLastDay(market, end);
   if (first <= last) return;
   const message = `No decision up to ${formatDay(last)} can be made on known data: the first available version of the data store ${market.datasetId} was known on ${formatDay(first)}.`;
-  throw notKnown(message, { datasetId: market.datasetId, decision: last, first });
+  throw refuseUnknown(message, { datasetId: market.datasetId, decision: last, first });
 }
 
 /**
@@ -38,7 +38,7 @@ export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, 
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
  * @cost of a row of closes per definition
  */
-export function assertFirstKnown(known: KnownReferences, span: DecidedSpan & { readonly calendars: Calendars }): void {
+export function assertFirstKnown(known: KnownReferences, span: DecisionSpan & { readonly calendars: Calendars }): void {
   assertAnyKnown(known, span);
   const { market, end, documents, calendars } = span;
   const { datasetId } = market;
@@ -47,7 +47,7 @@ export function assertFirstKnown(known: KnownReferences, span: DecidedSpan & { r
     const day = findFirstSession(document, market, calendars);
     if (day === undefined || day >= first || day > findLastDay(market, end)) continue;
     const message = `The decision of ${formatDay(day)}, the first of the index ${document.id}, is before the first available version of the data store ${datasetId}, known on ${formatDay(first)}.`;
-    throw notKnown(message, { datasetId, decision: day, first });
+    throw refuseUnknown(message, { datasetId, decision: day, first });
   }
 }
 
@@ -61,7 +61,7 @@ function findFirstSession(document: IndexDocument, market: MarketData, calendars
   while (row < dates.length && !calendar.isSession(dates[row]!)) row++;
   const day = dates[row];
   if (day === undefined) return undefined;
-  const isMember = membershipOn(document, market, day);
+  const isMember = createMembershipTest(document, market, day);
   const isBegun = identifiers.some(
     (identifier, column) => isMember?.(identifier) === true && closes[row * identifiers.length + column]! > 0,
   );
@@ -75,7 +75,7 @@ const RATE = /^[A-Z]{6}$/;
  * Returns a test that a security is in the universe of an index on a day; undefined if another index may determine the
  * universe.
  */
-function membershipOn(
+function createMembershipTest(
   document: IndexDocument,
   { universes }: MarketData,
   day: Day,
@@ -99,13 +99,13 @@ function membershipOn(
 const findLastDay = ({ dates }: MarketData, end: string | null): Day =>
   Math.min(dates.at(-1)!, end === null ? Infinity : parseValidDay(end));
 
-interface Decided {
+interface DecisionTimes {
   readonly datasetId: string;
   readonly decision: Day;
   readonly first: Day;
 }
 
-function notKnown(message: string, { datasetId, decision, first }: Decided): Refusal {
+function refuseUnknown(message: string, { datasetId, decision, first }: DecisionTimes): Refusal {
   const detail = { store_id: datasetId, decision_date: formatDay(decision), first_known_on: formatDay(first) };
   return new Refusal('NO_DATA_KNOWN', message, detail);
 }

@@ -6,7 +6,7 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
+import { listMatrixFiles, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName } from '#jobs/tasks.js';
@@ -14,8 +14,8 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { columnsOf, listEarlierFiles, toHashedReference, readRun } from '../stored/run-documents.js';
-import { createRunFiles, type Continuable } from './run-files.js';
-import { modelReferences, findPlannedFiles } from '../stored/used-models.js';
+import { createRunFiles, type ContinuableRun } from './run-files.js';
+import { createModelReferences, findPlannedFiles } from '../stored/used-models.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
@@ -39,7 +39,7 @@ async function link(
 ): Promise<Record<string, MatrixFiles>> {
   const linked: Record<string, MatrixFiles> = {};
   for (const [id, matrix] of Object.entries(matrices)) {
-    const files = await attempt.share(filesOf(matrix).map((ref) => ({ ref, name: artifacts.newName() })));
+    const files = await attempt.share(listMatrixFiles(matrix).map((ref) => ({ ref, name: artifacts.newName() })));
     linked[id] = 'files' in matrix ? { ...matrix, files: [...files] } : files[0]!;
   }
   return linked;
@@ -82,7 +82,7 @@ export function createRunMaker({
   async function createStoredRun(
     payload: BacktestPayload,
     market: MarketIdentity,
-  ): Promise<Continuable | FullRunReason | null> {
+  ): Promise<ContinuableRun | FullRunReason | null> {
     const found = await documents.get('run', payload.plan.runId);
     if (found === undefined) return null;
     const run = readStored(found, readRun);
@@ -146,7 +146,7 @@ export function createRunMaker({
     const task = {
       market: identity,
       plan,
-      ...modelReferences(plan.models, matrices),
+      ...createModelReferences(plan.models, matrices),
       ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(known.version) }),
       engineVersion,
     };

@@ -4,13 +4,13 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { modelFiles } from '../stored/used-models.js';
+import { resolveModelFiles } from '../stored/used-models.js';
 import type { BacktestPlans } from './backtest-plans.js';
 import type { RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 
 /** Sources of the inputs that views need. */
-export interface NeedRooms {
+export interface NeedSources {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly jobs: Pick<Jobs, 'help'>;
@@ -34,7 +34,7 @@ export interface RunCall {
 }
 
 /** Function that returns the members that a need adds to the input of a view. */
-export type LookUp = (rooms: NeedRooms, asked: RunCall) => object | Promise<object>;
+export type LookUp = (sources: NeedSources, asked: RunCall) => object | Promise<object>;
 
 /**
  * Returns the index to which a run is compared, or an identifier of the run's store, with the risk models of the index.
@@ -46,7 +46,7 @@ export async function comparedOf(
     markets,
     states,
     plans,
-  }: Pick<NeedRooms, 'documents' | 'artifacts' | 'markets' | 'states' | 'plans'>,
+  }: Pick<NeedSources, 'documents' | 'artifacts' | 'markets' | 'states' | 'plans'>,
   run: RunDocument,
   benchmark: string,
 ): Promise<ComparedWith> {
@@ -60,8 +60,8 @@ export async function comparedOf(
 }
 
 export async function addModels(
-  { documents, artifacts }: Pick<NeedRooms, 'documents' | 'artifacts'>,
+  { documents, artifacts }: Pick<NeedSources, 'documents' | 'artifacts'>,
   compared: ComparedWith,
 ): Promise<ComparedWith> {
-  return { ...compared, ...(await modelFiles(documents, artifacts, compared.documents)) };
+  return { ...compared, ...(await resolveModelFiles(documents, artifacts, compared.documents)) };
 }

@@ -5,7 +5,7 @@ import { IndexDocument, isRuleDocument } from '#domain/documents/index-document.
 import type { MarketData } from '#domain/market/market-data.js';
 import { marketCapWeight } from '#domain/rules/weighting/market-cap-weight.js';
 import type { DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/reached-documents.js';
+import { resolveReached } from '../indices/reached-documents.js';
 
 /** Transaction costs of the practice run, so that the code of trades is also compiled. */
 const COST_BPS = 10;
@@ -14,24 +14,24 @@ const COST_BPS = 10;
  * Returns the plan of a complete practice run, which only warms up code and stores nothing: a run of a stored
  * rule-based index, or of a plain index if no index is stored.
  */
-export async function practicePlan(
+export async function createPracticePlan(
   documents: Pick<DocumentStore, 'get'>,
   stored: IndexDocument | undefined,
   market: Pick<MarketData, 'dates'>,
 ): Promise<BacktestPlan> {
   const isRun = stored !== undefined && isRuleDocument(stored);
-  const index = isRun ? stored : plainIndex(market);
+  const index = isRun ? stored : createPlainIndex(market);
   return {
     runId: index.id,
     name: index.name,
     indexId: index.id,
-    documents: isRun ? await reachedBy(documents, index) : { [index.id]: index },
+    documents: isRun ? await resolveReached(documents, index) : { [index.id]: index },
     request: BacktestFields.parse({ transaction_cost_bps: COST_BPS }),
   };
 }
 
 /** Returns a typical index: the securities of a market by capitalisation, total return. */
-function plainIndex({ dates }: Pick<MarketData, 'dates'>): IndexDocument {
+function createPlainIndex({ dates }: Pick<MarketData, 'dates'>): IndexDocument {
   return IndexDocument.parse({
     id: 'PLAIN',
     name: 'Plain',

@@ -1,6 +1,6 @@
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import { roundToCommonGrid } from '#domain/backtest/common-grid.js';
-import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import { mayDifferInBits } from '#domain/backtest/engine-bits.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { DocumentChange } from '#domain/documents/document-changes.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
@@ -12,11 +12,11 @@ export interface RunSide {
   readonly plan: BacktestPlan;
   /** Version of the run's data; null if it is unknown. */
   readonly version: number | null;
-  readonly market: MarketHandle | Unknown;
+  readonly market: MarketHandle | UnavailableValue;
 }
 
 /** Reason, as a sentence, why a value is unavailable. */
-export interface Unknown {
+export interface UnavailableValue {
   readonly reason: string;
 }
 
@@ -51,9 +51,9 @@ type Effects = Pick<RunsDifference, 'effects' | 'effects_reason' | 'total_return
 export async function effectsOf(
   { definition, request, isOtherData }: Causes,
   { from, to, totals, engineVersion }: Ends,
-  value: (inputs: Inputs) => Promise<number | Unknown>,
+  value: (inputs: Inputs) => Promise<number | UnavailableValue>,
 ): Promise<Effects> {
-  const isOther = (side: RunSide): boolean => hasOtherBits(side.run.engine_version, engineVersion);
+  const isOther = (side: RunSide): boolean => mayDifferInBits(side.run.engine_version, engineVersion);
   const [first, last] = [totals[0]!, totals[1]!];
   const start = isOther(from) ? await value({ plan: from.plan, data: from }) : first;
   const isEnd = { request: !isOtherData, definition: request.length === 0 && !isOtherData };
@@ -63,7 +63,7 @@ export async function effectsOf(
     documents: { ...from.plan.documents, ...to.plan.documents },
     request: from.plan.request,
   };
-  const step = async (isChanged: boolean, before: number | Unknown, isLast: boolean, plan: BacktestPlan) => {
+  const step = async (isChanged: boolean, before: number | UnavailableValue, isLast: boolean, plan: BacktestPlan) => {
     if (!isChanged) return before;
     return isLast ? end : value({ plan, data: from });
   };

@@ -1,11 +1,11 @@
 import type { ReplayPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
+import { createJobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { modelReferences } from '../stored/used-models.js';
+import { createModelReferences } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { columnsOf, payloadOf, provenanceOf, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
@@ -40,7 +40,7 @@ export function createReplayJob({
   states,
   dataVersions,
 }: ReplayJobDependencies): JobKind<ReplayPayload> {
-  return jobKind('replay', async ({ run_id: runId, which_run: id, engine_version: engineVersion }, attempt) => {
+  return createJobKind('replay', async ({ run_id: runId, which_run: id, engine_version: engineVersion }, attempt) => {
     await markets.settled();
     const { identity } = markets.require();
     await assertNotDeleted(documents, runId, 'replay');
@@ -52,7 +52,7 @@ export function createReplayJob({
     const { view } = await attempt.compute('replay', {
       market: identity,
       plan,
-      ...modelReferences(plan.models, models),
+      ...createModelReferences(plan.models, models),
       ...known,
       engineVersion,
       definitionChanged: (await states.staleOf(run))?.definition ?? false,

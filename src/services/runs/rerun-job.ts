@@ -1,7 +1,7 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RerunPayload } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { jobKind, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/job-kind.js';
 import type { RerunEntry } from '#jobs/tasks/runs.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -11,7 +11,7 @@ import { artifactsOf, findRun } from '../stored/run-documents.js';
 import { isOfService } from './backtest-batches.js';
 import type { RunMaker } from './made-runs.js';
 import { createRowsInParts, type RowAttempt, type RowsInPartsDependencies, type RowsOrder } from './rows-in-parts.js';
-import { backtestPayload, type RunnableRuns } from './runnable-runs.js';
+import { createBacktestPayload, type RunnableRuns } from './runnable-runs.js';
 
 export interface RerunJobDependencies extends RowsInPartsDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
@@ -58,7 +58,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     const asked = { request: await runnables.onStoredTerms(indexId, {}) };
     const current = await runnables.currentRun(indexId, asked);
     if (current !== undefined) return { current };
-    return { payload: backtestPayload(asked, await runnables.planOf(indexId, asked), engineVersion) };
+    return { payload: createBacktestPayload(asked, await runnables.planOf(indexId, asked), engineVersion) };
   }
 
   const orderFor = (payload: RerunPayload): RowsOrder<RerunEntry> => ({
@@ -67,20 +67,20 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     filesOf: ({ run }) => (run === null ? [] : artifactsOf(run)),
   });
 
-  async function store(tx: DocumentTransaction, made: readonly Made[]): Promise<void> {
+  async function store(tx: DocumentTransaction, made: readonly MadeRerun[]): Promise<void> {
     for (const { run, previous } of made) {
       if (await putRunAfter(tx, run, { after: previous, runsKept }))
         tx.publish({ type: 'run-stored', run_id: run.run_id });
     }
   }
 
-  return jobKind(
+  return createJobKind(
     'rerun',
     async (payload, attempt) => {
       const { rerun_id: id, engine_version: engineVersion } = payload;
       const summary = { kind: 'rerun', id, total: 'indices', outcomes: OUTCOMES, engineVersion } as const;
       const { result, entries } = await parts.run(orderFor(payload), summary, attempt);
-      const made = entries.filter((entry): entry is Made => entry.run !== null);
+      const made = entries.filter((entry): entry is MadeRerun => entry.run !== null);
       return { result, effect: (tx) => store(tx, made) };
     },
     async (payload, some, attempt) => ({
@@ -89,7 +89,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
   );
 }
 
-type Made = RerunEntry & { readonly run: RunDocument };
+type MadeRerun = RerunEntry & { readonly run: RunDocument };
 
 const reachOf = ({ reach }: RerunPayload) =>
   reach === null ? undefined : { prefixes: reach.prefixes, shared: new Set(reach.shared), isHidden: false };

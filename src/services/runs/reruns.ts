@@ -71,7 +71,7 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
       return jobs.submit({
         kind,
         payload: {
-          rerun_id: request.rerun_id ?? prefixName(newRerunId(now())),
+          rerun_id: request.rerun_id ?? prefixName(createRerunId(now())),
           ids,
           reach: reach === undefined ? null : { prefixes: [...reach.prefixes], shared: [...reach.shared] },
           engine_version: engineVersion,
@@ -86,7 +86,7 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
 }
 
 /** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`. */
-function newRerunId(now: number): string {
+function createRerunId(now: number): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
   return `${stamp}-${randomBytes(4).toString('hex')}`;
 }

@@ -67,7 +67,7 @@ export interface DefinitionState {
   readonly storeId: string | null;
 }
 
-interface Compared extends DefinitionState {
+interface CachedComparison extends DefinitionState {
   /** Revision of the documents when they were last found unchanged. */
   revision: string;
   readonly reads: readonly DocumentRead[];
@@ -82,7 +82,7 @@ export function createRunDefinitions({
   const { planOf } = createBacktestPlans(documents);
   const onUsedSessions = createComparedCalendars(calendars.base);
   /** Comparisons by run, least recently compared first. */
-  const compared = new Map<string, Compared>();
+  const compared = new Map<string, CachedComparison>();
 
   const planNow = async (run: RunDocument): Promise<BacktestPlan> => (await planOf(run.run_id, askedOf(run))).plan;
 

@@ -7,7 +7,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RunDifferencePayload } from '#domain/jobs/payloads.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { jobKind, type Attempt, type JobKind, type Jobs } from '#jobs/job-kind.js';
+import { createJobKind, type Attempt, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
@@ -18,12 +18,12 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { listKnownFilesBefore } from '../datasets/known-files.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertHasRuns } from '../stored/kept-runs.js';
-import { effectsOf, type Causes, type Inputs, type RunSide, type Unknown } from './replayed-effects.js';
+import { effectsOf, type Causes, type Inputs, type RunSide, type UnavailableValue } from './replayed-effects.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { columnsFile, requireRun } from '../stored/run-documents.js';
+import { resolveColumnsFile, requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
-import { matrixPaths } from '../stored/matrix-paths.js';
+import { resolveMatrixPaths } from '../stored/matrix-paths.js';
 import { contentOf } from '../stored/used-models.js';
 import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
@@ -53,7 +53,7 @@ export function createRunDifferenceJob({
   }
 
   /** Returns the market that a run was computed on, or the reason why it is unavailable. */
-  async function marketOf(run: RunDocument, version: number | null): Promise<MarketHandle | Unknown> {
+  async function marketOf(run: RunDocument, version: number | null): Promise<MarketHandle | UnavailableValue> {
     const served = markets.served()?.handle;
     if (served === undefined)
       return { reason: `A replay needs the data of ${describeRun(run)}: no data store is served.` };
@@ -88,12 +88,12 @@ export function createRunDifferenceJob({
         (each) => toCanonicalJson(each.plan.models?.[id] ?? null) === toCanonicalJson(plan.models![id]),
       );
       const file = side?.run.artifacts.models?.[id];
-      if (file !== undefined) files[id] = { paths: await matrixPaths(artifacts, file), ...contentOf(model) };
+      if (file !== undefined) files[id] = { paths: await resolveMatrixPaths(artifacts, file), ...contentOf(model) };
     }
     return { models: files };
   }
 
-  return jobKind('diff', async (payload, attempt) => {
+  return createJobKind('diff', async (payload, attempt) => {
     await markets.settled();
     const { run_id: subject, engine_version: engineVersion } = payload;
     await assertNotDeleted(documents, subject, 'comparison');
@@ -101,11 +101,11 @@ export function createRunDifferenceJob({
     for (const { run } of [from, to]) await assertUndamaged(artifacts, run);
     const levels = await attempt.compute(
       'compare-levels',
-      { from: await columnsFile(artifacts, from.run), to: await columnsFile(artifacts, to.run) },
+      { from: await resolveColumnsFile(artifacts, from.run), to: await resolveColumnsFile(artifacts, to.run) },
       0.1,
     );
     const causes = causesOf(from, to);
-    const value = async ({ plan, data: { market, version } }: Inputs): Promise<number | Unknown> => {
+    const value = async ({ plan, data: { market, version } }: Inputs): Promise<number | UnavailableValue> => {
       if ('reason' in market) return market;
       try {
         const known =

@@ -38,11 +38,11 @@ function readField(text: string, market: MarketData, path: string): ReadField {
   if (read.tree === undefined) return { text, findings: problems };
   const result = checkFields([{ use: useNumber(read.tree), path, rowId: null }], market, 'error');
   const placed = locateInTexts(result, new Map<string, ReadText>([[path, read]]));
-  return { text: printExpression(read.tree), findings: [...placed, ...ofDecisions(read.tree, path)] };
+  return { text: printExpression(read.tree), findings: [...placed, ...findDecisionFunctions(read.tree, path)] };
 }
 
 /** Returns findings about functions in an expression whose values exist only in the decisions of an index. */
-function ofDecisions(tree: ExpressionNode, path: string): Finding[] {
+function findDecisionFunctions(tree: ExpressionNode, path: string): Finding[] {
   const call = listCalls(tree, new Map()).find(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),
   );

@@ -10,7 +10,7 @@ import { findRun } from '../stored/run-documents.js';
 import { createStoredPrices, createStoredFiles, storeOnce, ignoreRemoved } from './stored-once.js';
 
 /** Stored run that can be extended. */
-export interface Continuable {
+export interface ContinuableRun {
   /** Files with segments of the stored run's columns, which an extended run shares, each under a new name. */
   readonly columns: readonly ArtifactRef[];
   readonly run: StoredRunReferences;
@@ -20,7 +20,7 @@ export interface RunOrder {
   readonly plan: BacktestPlan;
   readonly task: Omit<TaskInput<'backtest'>, 'stored' | 'outputs' | 'storedPrices' | 'storedFiles'>;
   /** Stored run to extend, or the reason why no run can be extended. */
-  readonly stored: Continuable | FullRunReason | null;
+  readonly stored: ContinuableRun | FullRunReason | null;
 }
 
 /** Stored files of a run, with the output of the task that computed it. */
@@ -77,7 +77,7 @@ export function createRunFiles({
   };
 }
 
-interface Computed {
+interface ComputedRun {
   readonly output: TaskOutput<'backtest'>;
   /** Files shared with the extended run; empty for a full run. */
   readonly earlier: readonly ArtifactRef[];
@@ -93,7 +93,7 @@ interface ComputeInput extends Pick<RunOrder, 'stored'> {
 async function computeValue(
   attempt: Attempt<PortableTaskName>,
   { stored, task, share }: ComputeInput,
-): Promise<Computed> {
+): Promise<ComputedRun> {
   if (stored !== null && typeof stored !== 'string') return resume(attempt, { stored, task });
   const output = await attempt.compute('backtest', { ...task, outputs: attempt.outputs(RUN_FILES), stored }, share);
   attempt.computed();
@@ -103,8 +103,8 @@ async function computeValue(
 /** Extends a stored run if the result is the same; otherwise computes a full run. */
 async function resume(
   attempt: Attempt<PortableTaskName>,
-  { stored, task }: Pick<ComputeInput, 'task'> & { readonly stored: Continuable },
-): Promise<Computed> {
+  { stored, task }: Pick<ComputeInput, 'task'> & { readonly stored: ContinuableRun },
+): Promise<ComputedRun> {
   const outputs = attempt.outputs(RUN_FILES);
   const output = await ignoreRemoved(attempt.compute('backtest', { ...task, outputs, stored: stored.run }));
   attempt.computed();

@@ -17,7 +17,7 @@ import {
   type RunDefinitionsDependencies,
 } from './run-definitions.js';
 import { createRunStores, type RunStoresDependencies } from './run-stores.js';
-import { contentReasons, engineReasons } from './stale-reasons.js';
+import { listContentReasons, listEngineReasons } from './stale-reasons.js';
 
 export interface RunStatesDependencies extends RunDefinitionsDependencies, RunStoresDependencies {
   /** Market of the active store. */
@@ -80,7 +80,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
       return { data: [`The store ${storeId} of the index is not registered.`], otherStore: null };
     const { datasetId } = content;
     const runDataset = (await datasetOf(run)) ?? datasetId;
-    if (runDataset === datasetId) return { data: contentReasons(run, content, isOfThen), otherStore: null };
+    if (runDataset === datasetId) return { data: listContentReasons(run, content, isOfThen), otherStore: null };
     const now = storeId === null ? `${datasetId} is active` : `the index belongs to ${datasetId}`;
     return { data: [`The run was made on the store ${runDataset}; ${now}.`], otherStore: runDataset };
   }
@@ -93,7 +93,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
       return combineStaleReasons({
         definition: reasons,
         ...(await dataReasons(run, { isOfThen, storeId })),
-        engine: engineReasons(run, engineVersion),
+        engine: listEngineReasons(run, engineVersion),
       });
     },
     requireMarket: async (run) => (await marketOf(run, markets.served())) ?? markets.require(),

@@ -81,7 +81,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     return { name, ...(await jobs.query('write-run-text', { ...(await input()), path })) };
   }
 
-  async function makeRoom(): Promise<void> {
+  async function freeSpace(): Promise<void> {
     const total = (): number => [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
     const removed: string[] = [];
     for (const [etag, file] of cached) {
@@ -128,7 +128,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     const { etag, input } = order;
     try {
       const { length, stream } = await open(order);
-      await makeRoom();
+      await freeSpace();
       return { length, etag, open: async () => stream };
     } catch (thrown) {
       if (!(thrown instanceof Refusal && thrown.code === 'STORAGE_FULL')) throw thrown;

@@ -2,9 +2,9 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { readsUniverse } from '#domain/datapoints/expressions/field-text.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/reached-documents.js';
+import { resolveReached } from '../indices/reached-documents.js';
 import { findIndex } from '../stored/stored-indices.js';
-import { runDefinition } from '../stored/run-definition.js';
+import { readRunDefinition } from '../stored/run-definition.js';
 
 interface UniverseDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
@@ -21,7 +21,7 @@ export async function universeOfRun(
   fields: readonly string[],
 ): Promise<ComparedWith | null> {
   if (!fields.some(readsUniverse)) return null;
-  if (run.artifacts.plan !== undefined) return (await runDefinition(artifacts, run)).definition;
+  if (run.artifacts.plan !== undefined) return (await readRunDefinition(artifacts, run)).definition;
   const document = await findIndex(documents, run.index_id);
-  return document === undefined ? null : { indexId: document.id, documents: await reachedBy(documents, document) };
+  return document === undefined ? null : { indexId: document.id, documents: await resolveReached(documents, document) };
 }

@@ -6,14 +6,14 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { RunViewTerms } from '#domain/run-views/terms.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import { addUnreadable } from '../shared/skipped.js';
-import { columnsFile, readRun, requireRun, type RunName } from '../stored/run-documents.js';
+import { resolveColumnsFile, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import type { CheckedBytes } from '../stored/stored-bytes.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import type { RunCall, NeedRooms } from './need.js';
+import type { RunCall, NeedSources } from './need.js';
 import { stateOf } from './run-states.js';
 import { NEEDS } from './view-needs.js';
 
-export interface RunViewsDependencies extends Omit<NeedRooms, 'plans'> {
+export interface RunViewsDependencies extends Omit<NeedSources, 'plans'> {
   /** Returns the first effective date of an index after a date; null if no date is known. */
   readonly nextRebalance: (indexId: string, after: string) => Promise<string | null>;
   /** Returns the next rebalance, today or later. */
@@ -52,7 +52,7 @@ const ROWS_AT_ONCE = 8;
 
 export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   const { documents, artifacts, states, maker, nextRebalance, comingRebalance } = dependencies;
-  const rooms: NeedRooms = { ...dependencies, plans: createBacktestPlans(documents) };
+  const sources: NeedSources = { ...dependencies, plans: createBacktestPlans(documents) };
 
   async function rowOf(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
     const { bytes } = await maker.held({ view: 'summary', columns: await maker.columnsOf(run) }, signal);
@@ -88,7 +88,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     async show({ terms, name, query, format, body }, signal) {
       const run = await requireRun(documents, name);
       const { given, afterwards } = await lookUpRun(terms, { run, query, body });
-      const columns = await (terms.isMadeAnew ? columnsFile(artifacts, run) : maker.columnsOf(run));
+      const columns = await (terms.isMadeAnew ? resolveColumnsFile(artifacts, run) : maker.columnsOf(run));
       // The type follows from the terms: the parameters of the route, and the members that its needs add.
       const input = { ...parametersOf(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.held(input, signal);
@@ -101,7 +101,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     const given: object = {};
     const afterwards: (() => void)[] = [];
     for (const need of terms.needs)
-      Object.assign(given, await NEEDS[need](rooms, { ...asked, afterwards: (help) => void afterwards.push(help) }));
+      Object.assign(given, await NEEDS[need](sources, { ...asked, afterwards: (help) => void afterwards.push(help) }));
     return { given, afterwards };
   }
 }

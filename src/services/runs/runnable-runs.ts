@@ -24,7 +24,7 @@ export interface RunnableRunsDependencies {
 }
 
 /** Returns the payload of the job that runs a plan. */
-export function backtestPayload(
+export function createBacktestPayload(
   asked: AskedBacktest,
   { plan, storeId, version, dataVersion }: RunnablePlan,
   engineVersion: string,

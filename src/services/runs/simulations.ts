@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { divideSimulation, type SimulationRequest } from '#domain/simulation/simulation.js';
 import type { SimulationPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
+import { createJobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -58,7 +58,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
     return { columns: columnsOf(run), request, calendar, market };
   }
 
-  return jobKind(
+  return createJobKind(
     'simulate',
     async (payload, attempt) => {
       const { run_id: runId, request, dates } = payload;

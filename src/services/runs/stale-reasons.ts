@@ -1,4 +1,4 @@
-import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import { mayDifferInBits } from '#domain/backtest/engine-bits.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 
@@ -6,7 +6,7 @@ import type { MarketIdentity } from '#domain/market/market-identity.js';
  * Returns the reasons why a run is stale because of the content of its store. @param isOfThen true for the content at
  * its version
  */
-export function contentReasons(run: RunDocument, content: MarketIdentity, isOfThen: boolean): string[] {
+export function listContentReasons(run: RunDocument, content: MarketIdentity, isOfThen: boolean): string[] {
   const { datasetId, contentHash, adjustment, currency = null } = content;
   const { as_known_on: version } = run;
   if (contentHash !== run.store_content_hash && version === undefined)
@@ -29,8 +29,8 @@ export function contentReasons(run: RunDocument, content: MarketIdentity, isOfTh
 }
 
 /** Returns the reason why a run is stale because of the engine; empty if this engine computes bit-identical results. */
-export function engineReasons({ engine_version: stored }: RunDocument, engineVersion: string): string[] {
-  return hasOtherBits(stored, engineVersion)
+export function listEngineReasons({ engine_version: stored }: RunDocument, engineVersion: string): string[] {
+  return mayDifferInBits(stored, engineVersion)
     ? [`The run was made by engine ${stored}; engine ${engineVersion} may compute slightly different values.`]
     : [];
 }

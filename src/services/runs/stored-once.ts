@@ -45,7 +45,7 @@ interface MadeFiles<F> {
 }
 
 /** Files of a run as they are stored. */
-interface OnceStored<F> {
+interface SharedFiles<F> {
   readonly files: F;
   /** File with the prices; null if the columns contain the prices. */
   readonly prices: ArtifactRef | null;
@@ -59,7 +59,7 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
   attempt: Sharing,
   artifacts: Pick<ArtifactStore, 'newName' | 'destination' | 'isIntact'>,
   { own, unwritten, prices, newest, stored }: MadeFiles<F>,
-): Promise<OnceStored<F> | undefined> {
+): Promise<SharedFiles<F> | undefined> {
   const files = Object.values(newest ? createStoredFiles(newest) : {});
   const known = new Map(files.map((ref) => [ref.sha256, ref]));
   const same: { readonly part: string; readonly link: ArtifactLink }[] = [];
@@ -73,7 +73,7 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
   const names = Object.fromEntries(same.map(({ part, link }) => [part, link.name]));
   if (unwritten.some((part) => names[part] === undefined)) return undefined;
   const written = prices?.written ?? undefined;
-  const source = prices === null ? undefined : (written ?? (await undamaged(artifacts, stored.get(prices.sha256))));
+  const source = prices === null ? undefined : (written ?? (await findIntact(artifacts, stored.get(prices.sha256))));
   if (prices !== null && source === undefined) return undefined;
   const beside = source && { ref: source, name: findPricesFile(names['columns'] ?? own.columns.name) };
   if (same.length === 0 && !beside) return { files: own, prices: null };
@@ -102,7 +102,7 @@ async function isShared({ destination, isIntact }: Pick<ArtifactStore, 'destinat
  * Returns a stored file if its content is intact. In a folder of this machine, the thread that computed the run has
  * verified the file.
  */
-async function undamaged(
+async function findIntact(
   { destination, isIntact }: Pick<ArtifactStore, 'destination' | 'isIntact'>,
   ref: ArtifactRef | undefined,
 ): Promise<ArtifactRef | undefined> {

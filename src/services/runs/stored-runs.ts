@@ -5,7 +5,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore, DocumentStore, UnreadableCause } from '#store/port.js';
 import { logHead } from '#store/publication/log.js';
 import { causeOf } from '#store/read-stored.js';
-import { skippedBy } from '../shared/skipped.js';
+import { countSkipped } from '../shared/skipped.js';
 import { findDamagedRuns } from '../stored/damaged-runs.js';
 import { assertHasRuns, runListOf } from '../stored/kept-runs.js';
 import { findRun, createKeptRunId, readRun, requireRun, type AskedRun } from '../stored/run-documents.js';
@@ -80,7 +80,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       await assertHasRuns(documents, subject);
       const list = await runListOf(documents, subject);
       const newest = await findRun(documents, subject);
-      const skipped = await unlisted(documents, subject);
+      const skipped = await listUnlistedCauses(documents, subject);
       const ids = [...(newest === undefined ? [] : [runIdOf(newest)]), ...list.earlier];
       const total = ids.length + skipped.length;
       const from = before === undefined ? 0 : ids.indexOf(before) + 1;
@@ -94,7 +94,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
         runs.push(...(await Promise.all(matches.map((run) => rowOf(run, list, signal)))));
       }
       const hasPublished = (await logHead(documents, subject)) !== undefined;
-      return { runs, total, has_published: hasPublished, ...skippedBy(skipped) };
+      return { runs, total, has_published: hasPublished, ...countSkipped(skipped) };
     },
   };
 }
@@ -102,7 +102,10 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
 /**
  * Returns the reasons why runs with unknown ids are unreadable: the latest run, and earlier runs if their list is lost.
  */
-async function unlisted(documents: Pick<DocumentStore, 'get' | 'ids'>, subject: string): Promise<UnreadableCause[]> {
+async function listUnlistedCauses(
+  documents: Pick<DocumentStore, 'get' | 'ids'>,
+  subject: string,
+): Promise<UnreadableCause[]> {
   const newest = causeOf(await documents.get('run', subject), readRun);
   const list = causeOf(await documents.get('run-list', subject), (body) => RunListDocument.safeParse(body).data);
   if (list === undefined) return newest === undefined ? [] : [newest];

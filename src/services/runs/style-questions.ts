@@ -35,7 +35,7 @@ const COSTLY = new Map<string, number>([
  * A datapoint is requested for ranges of dates, then for all dates to produce the text of its figures; the cheapest
  * datapoints first. Datapoints derived from prices and volumes precede columns of the store.
  */
-export function styleQuestions(market: MarketData, run: RunDocument, besides: readonly string[]): StyleQuestion[] {
+export function listStyleQuestions(market: MarketData, run: RunDocument, besides: readonly string[]): StyleQuestion[] {
   const { dates } = market;
   const span = {
     from: findFirstAtLeast(dates, parseValidDay(run.start)),
@@ -44,13 +44,15 @@ export function styleQuestions(market: MarketData, run: RunDocument, besides: re
   const count = span.to - span.from + 1;
   if (count <= 0) return [];
   const most = Math.floor(STYLE_BYTES_MAX / (BYTES_A_DATE * count));
-  const fields = styleFields(market).filter((name) => !besides.includes(name) && windowsAtOnce(market, name) > 0);
+  const fields = listStyleFields(market).filter(
+    (name) => !besides.includes(name) && countWindowsAtOnce(market, name) > 0,
+  );
   const chosen = fields.slice(0, most).toSorted((a, b) => cellsOf(b) - cellsOf(a));
-  return chosen.flatMap((field) => questionsAbout(market, field, span)).slice(0, QUESTIONS_MAX);
+  return chosen.flatMap((field) => listQuestions(market, field, span)).slice(0, QUESTIONS_MAX);
 }
 
 /** Returns the numeric datapoints of a market, derived datapoints first. */
-function styleFields(market: MarketData): string[] {
+function listStyleFields(market: MarketData): string[] {
   const [derived, stored]: [string[], string[]] = [[], []];
   for (const name of listFieldNames(market)) {
     const result = resolveName(market, createLatestRequest(name));
@@ -64,7 +66,7 @@ function styleFields(market: MarketData): string[] {
 const cellsOf = (field: string): number => COSTLY.get(field) ?? CELLS.latest;
 
 /** Returns the number of one-year windows per request; 0 if a single window would take much too long. */
-function windowsAtOnce({ identifiers }: MarketData, field: string): number {
+function countWindowsAtOnce({ identifiers }: MarketData, field: string): number {
   return Math.round(cellsOf(field) / (DEFAULT_WINDOW * identifiers.length));
 }
 
@@ -77,9 +79,9 @@ interface Positions {
  * Returns the requests for a datapoint. Ranges begin at blocks of windows, because a range sums the same data before
  * its first date.
  */
-function questionsAbout(market: MarketData, field: string, { from, to }: Positions): StyleQuestion[] {
+function listQuestions(market: MarketData, field: string, { from, to }: Positions): StyleQuestion[] {
   const { dates } = market;
-  const length = DEFAULT_WINDOW * windowsAtOnce(market, field);
+  const length = DEFAULT_WINDOW * countWindowsAtOnce(market, field);
   const ranges: StyleQuestion[] = [];
   for (let first = from; first <= to;) {
     const next = (Math.floor(first / length) + 1) * length;

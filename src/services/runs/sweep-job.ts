@@ -1,12 +1,12 @@
 import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { orderSweepParts, type SweepParts } from '#domain/sweeps/part-order.js';
 import { createPatch, type Patch, type Variation } from '#domain/sweeps/variants.js';
-import { jobKind, type JobKind } from '#jobs/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/job-kind.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { modelReferences, findPlannedFiles } from '../stored/used-models.js';
+import { createModelReferences, findPlannedFiles } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 
 export interface SweepJobDependencies {
@@ -40,7 +40,7 @@ export function createSweepJob({
     await markets.settled();
     const content = await dataVersions.at(data_version);
     const known = isAsKnown(payload) ? { known: await dataVersions.before(content.version) } : {};
-    const references = modelReferences(models, await findPlannedFiles(documents, artifacts, models));
+    const references = createModelReferences(models, await findPlannedFiles(documents, artifacts, models));
     const { identity: market } = content.served;
     return { market, base, documents: reached, ...references, ...known, areChecked: !payload.is_unchecked };
   }
@@ -50,7 +50,7 @@ export function createSweepJob({
       .variants(part)
       .map((variant) => createPatch(payload, variant));
 
-  return jobKind(
+  return createJobKind(
     'sweep',
     async (payload, attempt) => {
       const { stored_id: storedId } = payload;

@@ -32,7 +32,7 @@ import type { JobSystem } from '#jobs/job-system.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/reached-documents.js';
+import { resolveReached } from '../indices/reached-documents.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { assertAnyKnown } from './known-decisions.js';
@@ -99,7 +99,7 @@ export function createSweeps({
       return { document: await addStoredParts(documents, stored), request, strategy };
     }
     const { document, findings } = await createStoredIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
-    if (document === undefined) throw refuseWithFindings('body', findings.map(belowDocument));
+    if (document === undefined) throw refuseWithFindings('body', findings.map(prefixDocumentPath));
     return { document: await addStoredParts(documents, document), request, strategy };
   }
 
@@ -147,8 +147,8 @@ export function createSweeps({
     rows: (ident, block) => readRows({ kind: 'sweep', ident, block }, limitJobs(jobs), artifacts),
     async start(request, origin) {
       const base = await baseOf(request);
-      assertNoErrors('sweep', [...checkVariantCount(request), ...storePointers(request)]);
-      const named = findStore(await reachedBy(documents, base.document), request.request.store_id);
+      assertNoErrors('sweep', [...checkVariantCount(request), ...findStorePointers(request)]);
+      const named = findStore(await resolveReached(documents, base.document), request.request.store_id);
       return stores.within(named, () => startOn(base, request, origin));
     },
   };
@@ -167,7 +167,7 @@ export function createSweeps({
     const reached = await checkVariants(base, request, { market, variants });
     const count = countVariants(request);
     if (request.sweep_id != null) assertOwnName(request.sweep_id);
-    const sweepId = request.sweep_id ?? prefixName(newSweepId(now()));
+    const sweepId = request.sweep_id ?? prefixName(createSweepId(now()));
     return jobs.submit({
       kind,
       payload: {
@@ -192,7 +192,7 @@ export function createSweeps({
   }
 }
 
-function belowDocument(finding: Finding): Finding {
+function prefixDocumentPath(finding: Finding): Finding {
   return { ...finding, path: finding.path === '' ? 'document' : `document.${finding.path}` };
 }
 
@@ -205,14 +205,14 @@ async function needsOf(
   document: IndexDocument,
   market: MarketData,
 ) {
-  const reached = await reachedBy(documents, document);
+  const reached = await resolveReached(documents, document);
   findStore(reached, market.datasetId);
   const findings = findLackingVariantData(document, reached, { market, calendars });
   return { reached, findings, models: (await planModels(documents, reached)).models ?? {} };
 }
 
 /** Refuses pointers to the data store, because all variants run on one store. */
-function storePointers({ grid, patches }: SweepRequest): Finding[] {
+function findStorePointers({ grid, patches }: SweepRequest): Finding[] {
   const pointers = grid === null ? (patches ?? []).flatMap((patch) => Object.keys(patch)) : Object.keys(grid);
   const found = ['/document/store_id', '/request/store_id'].filter((pointer) => pointers.includes(pointer));
   return found.map((value) => {
@@ -251,7 +251,7 @@ function findingsIn(refusal: unknown): Finding[] {
 }
 
 /** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`. */
-function newSweepId(now: number): string {
+function createSweepId(now: number): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
   return `${stamp}-${randomBytes(4).toString('hex')}`;
 }

@@ -5,10 +5,10 @@ import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { HashedBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore } from '#store/port.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { columnsFile } from '../stored/run-documents.js';
+import { resolveColumnsFile } from '../stored/run-documents.js';
 import { stateOf } from './run-states.js';
 import type { RunStates } from './run-states.js';
-import { stateHead, prependHead, type StateHead } from '../stored/stamped-json.js';
+import { createStateHead, prependHead, type StateHead } from '../stored/stamped-json.js';
 import type { CheckedBytes } from '../stored/stored-bytes.js';
 import type { ViewCache } from './view-cache.js';
 
@@ -35,11 +35,11 @@ export interface ViewMaker {
 export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDependencies): ViewMaker {
   const make = (input: RunViewInput, signal: AbortSignal): Promise<HashedBytes> =>
     jobs.query('view-run', input, signal);
-  const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await stateOf(states, run));
+  const headOf = async (run: RunDocument): Promise<StateHead> => createStateHead(await stateOf(states, run));
   return {
     async columnsOf(run) {
       await assertUndamaged(artifacts, run);
-      return columnsFile(artifacts, run);
+      return resolveColumnsFile(artifacts, run);
     },
     headOf,
     make,

@@ -2,24 +2,24 @@ import { removesMergers } from '#domain/books/outside-mergers.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunViewNeed } from '#domain/run-views/terms.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
-import { newHashCells } from '#jobs/hash-cells.js';
+import { createHashCells } from '#jobs/hash-cells.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import { listNamedFiles } from '../stored/run-documents.js';
-import { runDefinition } from '../stored/run-definition.js';
-import { riskMeasure, type AskedMeasure } from '../stored/used-models.js';
-import { comparedOf, addModels, type RunCall, type LookUp, type NeedRooms } from './need.js';
-import { factorMeasure } from './factor-measure.js';
-import { issuers, scenarios, resolveWatchedRows } from './holding-needs.js';
-import { exposures } from './exposure-needs.js';
+import { readRunDefinition } from '../stored/run-definition.js';
+import { resolveRiskMeasure, type AskedMeasure } from '../stored/used-models.js';
+import { comparedOf, addModels, type RunCall, type LookUp, type NeedSources } from './need.js';
+import { resolveFactorMeasure } from './factor-measure.js';
+import { resolveIssuers, resolveScenarios, resolveWatchedRows } from './holding-needs.js';
+import { resolveExposures } from './exposure-needs.js';
 import { assertReferenceColumn } from './reference-column.js';
-import { rollingMemory } from './rolling-needs.js';
+import { resolveRollingMemory } from './rolling-needs.js';
 
-const benchmarkOf = async (rooms: NeedRooms, { run, query }: RunCall): Promise<ComparedWith | null> =>
-  query.benchmark === undefined ? null : comparedOf(rooms, run, query.benchmark as string);
+const benchmarkOf = async (sources: NeedSources, { run, query }: RunCall): Promise<ComparedWith | null> =>
+  query.benchmark === undefined ? null : comparedOf(sources, run, query.benchmark as string);
 
 /** Look-ups of the needs. Parameters have the types that the routes declare. */
 export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
-  window(_rooms, { query }) {
+  window(_sources, { query }) {
     const { start, end, from, to } = query as Readonly<Record<string, string | undefined>>;
     assertOrder({ start: start ?? null, end: end ?? null });
     assertOrder({ start: from ?? null, end: to ?? null }, ['from', 'to']);
@@ -32,7 +32,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
   },
   async 'outside-mergers'({ artifacts }, { run }) {
     if (run.artifacts.plan === undefined) return { removing: null };
-    const { definition } = await runDefinition(artifacts, run);
+    const { definition } = await readRunDefinition(artifacts, run);
     const document = definition.documents[definition.indexId]!; // a plan contains the document of its index
     return { removing: removesMergers(document) ? definition : null };
   },
@@ -40,7 +40,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
     await states.servedMarket(run);
     return {};
   },
-  benchmark: async (rooms, asked) => ({ benchmark: await benchmarkOf(rooms, asked) }),
+  benchmark: async (sources, asked) => ({ benchmark: await benchmarkOf(sources, asked) }),
   async 'run-benchmark'({ documents, artifacts, plans }, { run }) {
     const { benchmark } = BacktestFields.parse(run.request);
     const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
@@ -52,27 +52,27 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
     assertReferenceColumn((await states.requireMarket(run)).market, query.by as string);
     return {};
   },
-  async risk(rooms, asked) {
-    const { documents, artifacts, states } = rooms;
+  async risk(sources, asked) {
+    const { documents, artifacts, states } = sources;
     const { run, query } = asked;
-    const measure = await riskMeasure(documents, artifacts, query as unknown as AskedMeasure);
-    const benchmark = await benchmarkOf(rooms, asked);
+    const measure = await resolveRiskMeasure(documents, artifacts, query as unknown as AskedMeasure);
+    const benchmark = await benchmarkOf(sources, asked);
     const isNeeded = benchmark !== null || measure.risk;
     const market = await (isNeeded ? states.requireMarket(run) : states.findMarket(run));
     const isMarketOfRun = market?.handle.contentHash === run.store_content_hash;
     return { ...measure, benchmark, market: market?.handle ?? null, isMarketOfRun };
   },
   factors: async ({ documents, artifacts }, { query }) => ({
-    measure: await factorMeasure(documents, artifacts, query),
+    measure: await resolveFactorMeasure(documents, artifacts, query),
   }),
-  exposures,
-  issuers,
+  exposures: resolveExposures,
+  issuers: resolveIssuers,
   'watched-rows': resolveWatchedRows,
-  scenarios,
-  memory: rollingMemory,
+  scenarios: resolveScenarios,
+  memory: resolveRollingMemory,
   async files({ artifacts, jobs }, { run, afterwards }) {
     const files = await listNamedFiles(artifacts, run);
-    const cells = newHashCells(files.length);
+    const cells = createHashCells(files.length);
     // Hashing takes as long as all other work together, so another thread may compute some of the hashes.
     afterwards(() => jobs.help('hash-files', { paths: files.map(({ path }) => path), cells }));
     return { files, cells };

@@ -4,10 +4,10 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/reached-documents.js';
-import { columnsFile, isWholeHistory } from '../stored/run-documents.js';
+import { resolveReached } from '../indices/reached-documents.js';
+import { resolveColumnsFile, isWholeHistory } from '../stored/run-documents.js';
 import { universeOfRun } from './run-universe.js';
-import { styleQuestions } from './style-questions.js';
+import { listStyleQuestions } from './style-questions.js';
 import { EXPOSURES, groupColumnOf, rangeOf, type RequestStep, type WarmUpRequest } from './warm-up-requests.js';
 import type { WarmUpRuns } from './warm-up-runs.js';
 
@@ -42,9 +42,9 @@ export function createWarmUpExposures({
     for (const run of prepared) {
       if (run?.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;
-      for (const { field, start, end } of styleQuestions(market, run, READY_FIELDS))
+      for (const { field, start, end } of listStyleQuestions(market, run, READY_FIELDS))
         yield exposed(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
-          const columns = await columnsFile(artifacts, run);
+          const columns = await resolveColumnsFile(artifacts, run);
           const universe = await universeOfRun({ documents, artifacts }, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, ...rangeOf(start, end), fields: [field] };
         });
@@ -63,7 +63,7 @@ export function createWarmUpExposures({
       const { name } = run.artifacts.columns;
       for (const field of fields)
         yield exposed(`${name} ${field}`, async () => {
-          const columns = await columnsFile(artifacts, run);
+          const columns = await resolveColumnsFile(artifacts, run);
           const universe = await universeOfRun({ documents, artifacts }, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, fields: [field] };
         });
@@ -71,9 +71,9 @@ export function createWarmUpExposures({
       const compared = other && (await runs.find(other.id));
       if (!compared || !isWholeHistory(compared)) continue;
       yield exposed(`${name} relative to ${compared.artifacts.columns.name}`, async () => {
-        const columns = await columnsFile(artifacts, run);
-        const benchmark = { indexId: other.id, documents: await reachedBy(documents, other) };
-        const beside = { benchmark, benchmarkColumns: await columnsFile(artifacts, compared) };
+        const columns = await resolveColumnsFile(artifacts, run);
+        const benchmark = { indexId: other.id, documents: await resolveReached(documents, other) };
+        const beside = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, compared) };
         const universe = await universeOfRun({ documents, artifacts }, run, fields);
         return { ...EXPOSURES, universe, ...beside, columns, by, market: handle, fields };
       });

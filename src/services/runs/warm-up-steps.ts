@@ -2,12 +2,12 @@ import { isRuleDocument } from '#domain/documents/index-document.js';
 import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { reachedBy } from '../indices/reached-documents.js';
+import { resolveReached } from '../indices/reached-documents.js';
 import { createRequestStep, OF_THREAD, type WarmUpRequest } from './warm-up-requests.js';
 import { createWarmUpExposures } from './warm-up-exposures.js';
 import { createWarmUpRuns } from './warm-up-runs.js';
 import { prepareViews } from './warm-up-views.js';
-import { practicePlan } from './practice-plan.js';
+import { createPracticePlan } from './practice-plan.js';
 import { listEarlierFiles } from '../stored/run-documents.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
@@ -80,7 +80,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   function practiceOn({ handle, market }: ServedMarket): (key: string) => WarmUpRequest {
     const findInput = async () => {
       const run = await runs.readLatest();
-      const plan = await practicePlan(documents, await runs.indexOf(run), market);
+      const plan = await createPracticePlan(documents, await runs.indexOf(run), market);
       return { names: [], market: handle, plan, storedPrices: run ? listEarlierFiles(run) : [] };
     };
     let input: ReturnType<typeof findInput> | undefined;
@@ -94,7 +94,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     if (!index || !isRuleDocument(index)) return; // A derived index needs an optimisation.
     yield query('preview', 'preview', async () => ({
       market: served.handle,
-      documents: await reachedBy(documents, index),
+      documents: await resolveReached(documents, index),
       indexId: index.id,
       asOf: run?.end ?? index.base_date,
     }));

@@ -1,12 +1,12 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { OWN_GROUPS } from '#domain/market/market-groups.js';
-import { newHashCells } from '#jobs/hash-cells.js';
+import { createHashCells } from '#jobs/hash-cells.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { DEFAULT_COMPONENTS } from './factor-measure.js';
-import { reachedBy } from '../indices/reached-documents.js';
-import { columnsFile } from '../stored/run-documents.js';
+import { resolveReached } from '../indices/reached-documents.js';
+import { resolveColumnsFile } from '../stored/run-documents.js';
 import { universeOfRun } from './run-universe.js';
 import {
   EXPOSURES,
@@ -37,7 +37,7 @@ export async function* prepareViews(
   { handle, market }: ServedMarket,
   { documents, artifacts, runs, query }: WarmUpViewsDependencies,
 ): AsyncGenerator<WarmUpRequest> {
-  const columns = await columnsFile(artifacts, run);
+  const columns = await resolveColumnsFile(artifacts, run);
   const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
   const window = rangeOf(lastYear < run.start ? null : lastYear, null);
   const by = market.reference.columns.length > 0 ? groupColumnOf(market) : undefined;
@@ -74,7 +74,7 @@ export async function* prepareViews(
     view: 'reconcile',
     columns,
     files: [],
-    cells: newHashCells(0),
+    cells: createHashCells(0),
     market: null,
     benchmark: null,
   }));
@@ -102,7 +102,7 @@ export async function* prepareViews(
   const compared = await runs.benchmarkOf(run);
   if (compared === undefined) return;
   const key = `${returns} ${compared.id}`;
-  const benchmark = async () => ({ indexId: compared.id, documents: await reachedBy(documents, compared) });
+  const benchmark = async () => ({ indexId: compared.id, documents: await resolveReached(documents, compared) });
   yield view(`active risk ${key}`, async () => ({ ...weights, benchmark: await benchmark() }));
   yield view(`factor risk ${key}`, async () => ({
     view: 'factor-risk',

@@ -16,19 +16,19 @@ export interface DeletedSubjects {
  * Returns the jobs to delete together with their subjects, by the catalogue of kinds.
  * @cost a read of every stored job of kinds whose requests name their subject
  */
-async function jobsAbout(
+async function findJobsAbout(
   jobs: JobsAbout,
   { of, ids }: DeletedSubjects,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const about = new Map(ids.map((id) => [id, listKindsForgottenWith(of, 'ident').map((kind) => `${kind}:${id}`)]));
   const named = await Promise.all(listKindsForgottenWith(of, 'request').map((kind) => jobs.ids(kind)));
-  for (const jobId of named.flat()) about.get((await subjectIn(jobs, jobId)) ?? '')?.push(jobId);
+  for (const jobId of named.flat()) about.get((await findSubject(jobs, jobId)) ?? '')?.push(jobId);
   return about;
 }
 
 /** Cancels the waiting and running jobs about the subjects. */
 export async function cancelJobsAbout(jobs: JobsAbout, subjects: DeletedSubjects): Promise<void> {
-  for (const jobIds of (await jobsAbout(jobs, subjects)).values()) {
+  for (const jobIds of (await findJobsAbout(jobs, subjects)).values()) {
     for (const jobId of jobIds) if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
   }
 }
@@ -47,7 +47,7 @@ export async function forgetJobsAbout(
     return tx.delete('job', jobId);
   };
   const forgotten = new Map<string, number>();
-  for (const [id, jobIds] of await jobsAbout(jobs, subjects)) {
+  for (const [id, jobIds] of await findJobsAbout(jobs, subjects)) {
     let count = 0;
     for (const jobId of jobIds) if (await forget(jobId)) count++;
     forgotten.set(id, count);
@@ -73,7 +73,7 @@ export async function assertNotDeleted(
  * Returns the index that the request of a stored job names; undefined if the job has a separate document or is
  * unreadable.
  */
-async function subjectIn(jobs: JobsAbout, jobId: string): Promise<string | undefined> {
+async function findSubject(jobs: JobsAbout, jobId: string): Promise<string | undefined> {
   try {
     const { request } = (await jobs.get(jobId)) ?? {};
     const { index_id: id } = (typeof request === 'object' && request !== null ? request : {}) as {

@@ -15,7 +15,7 @@ export function addUnreadable(
 }
 
 /** Counts omitted documents by cause. */
-export function skippedBy(causes: readonly UnreadableCause[]): Skipped {
+export function countSkipped(causes: readonly UnreadableCause[]): Skipped {
   const count = (cause: UnreadableCause): number => causes.filter((each) => each === cause).length;
   return {
     skipped: causes.length,
@@ -25,7 +25,7 @@ export function skippedBy(causes: readonly UnreadableCause[]): Skipped {
 
 /** Sums the skipped documents of several listings. */
 export function sumSkipped(...all: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
-  const sum = skippedBy([]);
+  const sum = countSkipped([]);
   for (const { skipped, skipped_causes: causes } of all) {
     sum.skipped += skipped;
     for (const cause of ['unreadable', 'invalid', 'unsupported'] as const) sum.skipped_causes[cause] += causes[cause];

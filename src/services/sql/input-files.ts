@@ -41,7 +41,7 @@ export function createInputFiles(bytesMax: number): InputFiles {
   }
 
   /** Removes files that are not in use until the others fit into the space. */
-  async function makeRoom(): Promise<void> {
+  async function freeSpace(): Promise<void> {
     let total = [...kept.values()].reduce((sum, { bytes }) => sum + bytes, 0);
     for (const [key, file] of kept) {
       if (total <= bytesMax) return;
@@ -72,7 +72,7 @@ export function createInputFiles(bytesMax: number): InputFiles {
       const release = (): void => void file.holders--;
       try {
         file.bytes = await file.written;
-        await makeRoom();
+        await freeSpace();
         return { path: file.path, release };
       } catch (failure) {
         release();

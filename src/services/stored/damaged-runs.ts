@@ -4,14 +4,14 @@ import type { DatedArtifact } from '#store/artifact-terms.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { listEarlierFiles, requireRun } from './run-documents.js';
 
-type Looked = Pick<ArtifactStore, 'damaged'>;
+type DamageSource = Pick<ArtifactStore, 'damaged'>;
 
 /**
  * Returns runs with an unreadable record, because a file with their columns is missing or damaged.
  * @cost a check of two files per run, and of further files of an extended run, see `ArtifactStore.damaged`
  */
 export async function findDamagedRuns(
-  artifacts: Looked,
+  artifacts: DamageSource,
   runs: readonly RunDocument[],
 ): Promise<ReadonlySet<RunDocument>> {
   const files = new Map(runs.map((run) => [run, filesOf(run)]));
@@ -24,7 +24,7 @@ export async function findDamagedRuns(
  * Ensures that the columns of a run are intact, because views must not show damaged numbers. @throws Refusal
  * DOCUMENT_UNREADABLE
  */
-export async function assertUndamaged(artifacts: Looked, run: RunDocument): Promise<void> {
+export async function assertUndamaged(artifacts: DamageSource, run: RunDocument): Promise<void> {
   if ((await findDamagedRuns(artifacts, [run])).size > 0)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing or damaged.');
 }
@@ -34,7 +34,7 @@ export async function assertUndamaged(artifacts: Looked, run: RunDocument): Prom
  * DOCUMENT_UNREADABLE if the run is damaged
  */
 export async function requireUndamagedRun(
-  { documents, artifacts }: { readonly documents: Pick<DocumentStore, 'get'>; readonly artifacts: Looked },
+  { documents, artifacts }: { readonly documents: Pick<DocumentStore, 'get'>; readonly artifacts: DamageSource },
   runId: string,
 ): Promise<RunDocument> {
   const run = await requireRun(documents, runId);
@@ -43,7 +43,7 @@ export async function requireUndamagedRun(
 }
 
 /** Returns true if a file of a run, or its result, is missing or damaged. */
-export async function isAnyDamaged(artifacts: Looked, run: RunDocument): Promise<boolean> {
+export async function isAnyDamaged(artifacts: DamageSource, run: RunDocument): Promise<boolean> {
   const { result, overview, plan, checkpoint } = run.artifacts;
   const others = [result, result?.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
   return (await artifacts.damaged([...filesOf(run), ...dateFiles(run, others)])).size > 0;

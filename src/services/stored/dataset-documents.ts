@@ -20,14 +20,14 @@ export async function requireDataset(
   datasetId: string,
 ): Promise<StoredStore> {
   const stored = await reader.get('store', datasetId);
-  if (stored === undefined) throw datasetNotFound(datasetId);
+  if (stored === undefined) throw refuseMissingDataset(datasetId);
   const document = readStored(stored, readDataset);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${datasetId} cannot be read; it can still be deleted.`);
   return { document, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
 }
 
-export function datasetNotFound(datasetId: string): Refusal {
+export function refuseMissingDataset(datasetId: string): Refusal {
   return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
 }
 

@@ -5,14 +5,14 @@ import type { DocumentReader } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { readDataset } from './dataset-documents.js';
 
-export interface DeclaredRooms {
+export interface DeclarationSources {
   readonly documents: Pick<DocumentReader, 'get'>;
   readonly markets: Pick<Markets, 'served'>;
 }
 
 /** Returns the price basis that the store of an index declares; null if no store is known. */
 export async function adjustmentOf(
-  { documents, markets }: DeclaredRooms,
+  { documents, markets }: DeclarationSources,
   { store_id: storeId }: Pick<IndexDocument, 'store_id'>,
 ): Promise<Adjustment | null> {
   if (storeId == null) return markets.served()?.market.adjustment ?? null;

@@ -155,13 +155,13 @@ async function addNewest(tx: DocumentTransaction, subject: string, list: RunList
   return { ...list, earlier: [id, ...list.earlier] };
 }
 
-interface Keeping {
+interface KeepRule {
   readonly list: RunListDocument;
   stays(id: string): boolean;
 }
 
 /** Removes all runs that do not stay. @returns the number of removed runs */
-async function keepOnly(tx: DocumentTransaction, subject: string, { list, stays }: Keeping): Promise<number> {
+async function keepOnly(tx: DocumentTransaction, subject: string, { list, stays }: KeepRule): Promise<number> {
   const earlier = list.earlier.filter(stays);
   for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', createKeptRunId(subject, id));
   const next: RunListDocument = { earlier, published: list.published.filter(stays) };

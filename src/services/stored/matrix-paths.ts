@@ -1,6 +1,6 @@
-import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
+import { listMatrixFiles, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { ArtifactStore } from '#store/port.js';
 
 /** Returns the paths of the files of a matrix, in their order. */
-export const matrixPaths = (artifacts: Pick<ArtifactStore, 'file'>, matrix: MatrixFiles): Promise<string[]> =>
-  Promise.all(filesOf(matrix).map(artifacts.file));
+export const resolveMatrixPaths = (artifacts: Pick<ArtifactStore, 'file'>, matrix: MatrixFiles): Promise<string[]> =>
+  Promise.all(listMatrixFiles(matrix).map(artifacts.file));

@@ -4,7 +4,7 @@ import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
+import { listMatrixFiles, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { ArtifactReference, HashedReference } from '#jobs/tasks/references.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction, FoundDocument } from '#store/port.js';
@@ -58,7 +58,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
   const stored = id === undefined ? newest : await reader.get('kept-run', createKeptRunId(subject, id));
   if (stored === undefined) {
     await assertSubject(reader, subject);
-    throw runNotFound({ subject, id }, await reader.get('run-list', subject));
+    throw refuseMissingRun({ subject, id }, await reader.get('run-list', subject));
   }
   const document = readStored(stored, readRun);
   if (document === undefined)
@@ -67,7 +67,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
 }
 
 /** @param list runs of the subject other than the newest run */
-function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
+function refuseMissingRun({ subject, id }: AskedRun, list: FoundDocument): Refusal {
   if (id !== undefined)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
   const readable = parseStored(list, RunListDocument);
@@ -126,7 +126,7 @@ export function columnsOf(run: RunDocument): ArtifactReference {
 }
 
 /** Returns the path of the file with the columns of a run, in the same folder as the files that it refers to. */
-export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
+export async function resolveColumnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
   const [columns] = await Promise.all([run.artifacts.columns, ...listEarlierFiles(run)].map(artifacts.file));
   return columns!; // every run has at least one file
 }
@@ -135,7 +135,7 @@ export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: R
 export function artifactsOf({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
   const own = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
-  return [...own, ...Object.values(models).flatMap(filesOf)];
+  return [...own, ...Object.values(models).flatMap(listMatrixFiles)];
 }
 
 /** File of a run with its role. */
@@ -146,7 +146,7 @@ export interface NamedFile {
 }
 
 const listNamedMatrix = (name: string, matrix: MatrixFiles) =>
-  filesOf(matrix).map((ref, i) => ['files' in matrix ? `${name}, file ${i + 1}` : name, ref] as const);
+  listMatrixFiles(matrix).map((ref, i) => ['files' in matrix ? `${name}, file ${i + 1}` : name, ref] as const);
 
 /** Returns all files of a run. */
 export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {

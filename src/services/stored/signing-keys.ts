@@ -66,9 +66,9 @@ export function createSigningKeys({
     },
     async list() {
       const { documents: keys, ...left } = await documents.list('signing-key', readKey);
-      return { keys: keys.map(publicPart).toSorted(compareByAge), ...addUnreadable(left, 0) };
+      return { keys: keys.map(selectPublicPart).toSorted(compareByAge), ...addUnreadable(left, 0) };
     },
-    rotate: async (by) => publicPart(await documents.transaction((tx) => replace(tx, timestamp()), { by })),
+    rotate: async (by) => selectPublicPart(await documents.transaction((tx) => replace(tx, timestamp()), { by })),
   };
 }
 
@@ -82,6 +82,6 @@ function compareByAge(a: PublicKey, b: PublicKey): number {
 
 const readKey = (body: unknown): SigningKey | undefined => SigningKey.safeParse(body).data;
 
-function publicPart({ private_key: _private, ...key }: SigningKey): PublicKey {
+function selectPublicPart({ private_key: _private, ...key }: SigningKey): PublicKey {
   return key;
 }

@@ -10,7 +10,7 @@ export interface StateHead {
   etagOf(etag: string): string;
 }
 
-export function stateHead(state: RunState): StateHead {
+export function createStateHead(state: RunState): StateHead {
   const { stale } = state;
   const bytes = new TextEncoder().encode(`${JSON.stringify(state).slice(0, -1)},`);
   if (stale === null) return { bytes, etagOf: (etag) => etag };

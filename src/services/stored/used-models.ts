@@ -1,4 +1,4 @@
-import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
+import { listMatrixFiles, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import {
@@ -20,7 +20,7 @@ import type { ModelReferences } from '#jobs/tasks/references.js';
 import type { NeededRisk } from '#jobs/tasks/views.js';
 import type { ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import { matrixPaths } from './matrix-paths.js';
+import { resolveMatrixPaths } from './matrix-paths.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 type ModelArtifacts = Pick<ArtifactStore, 'file' | 'damaged'>;
@@ -34,9 +34,9 @@ export interface StoredRiskModel {
 /** @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireModel(reader: Reader, modelId: string): Promise<StoredRiskModel> {
   const stored = await reader.get('risk-model', modelId);
-  if (stored === undefined) throw modelNotFound(modelId);
+  if (stored === undefined) throw refuseMissingModel(modelId);
   const document = readStored(stored, readModel);
-  if (document === undefined) throw unreadableModel(modelId);
+  if (document === undefined) throw refuseUnreadableModel(modelId);
   return { document, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
 }
 
@@ -48,7 +48,7 @@ export async function hasNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   { covariance, factors }: RiskModelDocument,
 ): Promise<boolean> {
-  const files = [...filesOf(covariance), ...(factors === undefined ? [] : [factors])];
+  const files = [...listMatrixFiles(covariance), ...(factors === undefined ? [] : [factors])];
   return (await artifacts.damaged(files.map((ref) => ({ ref, madeAt: 0 })))).size === 0;
 }
 
@@ -60,13 +60,13 @@ export async function assertNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   document: RiskModelDocument,
 ): Promise<void> {
-  if (!(await hasNumbers(artifacts, document))) throw unreadableModel(document.model_id);
+  if (!(await hasNumbers(artifacts, document))) throw refuseUnreadableModel(document.model_id);
 }
 
-const unreadableModel = (modelId: string): Refusal =>
+const refuseUnreadableModel = (modelId: string): Refusal =>
   new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
 
-export function modelNotFound(modelId: string): Refusal {
+export function refuseMissingModel(modelId: string): Refusal {
   return new Refusal('RISK_MODEL_NOT_FOUND', `No risk model is stored under the id ${modelId}.`, { model_id: modelId });
 }
 
@@ -89,7 +89,7 @@ export async function planModels(
 }
 
 /** Returns the planned models with their files, for a synchronous request. @throws Refusal VALIDATION_FAILED */
-export async function modelFiles(
+export async function resolveModelFiles(
   reader: Reader,
   artifacts: ModelArtifacts,
   documents: Readonly<Record<string, IndexDocument>>,
@@ -101,14 +101,15 @@ export async function modelFiles(
 }
 
 /** Returns planned models with the files that a run stored for them, for a synchronous request. */
-export async function runModelFiles(
+export async function resolveRunModelFiles(
   artifacts: Pick<ArtifactStore, 'file'>,
   planned: PlannedModels | undefined,
   kept: Readonly<Record<string, MatrixFiles>> = {},
 ): Promise<{ readonly models?: ModelFiles }> {
   if (planned === undefined) return {};
   const files = Object.entries(planned).map(
-    async ([id, model]) => [id, { paths: await matrixPaths(artifacts, kept[id]!), ...contentOf(model) }] as const,
+    async ([id, model]) =>
+      [id, { paths: await resolveMatrixPaths(artifacts, kept[id]!), ...contentOf(model) }] as const,
   );
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
@@ -123,7 +124,7 @@ export async function findModelFile(reader: Reader, artifacts: ModelArtifacts, m
 
 async function modelFile(artifacts: ModelArtifacts, document: RiskModelDocument): Promise<ModelFiles[string]> {
   await assertNumbers(artifacts, document);
-  return { paths: await matrixPaths(artifacts, document.covariance), ...contentOf(toPlannedModel(document)) };
+  return { paths: await resolveMatrixPaths(artifacts, document.covariance), ...contentOf(toPlannedModel(document)) };
 }
 
 /** Risk measure requested for a view. */
@@ -138,7 +139,7 @@ export interface AskedMeasure {
  * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED if both a model and an estimator are
  *   given
  */
-export async function riskMeasure(
+export async function resolveRiskMeasure(
   reader: Reader,
   artifacts: ModelArtifacts,
   { risk, risk_model: modelId, risk_estimator: estimator }: AskedMeasure,
@@ -190,7 +191,7 @@ export async function listOptimisedModels(
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
-const namesOf = (matrix: MatrixFiles): string[] => filesOf(matrix).map(({ name }) => name);
+const namesOf = (matrix: MatrixFiles): string[] => listMatrixFiles(matrix).map(({ name }) => name);
 
 function factorsOf({ factors, factor_model: told }: RiskModelDocument): Pick<ModelReferences[string], 'factors'> {
   if (factors === undefined || told === undefined) return {};
@@ -217,7 +218,7 @@ async function listPlannedDocuments(
 }
 
 /** Returns planned models with references to their files, for the order of a task. */
-export function modelReferences(
+export function createModelReferences(
   planned: PlannedModels | undefined,
   files: Readonly<Record<string, MatrixFiles>>,
 ): { readonly models?: ModelReferences } {
@@ -243,7 +244,7 @@ async function modelsOf(
   for (const [modelId, by] of listUsedModels(Object.values(documents))) {
     const stored = await reader.get('risk-model', modelId);
     const document = readStored(stored, readModel);
-    if (document === undefined) throw refuseWithFindings('index document', [notStored(modelId, by)]);
+    if (document === undefined) throw refuseWithFindings('index document', [createMissingModel(modelId, by)]);
     models.set(modelId, document);
   }
   return models;
@@ -253,7 +254,7 @@ async function modelsOf(
 export async function findUnknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const [modelId, by] of listUsedModels([document]))
-    if ((await reader.get('risk-model', modelId)) === undefined) findings.push(notStored(modelId, by));
+    if ((await reader.get('risk-model', modelId)) === undefined) findings.push(createMissingModel(modelId, by));
   return findings;
 }
 
@@ -276,7 +277,7 @@ export async function lookAheadOf(
   });
 }
 
-function notStored(modelId: string, { indexId, path }: UsedBy): Finding {
+function createMissingModel(modelId: string, { indexId, path }: UsedBy): Finding {
   return {
     severity: 'error',
     code: 'RISK_MODEL_NOT_FOUND',

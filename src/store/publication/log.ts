@@ -40,6 +40,24 @@ export async function* logBatches(
 }
 
 /**
+ * Returns the date of the last close in a log. Restatements may follow it.
+ * @throws Refusal DOCUMENT_UNREADABLE
+ */
+export async function publishedThrough(
+  reader: Pick<DocumentReader, 'get'>,
+  indexId: string,
+  { batches }: PublicationHead,
+): Promise<string | null> {
+  for (let batch = batches; batch > 0; batch--) {
+    const read = await batchOf(reader, indexId, batch);
+    if (read === undefined) throw refuseLog(indexId);
+    const last = read.entries.findLast(({ kind }) => kind === 'close');
+    if (last !== undefined) return last.date;
+  }
+  return null;
+}
+
+/**
  * Checks that all batches of a log are readable. @throws Refusal DOCUMENT_UNREADABLE for a log with a missing or
  * damaged batch @cost a read of the log
  */

@@ -3,9 +3,9 @@ import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
 import {
   toDatedRunTreatment,
-  runGrowthTerms,
-  runSettingsOn,
-  runTreatment,
+  readRunGrowthTerms,
+  findRunSettings,
+  restoreTreatment,
 } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
@@ -74,7 +74,7 @@ interface RowInput extends ActionsInput {
 
 function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, outside }: RowInput) {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
-  const treatment = runTreatment(columns.header.treatment);
+  const treatment = restoreTreatment(columns.header.treatment);
   const last = days.at(-1)!;
   const sharesBy = computePendingShares(sm, sm.sessionAt(last), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));
@@ -83,9 +83,9 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   const level = marketValues(columns, days);
   const isFixed = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
-  const growth = runGrowthTerms(columns.header, variant);
+  const growth = readRunGrowthTerms(columns.header, variant);
   const withheldOf = (identifier: string, day: Day): number =>
-    createWithholding(sm.market, runTreatment(runSettingsOn(columns.header, day).treatment).withholding_tax)(
+    createWithholding(sm.market, restoreTreatment(findRunSettings(columns.header, day).treatment).withholding_tax)(
       identifier,
       day,
     );

@@ -1,4 +1,4 @@
-import { toDatedRunTreatment, runGrowthTerms } from '#domain/backtest/run-file/settings.js';
+import { toDatedRunTreatment, readRunGrowthTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { findTreatment } from '#domain/documents/treatment.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
@@ -65,7 +65,7 @@ export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: A
   const { sm, rates, from, to } = input;
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
   const treatment = toDatedRunTreatment(columns.header);
-  const terms = { sm, rates, treatment, growth: runGrowthTerms(columns.header, variant) };
+  const terms = { sm, rates, treatment, growth: readRunGrowthTerms(columns.header, variant) };
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
   const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
   const level = marketValues(columns, days);

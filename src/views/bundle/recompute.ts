@@ -1,6 +1,6 @@
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Composer, DeciderFactory } from '#domain/books/compositions.js';
@@ -42,7 +42,7 @@ export function recomputeCloses({ engine, onComposer, ...input }: Recomputation)
       return deciders(document, composer);
     };
     const run = runBacktest({ ...input, createDecider, engine, report: () => {} });
-    const bytes = runToColumns(run, { contentHash: input.market.contentHash });
+    const bytes = createRunColumns(run, { contentHash: input.market.contentHash });
     return { run, closes: closesView(openColumns((start, end) => bytes.subarray(start, end))) };
   });
 }

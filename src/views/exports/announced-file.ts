@@ -1,4 +1,4 @@
-import { findAnnouncedIndex, type NotAnnounced } from '#domain/books/announced-composition.js';
+import { findAnnouncedIndex, type UnannouncedIndex } from '#domain/books/announced-composition.js';
 import type { Composer } from '#domain/books/compositions.js';
 import { simulateIndexBook } from '#domain/books/index-run.js';
 import { createIndexShares } from '#domain/books/index-shares.js';
@@ -61,7 +61,7 @@ interface IndexOnDay {
   readonly day: Day;
 }
 
-function createNotAnnounced(indexId: string, day: Day, { next }: NotAnnounced): Refusal {
+function createNotAnnounced(indexId: string, day: Day, { next }: UnannouncedIndex): Refusal {
   const coming =
     next === undefined
       ? 'its calendar has no later rebalance'

@@ -1,4 +1,4 @@
-import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
+import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { adjustClose, computeOpeningFactor, computeShareFactor } from '#domain/index-mathematics/adjusted-close.js';
@@ -179,7 +179,7 @@ function computeSharesAfter(run: ReadRun, at: number): Float64Array {
   const { header } = run.columns;
   const money = computeMarketValueAt(run, at);
   const [price, fx] = [readPricesAt(run, at), readRatesAt(run, at)];
-  const { shares: decimals } = runSettingsOn(header, run.days[at]! + 1).rounding;
+  const { shares: decimals } = findRunSettings(header, run.days[at]! + 1).rounding;
   return readWeightsAfter(run, at).map((weight, i) => {
     const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
     return roundToWholeShares(shares, decimals);
@@ -207,8 +207,8 @@ export function roundToWholeShares(shares: number, decimals: number | undefined)
  */
 function openIndexAt(run: ReadRun, at: number, market: MarketData | null): CashFile {
   const { header } = run.columns;
-  const { treatment, rounding } = runSettingsOn(header, run.days[at]!);
-  const terms = runShareTerms(treatment);
+  const { treatment, rounding } = findRunSettings(header, run.days[at]!);
+  const terms = readRunShareTerms(treatment);
   const [shares, price, fx] = [computeSharesAfter(run, at - 1), readPricesAt(run, at - 1), readRatesAt(run, at - 1)];
   const cash = computeCashAfter(run, at - 1);
   const before = computeMarketValue(shares, price, fx) + cash;

@@ -1,7 +1,7 @@
-import { drift } from '#domain/analytics/concentration.js';
+import { measureDrift } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { listCountChanges } from '../count-changes.js';
-import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
+import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import { computeGrowthStep, computeOpeningFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { panelRows } from '../panel-rows.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
@@ -142,7 +142,7 @@ function growthRows(
       const opening = computeOpeningFactor(
         effect,
         before,
-        runShareTerms(runSettingsOn(columns.header, days[t]!).treatment),
+        readRunShareTerms(findRunSettings(columns.header, days[t]!).treatment),
       );
       opened += ((held[name]! * (changes.get(name) ?? 1)) / counted) * (opening - 1);
       factors[name] = opening * step.factor;
@@ -205,7 +205,7 @@ function effectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
 function driftChecks(columns: RunColumns): Check[] {
   const { held, target } = readHeldWeights(columns, null);
   const moved = held.reduce((sum, weight, i) => sum + weight - target[i]!, 0);
-  const figures = drift(held, target);
+  const figures = measureDrift(held, target);
   const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
   const absolute = held.reduce((total, weight, i) => total + Math.abs(weight - target[i]!), 0);
   return [

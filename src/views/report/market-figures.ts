@@ -1,4 +1,4 @@
-import { runTreatment } from '#domain/backtest/run-file/settings.js';
+import { restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import { readSecurityCurrency } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -28,7 +28,7 @@ export function runDividends(columns: RunColumns, sm: SessionMarket): DividendPo
 /** Returns the dividends in the market of a run, on the terms of the run. */
 export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<DividendPointsInput, 'paid' | 'toCome'> {
   const { currency, treatment } = columns.header;
-  const { withholding_tax: withholding } = runTreatment(treatment);
+  const { withholding_tax: withholding } = restoreTreatment(treatment);
   const terms = { currency, splits: treatment.splits, withholding };
   const last = sm.sessionAt(columns.i32('days').at(-1)!);
   return { paid: listPaidDividends(sm, terms), toCome: listAnnouncedDividends(sm, last, terms) };

@@ -6,7 +6,7 @@ import { arrayBuffer } from 'node:stream/consumers';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { restoreCluster } from '#cli/moving/restore-cluster.js';
-import { openHomePlace } from '#cli/moving/open-place.js';
+import { openHomeLocation } from '#cli/moving/open-place.js';
 import { readSettings } from '#cli/settings.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';
@@ -199,7 +199,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect(await runHere(['restore', folder], own)).toMatchObject({ status: 0 });
     expect((await runHere(['verify'], own)).status).toBe(0);
 
-    const place = await openHomePlace(home, { ms: Date.now() }, true);
+    const place = await openHomeLocation(home, { ms: Date.now() }, true);
     expect(await place.begin()).toBe(false);
     await place.documents.transaction((tx) => tx.put('index', 'HALF', {}));
     await place.close(false);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { memoryOfEstimate } from '#services/risk/model-memory.js';
+import { estimateModelMemory } from '#services/risk/model-memory.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import type { RunningService } from '../../services/running-service.js';
@@ -135,7 +135,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     for (const { model } of [...alone, ...shared]) expect(model).toEqual(expected);
     const dates = DAYS.map((day) => parseValidDay(day));
     const order = { identifiers: IDENTIFIERS, request: RiskModelRequest.parse({}) };
-    const estimate = memoryOfEstimate(order, { dates, identifiers: IDENTIFIERS } as never, 1); // Nothing else is read.
+    const estimate = estimateModelMemory(order, { dates, identifiers: IDENTIFIERS } as never, 1); // Nothing else is read.
     const inMs = (ms: number): string => `${Math.round(ms)} ms`;
     const inMb = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
     const median = (of: readonly number[]): number => of.toSorted((a, b) => a - b)[of.length >> 1]!;

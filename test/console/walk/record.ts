@@ -11,7 +11,7 @@ export function describeRecord(desk: () => Desk): void {
       (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
     await follow(page, '/console/indices/CORE?tab=publication');
     // The page shows the published run, because a stale run cannot be published.
-    await page.getByText('Run the index again before publishing').waitFor();
+    await page.getByText('only a current run is published').waitFor();
     await service.ask('POST', '/analytics/CORE/backtest', {});
     await service.finished('backtest:CORE');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import { parseValidDay, formatDay, toWeekday } from '#domain/time/days.js';
@@ -139,7 +139,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
         const { book } = watched.index;
         const { levels, called } = bruteForce(prices, lag, scheduled);
         levels.forEach((level, t) => expect(Math.abs(book.value[t]! / level - 1)).toBeLessThan(1e-12));
-        const rows = rebalancesView(openExtended(runToColumns(watched, { contentHash: 's' }))).rebalances;
+        const rows = rebalancesView(openExtended(createRunColumns(watched, { contentHash: 's' }))).rebalances;
         const dateOf = (t: number) => formatDay(watched.days[t]!);
         expect(rows.filter(({ cause }) => cause === 'breach').map(({ date }) => date)).toEqual(called.map(dateOf));
         expect(rows.length).toBe(scheduled.size + called.length);
@@ -254,14 +254,14 @@ test('an extended run equals the whole run bit for bit, or states that a breach 
     fc.property(randomMarket, watchedDocument, fc.integer({ min: 14, max: 22 }), ({ market }, document, rows) => {
       const first = tryRun(cut(market, rows), document);
       if (first === undefined) return;
-      let bytes = runToColumns(first, { contentHash: 's' });
+      let bytes = createRunColumns(first, { contentHash: 's' });
       let checkpoint = createCheckpoint(first);
       for (let to = rows + 1; to <= Math.min(rows + 5, market.dates.length); to++) {
         const whole = tryRun(cut(market, to), document);
         if (whole === undefined) return;
         const before = bytes;
         const extended = extend(whole.plan, cut(market, to), { columns: openExtended(before), checkpoint });
-        bytes = runToColumns(whole, { contentHash: 's' });
+        bytes = createRunColumns(whole, { contentHash: 's' });
         checkpoint = createCheckpoint(whole);
         if (typeof extended === 'string') {
           if (extended === 'breach') outcomes.breach++;

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { linkContributions } from '#domain/analytics/attribution.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { recordOf } from '#domain/backtest/record/schema.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunRecord } from '#domain/backtest/record/schema.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { toCivilDate, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { computeGrowth } from '#domain/index-mathematics/growth.js';
@@ -59,7 +59,7 @@ function expectClose(actual: number, expected: number, scale = 1, tolerance = 1e
 }
 
 function columnsOf(found: Run): RunColumns {
-  const bytes = runToColumns(found, { contentHash: 's' });
+  const bytes = createRunColumns(found, { contentHash: 's' });
   return openColumns((start, end) => bytes.slice(start, end));
 }
 
@@ -251,7 +251,9 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('the record read from columns has the text of the record of the run', () => {
-    onRuns((found) => expect(Buffer.compare(runRecordJson(found, STAMP), recordJson(recordOf(found), STAMP))).toBe(0));
+    onRuns((found) =>
+      expect(Buffer.compare(runRecordJson(found, STAMP), recordJson(createRunRecord(found), STAMP))).toBe(0),
+    );
   });
 
   test('JSON written by hand is the JSON of the same object', () => {

@@ -3,7 +3,7 @@ import { expect, describe, test } from 'vitest';
 import type { Book } from '#domain/books/book.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns, runToFiles } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, createRunFiles } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -156,7 +156,7 @@ describe('on random markets', () => {
         expect([again === undefined, other === undefined]).toEqual([first === undefined, first === undefined]);
         if (!first || !again || !other) return;
         expect(
-          Buffer.compare(runToColumns(again, { contentHash: 's' }), runToColumns(first, { contentHash: 's' })),
+          Buffer.compare(createRunColumns(again, { contentHash: 's' }), createRunColumns(first, { contentHash: 's' })),
         ).toBe(0);
         const stamp = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
         expect(Buffer.compare(runResultJson(again, stamp), runResultJson(first, stamp))).toBe(0);
@@ -176,9 +176,9 @@ describe('on random markets', () => {
         const apart = tryRun(market, document, of);
         const around = tryRun(market, document, { ...of, memory: memory.take, pricesApart: is });
         if (!apart || !around) return;
-        const expected = runToColumns(apart, { contentHash: 's' });
+        const expected = createRunColumns(apart, { contentHash: 's' });
         const options = { contentHash: 's', inPlace: true, apartBytesMin: is ? 0 : Infinity };
-        const { columns, prices } = runToFiles(around, options);
+        const { columns, prices } = createRunFiles(around, options);
         if (columns.buffer === around.portfolio.weights.buffer) placed++;
         if (prices)
           expect(contentOf(openExtended(columns, [joinBytes(prices)]))).toEqual(contentOf(openExtended(expected)));

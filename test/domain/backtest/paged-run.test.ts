@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { runToFiles } from '#domain/backtest/run-file/write.js';
+import { createRunFiles } from '#domain/backtest/run-file/write.js';
 import { countHeldBytes } from '#base/memory/kept-memory.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { canPage, limitMemory, findMemoryLimit } from '#kernels/memory/paged-memory.js';
@@ -42,7 +42,7 @@ function createFiles(): readonly [columns: Uint8Array, prices: Uint8Array] {
       request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 10 },
     },
   });
-  const { columns, prices } = runToFiles(run, { contentHash: 'bits', apartBytesMin: 0 });
+  const { columns, prices } = createRunFiles(run, { contentHash: 'bits', apartBytesMin: 0 });
   return [columns, joinBytes(prices!)];
 }
 

@@ -1,7 +1,7 @@
 import { summariseRun } from '#domain/backtest/run-summary.js';
 import { describe, expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { Adjustment, ReturnVariant } from '#domain/market/market-data.js';
@@ -42,7 +42,7 @@ describe('on prices that include dividends', () => {
     const result = runOf('total', dividends, [DIVIDEND]);
     expect([result.variants.price, result.variants.net]).toEqual([null, null]);
     result.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD[t]!, 10));
-    const columns = openExtended(runToColumns(result, { contentHash: 's' }));
+    const columns = openExtended(createRunColumns(result, { contentHash: 's' }));
     expect(indexLevels(columns, { variant: null, start: null, end: null })).toMatchObject({
       variant: 'total',
       levels: result.index.book.value,
@@ -104,13 +104,13 @@ describe('on prices without dividends', () => {
     const first = run(before, document);
     const paid = marketOf('none', [{ ...DIVIDEND, ex: '2024-03-07' }]);
     const grown = extend(first.plan, paid, {
-      columns: openExtended(runToColumns(first, { contentHash: 's' })),
+      columns: openExtended(createRunColumns(first, { contentHash: 's' })),
       checkpoint: createCheckpoint(first),
     });
     if (typeof grown === 'string') throw new Error(grown);
     expect(codesOf(first)).toEqual(['NO_DIVIDENDS']);
     const { findings } = summariseRun(
-      openExtended(grown.columns, [runToColumns(first, { contentHash: 's' })]),
+      openExtended(grown.columns, [createRunColumns(first, { contentHash: 's' })]),
       first.plan,
     );
     expect(findings).toEqual(run(paid, document).findings);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
@@ -277,7 +277,7 @@ describe('a portfolio that starts while its index waits for a spun-off name', ()
 
   test('has the first price of a spun-off name as a contribution of that name', () => {
     const run = simulate({ close: prices, actions: [spinOff] });
-    const bytes = runToColumns(run, { contentHash: 's' });
+    const bytes = createRunColumns(run, { contentHash: 's' });
     const { contributions } = attributionView(
       openColumns((start, end) => bytes.slice(start, end)),
       { start: '2024-03-07', end: '2024-03-08' },

@@ -1,6 +1,6 @@
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { readRebalances, readRecord } from '#domain/backtest/run-file/record.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { assertMeasured, summariseRun } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
@@ -11,7 +11,7 @@ import { overviewJson, resultJson } from '#views/run-json.js';
 /** Returns the columns of a whole run. */
 function columnsOf(run: Run, contentHash = 's'): RunColumns {
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
-  const bytes = runToColumns(run, { contentHash });
+  const bytes = createRunColumns(run, { contentHash });
   return openColumns((start, end) => bytes.slice(start, end));
 }
 

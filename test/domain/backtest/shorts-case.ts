@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Book } from '#domain/books/book.js';
 import { type RunColumns, openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { type Weights, WEEK } from './signed-case.js';
 
@@ -16,7 +16,7 @@ export function heldOn({ sm, columns, weights }: Book, at: number): Record<strin
 }
 
 export function columnsOf(run: Run): RunColumns {
-  const bytes = runToColumns(run, { contentHash: 's' });
+  const bytes = createRunColumns(run, { contentHash: 's' });
   return openColumns((start, end) => bytes.slice(start, end));
 }
 

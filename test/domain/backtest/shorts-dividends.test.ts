@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { assetView } from '#views/asset-view.js';
@@ -87,7 +87,7 @@ describe.each([
   test('after an extension as in a whole run', () => {
     for (const rows of [2, 3, 4]) {
       const before = runTo(rows, treatment);
-      const stored = runToColumns(before, { contentHash: 's' });
+      const stored = createRunColumns(before, { contentHash: 's' });
       const gone = extend(
         before.plan,
         MARKET,

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { tradeUnpriced, type BeyondOutcome } from '#domain/books/trade-unpriced.js';
+import { tradeUnpriced, type UnpricedOutcome } from '#domain/books/trade-unpriced.js';
 import type { TradeInput } from '#domain/books/trade-to-targets.js';
 import { IS_SOAK } from '../../soak.js';
 
@@ -54,7 +54,7 @@ const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlyS
 /** Money in each security after the trade, for one unit of money before it. */
 function moneyAfter(
   { before, targets, frozen }: TradeInput,
-  { retained, bought, raised }: BeyondOutcome,
+  { retained, bought, raised }: UnpricedOutcome,
   unpriced: ReadonlySet<number> = new Set(),
 ): number[] {
   return [...before].map((held, slot) => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { performanceView } from '#views/performance-view.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -72,7 +72,7 @@ test.each([
   expect(run.metrics.volatility).toBeCloseTo(volatility, 12);
   expect(run.metrics.sharpe_ratio).toBeCloseTo((year * mean(returns)) / volatility, 12);
   expect(run.metrics.annualised_return).toBeCloseTo((level.at(-1)! / level[0]!) ** (year / returns.length) - 1, 12);
-  const bytes = runToColumns(run, { contentHash: 'x' });
+  const bytes = createRunColumns(run, { contentHash: 'x' });
   const columns = openColumns((from, to) => bytes.slice(from, to));
   const asked = { of: 'portfolio', variant: null, start: null, end: null } as const;
   const { statistics } = performanceView(columns, asked);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { checkRounding } from '#domain/checks/rounding-findings.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
@@ -161,7 +161,7 @@ describe('a rounded divisor', () => {
 });
 
 const columnsOf = (run: Run) => {
-  const bytes = runToColumns(run, { contentHash: 'x' });
+  const bytes = createRunColumns(run, { contentHash: 'x' });
   return openColumns((from, to) => bytes.slice(from, to));
 };
 const roundTo = (decimals: number, value: number): number => Math.round(value * 10 ** decimals) / 10 ** decimals;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { openExtended } from '../backtest/extend/extended.js';
 import { eventsOf } from '../backtest/exported-events.js';
 import { expectNear, runIndexCase, shareChangesOf, listWeekdays } from './index-case.js';
@@ -126,7 +126,7 @@ describe('a change of share counts', () => {
 
   test('is one event of the run, with what it did to the divisor', () => {
     const run = runShareChanges([100, 100, 150, 150]);
-    const rows = eventsOf(openExtended(runToColumns(run, { contentHash: 's' })));
+    const rows = eventsOf(openExtended(createRunColumns(run, { contentHash: 's' })));
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({ date: DAYS[2], identifier: 'A', type: 'share_change', per_share: 1.5 });
     expectNear(rows[0]!['effect'] as number, 0.25);

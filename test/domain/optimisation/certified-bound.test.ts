@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { branchAndBound } from '#domain/optimisation/branch-and-bound.js';
-import { certifiedBound } from '#domain/optimisation/certified-bound.js';
+import { createCertifiedBound } from '#domain/optimisation/certified-bound.js';
 import { listNonConvexRows } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { solveConvex, createFullProgram } from '#domain/optimisation/solve-convex.js';
@@ -43,7 +43,7 @@ describe.each(Object.entries(MARKETS))('the bound over all choices of %s', (_, m
     if (outcome.kind !== 'solved') return expect(outcome.kind).toBe('no-choice');
     const { solution } = outcome;
     expect(solution.isHeuristic).toBe(false);
-    const certified = certifiedBound(solvers, choice)!;
+    const certified = createCertifiedBound(solvers, choice)!;
     expect(certified.bound).toBeLessThanOrEqual(solution.value + 1e-12 * Math.abs(solution.value));
     if (solution.value > choice.relaxed.bound + 1e-6) expect(certified.bound).toBeGreaterThan(choice.relaxed.bound);
     for (const isHeld of [false, true]) {
@@ -67,7 +67,7 @@ test.each(IS_SOAK ? [1, 2, 3] : [1])(
       isAnyEnough: false,
     };
     const plain = branchAndBound(input);
-    const certified = certifiedBound(solvers, choice)!;
+    const certified = createCertifiedBound(solvers, choice)!;
     const result = branchAndBound({ ...input, certified });
     expect([plain.isComplete, result.isComplete]).toEqual([true, true]);
     expect(result.best!.value).toBeCloseTo(plain.best!.value, 14);
@@ -93,7 +93,7 @@ test.each(['a number', 'a number in each group', 'a number and a minimum holding
     const outcome = solveProblem(solvers, choice.problem);
     if (outcome.kind !== 'solved') throw new Error('no answer');
     const { value } = outcome.solution;
-    const { prove } = certifiedBound(solvers, choice)!;
+    const { prove } = createCertifiedBound(solvers, choice)!;
     // If a worse choice is known, the bound still must not exceed the optimum.
     const known = value + 0.2 * Math.abs(value);
     expect(prove({ value: known, improve: () => ({ value: known, isExact: false }) })).toBeLessThanOrEqual(
@@ -113,7 +113,7 @@ test('a choice found during the proof is the answer', () => {
   if (outcome.kind !== 'solved') throw new Error('no answer');
   const { value, weights } = outcome.solution;
   const tried: Uint8Array[] = [];
-  certifiedBound(solvers, choice)!.prove({
+  createCertifiedBound(solvers, choice)!.prove({
     value: 2 * value,
     improve: (held) => (tried.push(held), { value: 2 * value, isExact: false }),
   });

@@ -3,7 +3,7 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { explainWeight, isDerivedExplanation, type NameSolve } from '#domain/optimisation/explain.js';
+import { explainWeight, isDerivedExplanation, type SecuritySolve } from '#domain/optimisation/explain.js';
 import { CALENDARS, documentOf, createGeneratedMarket } from '../rules/rule-market.js';
 
 const market = createGeneratedMarket({ names: 30, sessions: 320, seed: 4 });
@@ -78,7 +78,7 @@ function computeByHand({
   heldBy,
   heldAt,
   scale,
-}: NameSolve): number {
+}: SecuritySolve): number {
   const free = sourceWeight - (pull + force) / stiffness;
   const rested = heldBy === 'kink' ? heldAt! : Math.min(upper, Math.max(lower, free));
   return rested * scale;
@@ -88,7 +88,7 @@ interface Case {
   readonly name: string;
   readonly rows: (parent: readonly string[]) => readonly Row[];
   /** Securities that some portfolios hold, with their reasons. */
-  readonly holds?: readonly NameSolve['heldBy'][];
+  readonly holds?: readonly SecuritySolve['heldBy'][];
   /** Rows of choices of securities add further forces. */
   readonly isChoice?: boolean;
 }

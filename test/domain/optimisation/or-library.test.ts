@@ -6,7 +6,7 @@ import { solveLower, solveLowerTransposed } from '#kernels/algebra/triangular-so
 import { createDenseMetric, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem } from '#domain/optimisation/problem.js';
-import { EXACT_NAMES_MAX, solveProblem } from '#domain/optimisation/search.js';
+import { EXACT_SECURITIES_MAX, solveProblem } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';
 import { solvers } from './small-problems.js';
 
@@ -95,7 +95,7 @@ function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous:
   });
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw new Error(`no answer at ${lambda}`);
-  expect(outcome.solution.isHeuristic, `at ${lambda}`).toBe(n > EXACT_NAMES_MAX);
+  expect(outcome.solution.isHeuristic, `at ${lambda}`).toBe(n > EXACT_SECURITIES_MAX);
   return outcome.solution.weights;
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -52,7 +52,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
   const outcomes: string[] = [];
   const first = tryRun(runOn(rows).run);
   if (first === undefined) return outcomes;
-  let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
+  let files: Uint8Array[] = [createRunColumns(first, { contentHash: 's' })];
   let stored = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
   for (const step of [1, 4]) {
     const { market, run: again } = runOn(rows + step);
@@ -64,7 +64,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
     files = filesAfter(files, extended);
     const [columns, expected] = [
       openExtended(extended.columns, files),
-      openExtended(runToColumns(whole, { contentHash: 's' })),
+      openExtended(createRunColumns(whole, { contentHash: 's' })),
     ];
     expectSameReads(columns, expected);
     expect(contentOf(columns)).toEqual(contentOf(expected));

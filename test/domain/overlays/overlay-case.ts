@@ -1,5 +1,5 @@
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -36,7 +36,7 @@ export function addRates(market: MarketData): MarketData {
 }
 
 export function columnsOf(run: Run): RunColumns {
-  const bytes = runToColumns(run, { contentHash: 's' });
+  const bytes = createRunColumns(run, { contentHash: 's' });
   return openColumns((start, end) => bytes.slice(start, end));
 }
 

@@ -6,7 +6,7 @@ import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
-import { regress } from '#domain/scenarios/regression.js';
+import { estimateResponse } from '#domain/scenarios/regression.js';
 import { computeScenario } from '#domain/scenarios/scenario-market.js';
 import { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { computeShockScenario } from '#domain/scenarios/shock-scenario.js';
@@ -163,7 +163,7 @@ test('one factor: slope, share explained and standard error by their formulas', 
       const random = seeded(seed);
       const x = Float64Array.from({ length: T }, () => random() - 0.5);
       const y = x.map((value) => 1.5 * value + 0.01 + (random() - 0.5) / 3);
-      const response = regress(y, [x], 3)!;
+      const response = estimateResponse(y, [x], 3)!;
       const mean = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0) / T;
       const sxx = x.reduce((sum, value) => sum + (value - mean(x)) ** 2, 0);
       const sxy = x.reduce((sum, value, t) => sum + (value - mean(x)) * (y[t]! - mean(y)), 0);
@@ -184,12 +184,12 @@ test('an exact response to two factors is found; missing values are left out; a 
   const y = f.map((value, t) => 2 * value - 0.5 * g[t]! + 0.001);
   y[7] = Number.NaN;
   g[9] = Number.NaN;
-  const response = regress(y, [f, g], 20)!;
+  const response = estimateResponse(y, [f, g], 20)!;
   expect(response.observations).toBe(48);
   expect([...response.slopes]).toEqual([expect.closeTo(2, 10), expect.closeTo(-0.5, 10)]);
   expect(response.rSquared).toBeCloseTo(1, 10);
-  expect(regress(y, [f, f.map((value) => -3 * value)], 20)).toBeUndefined();
-  expect(regress(y.slice(0, 19), [f.slice(0, 19)], 20)).toBeUndefined();
+  expect(estimateResponse(y, [f, f.map((value) => -3 * value)], 20)).toBeUndefined();
+  expect(estimateResponse(y.slice(0, 19), [f.slice(0, 19)], 20)).toBeUndefined();
 });
 
 test('shocks: names and groups as they are, the rest by its response to a series, one too young as its group', () => {

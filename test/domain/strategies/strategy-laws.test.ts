@@ -4,7 +4,7 @@ import { computeAnnualReturns, computeDrawdown, computeReturns } from '#domain/a
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { attributionView } from '#views/attribution-view.js';
 import { randomMarket } from '../backtest/random-market.js';
@@ -96,7 +96,7 @@ describe('a strategy on random markets', () => {
   test('contributions add up to its return', () => {
     onStrategies((found) => {
       if (found.level.some((value) => value === 0)) return;
-      const bytes = runToColumns(found, { contentHash: 's' });
+      const bytes = createRunColumns(found, { contentHash: 's' });
       const view = attributionView(
         openColumns((start, end) => bytes.slice(start, end)),
         { start: null, end: null },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
@@ -111,7 +111,7 @@ describe('exposure', () => {
 
   test('views hold what is held against the fraction that was asked for', () => {
     const result = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000 });
-    const bytes = runToColumns(result, { contentHash: 's' });
+    const bytes = createRunColumns(result, { contentHash: 's' });
     const weights = readHeldWeights(
       openColumns((start, end) => bytes.slice(start, end)),
       '2024-01-02',

@@ -7,7 +7,7 @@ import { SCOPES, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp, type App } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
-import { mcpHandlers } from '#http/routes/mcp.js';
+import { createMcpHandlers } from '#http/routes/mcp.js';
 import { createConformity } from '../conformity.js';
 import { agentAt, errorOf, textOf, toolsOf, type Agent } from './agent.js';
 import { waitFor } from '../../waiting.js';
@@ -61,7 +61,7 @@ beforeEach(() => {
     api,
     handlers: {
       ...jobs,
-      ...mcpHandlers({
+      ...createMcpHandlers({
         api,
         version: '1.2.3',
         isReadOnly: false,

@@ -6,7 +6,7 @@ import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp, type App } from '#http/app.js';
-import { calendarHandlers } from '#http/routes/calendars.js';
+import { createCalendarHandlers } from '#http/routes/calendars.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
 import { createIndexSchedules } from '#services/indices/index-schedules.js';
@@ -54,7 +54,7 @@ beforeAll(() => {
   const authenticate = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });
   app = createApp({
     api: calendarRoutes,
-    handlers: calendarHandlers(views),
+    handlers: createCalendarHandlers(views),
     authenticate,
     version: '0',
     log: pino({ level: 'silent' }),

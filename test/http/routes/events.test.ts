@@ -5,7 +5,7 @@ import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import { createApp } from '#http/app.js';
-import { eventHandlers } from '#http/routes/events.js';
+import { createEventHandlers } from '#http/routes/events.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createEvents } from '#services/indices/events.js';
 import { createIndexSchedules } from '#services/indices/index-schedules.js';
@@ -58,7 +58,10 @@ const indexOf = async (id: string) => documents.find((document) => document.id =
 const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: () => Promise.resolve(undefined) });
 const app = createApp({
   api: eventRoutes,
-  handlers: eventHandlers(createEvents({ documents: stored, calendars, scheduleOf, today: readToday }), readToday),
+  handlers: createEventHandlers(
+    createEvents({ documents: stored, calendars, scheduleOf, today: readToday }),
+    readToday,
+  ),
   authenticate: () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) }),
   version: '0',
   log: pino({ level: 'silent' }),

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { createLookOut } from '#jobs/postgres/look-out.js';
+import { createPollSchedule } from '#jobs/postgres/look-out.js';
 
 /** Returns the queries per second of several nodes, averaged over many pauses. */
 function looksPerSecond(nodes: number): number {
-  const lookOut = createLookOut();
+  const lookOut = createPollSchedule();
   lookOut.nodes = nodes;
   const pauses = Array.from({ length: 20_000 }, () => lookOut.watchPauseMs());
   expect(Math.max(...pauses)).toBeLessThanOrEqual(20_000);

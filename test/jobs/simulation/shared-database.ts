@@ -3,7 +3,7 @@ import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import { addBeat } from '#jobs/postgres/job-documents.js';
 import type { JobRows, OfferedKey, RunningJob, Start } from '#jobs/postgres/job-rows.js';
 import type { Beat, SeenRevision } from '#jobs/postgres/seen-job.js';
-import type { Room } from '#jobs/queue.js';
+import type { FreeCapacity } from '#jobs/queue.js';
 import type { FoundDocument } from '#store/port.js';
 import type { JobRow } from '#store/postgres/commit-order.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
@@ -42,7 +42,7 @@ export interface SharedDatabase {
 
 /** Statements on rows, and queries of nodes. */
 export interface SimulatedRows extends JobRows {
-  isWaiting(room: Room & { readonly memoryBytes: number }): Promise<boolean>;
+  isWaiting(room: FreeCapacity & { readonly memoryBytes: number }): Promise<boolean>;
   silent(): Promise<readonly RunningJob[]>;
 }
 

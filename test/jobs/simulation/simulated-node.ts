@@ -5,7 +5,7 @@ import { createJobSystem } from '#jobs/create-job-system.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createSharedQueue } from '#jobs/postgres/postgres-queue.js';
-import type { Room } from '#jobs/queue.js';
+import type { FreeCapacity } from '#jobs/queue.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { Agenda } from './agenda.js';
 import type { Call, SharedDatabase } from './shared-database.js';
@@ -112,7 +112,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
     const presence = {
       announce: async () => {},
       pauseMs: () => LOOK_MS,
-      async look(room: Room | undefined) {
+      async look(room: FreeCapacity | undefined) {
         const isToWatch = agenda.now() >= watchMs;
         if (isToWatch) watchMs = agenda.now() + WATCH_MS;
         const memoryBytes = LIMITS.jobBytesMax;

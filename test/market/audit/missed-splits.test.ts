@@ -4,7 +4,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
 import { applyRepairs, changesContent } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
-import type { Doubt, Repair } from '#market/audit/doubt.js';
+import type { DataWarning, Repair } from '#market/audit/doubt.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 
@@ -53,7 +53,7 @@ function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Story
   };
 }
 
-const audited = (content: MarketContent, adjustment: Adjustment): readonly Doubt[] =>
+const audited = (content: MarketContent, adjustment: Adjustment): readonly DataWarning[] =>
   auditMarket(content, adjustment, () => {}).doubts;
 const split = (t: number, ordinary: number) => (t === BAR ? ordinary / 2 : ordinary);
 const createAction = (type: CorporateAction['type'], value: number, bar = BAR): CorporateAction => ({

@@ -2,7 +2,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { formatDay } from '#domain/time/days.js';
 import { auditMarket } from '#market/audit/audit-market.js';
-import type { Doubt } from '#market/audit/doubt.js';
+import type { DataWarning } from '#market/audit/doubt.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { RealSet } from './real-panels.js';
 
@@ -90,7 +90,7 @@ function scoreOf({ set, declared, large, truth, content }: Planting): Score {
   };
 }
 
-const claims = (content: MarketContent, declared: Adjustment): Doubt[] =>
+const claims = (content: MarketContent, declared: Adjustment): DataWarning[] =>
   auditMarket(content, declared, () => {}).doubts.filter(({ kind }) => kind === 'missed_split');
 
 function barsOf({ identifiers, dates, fields }: MarketContent, n: number): number[] {

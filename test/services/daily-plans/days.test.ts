@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ScheduleCollection } from '#contract/schedules.js';
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import type { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { runService, type RunningService } from '../running-service.js';
@@ -193,6 +194,12 @@ test('the list shows days, newest first, with the next one', async () => {
   expect(body.next).toBeNull(); // It is not enabled.
   const before = await service.ask<{ days: { date: string }[] }>('GET', `/schedules/close/days?before=${day2}`);
   expect(before.body.days.map(({ date }) => date)).toEqual([day1]);
+  const latestOf = async (query: string) => {
+    const { schedules } = (await service.ask<ScheduleCollection>('GET', `/schedules${query}`)).body;
+    return schedules.find(({ schedule_id: id }) => id === 'close')!.latest;
+  };
+  expect(await latestOf('')).toBeNull();
+  expect(await latestOf('?days=3')).toEqual(body);
 });
 
 test('a day is of a session that has begun', async () => {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '#contract/clients.js';
+import type { Client, ClientCollection } from '#contract/clients.js';
 import type { DeliveryRecord } from '#domain/delivery/delivery-record.js';
 import { runService, type RunningService } from '../running-service.js';
 import { startSmtpServer } from '../delivery/smtp-server.js';
@@ -118,6 +118,12 @@ test('a day delivers the entitled files to each client, and holds the log', asyn
     `mail CORE_${stamp}.pdf delivered`,
   ]);
   expect(record!.log.length).toBe(3);
+  const { clients } = (await service.ask<ClientCollection>('GET', '/clients')).body;
+  expect(clients.map(({ client_id: id, latest_delivery: latest }) => [id, latest])).toEqual([
+    ['ACME', { schedule_id: 'close', date: day, files: 3, delivered: 3 }],
+    ['NOBODY', null],
+    ['WHOLE', { schedule_id: 'close', date: day, files: 4, delivered: 4 }],
+  ]);
   const ofDay = await service.ask<{ deliveries: DeliveryRecord[] }>('GET', `/schedules/close/days/${day}/deliveries`);
   expect(ofDay.body.deliveries.map(({ client_id: id }) => id)).toEqual(['ACME', 'WHOLE']);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { ItemResult } from '#services/daily-plans/performer.js';
-import { publishPerformer } from '#services/daily-plans/steps/publish.js';
+import { createPublishPerformer } from '#services/daily-plans/steps/publish.js';
 
 const DATE = '2026-11-24';
 const before = { state: 'done', message: '1 closes published.', at: '2026-11-24T23:31:00', detail: { run_id: 'old' } };
@@ -16,7 +16,7 @@ async function repeatPublication(entries: readonly Partial<PublicationEntry>[]):
         yield entries;
       })(),
   };
-  const perform = publishPerformer({ publications } as never);
+  const perform = createPublishPerformer({ publications } as never);
   await perform({
     spec: { allow_partial: false, errors: null },
     day: () => ({ date: DATE }),

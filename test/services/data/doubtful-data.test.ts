@@ -225,11 +225,11 @@ test('improbable values of an action or a currency are reported with both number
   );
   const nameCell = (name: string, day: number) => `corporate_actions[${name} ${DAYS[day]}]`;
   const reports = [
-    ['ACTION_DATES', nameCell('A', 30), `${DAYS[31]}, behind its ex-date ${DAYS[30]}`],
+    ['ACTION_DATES', nameCell('A', 30), `${DAYS[31]}, after its ex-date ${DAYS[30]}`],
     ['ACTION_SIZE', nameCell('A', 31), `pays 50 a share; that is no less than the close before, 50 of ${DAYS[30]}`],
     ['ACTION_SIZE', nameCell('A', 31), `from 100 on ${DAYS[30]} to 100 on ${DAYS[31]} as without it`],
     ['ACTION_SIZE', nameCell('B', 30), `subscription_price of 201; that is above the close before, 200 of ${DAYS[29]}`],
-    ['ACTION_DATES', nameCell('B', 32), `${DAYS[31]}, behind its election_date ${DAYS[29]}`],
+    ['ACTION_DATES', nameCell('B', 32), `${DAYS[31]}, after its election_date ${DAYS[29]}`],
     ['ACTION_WITHOUT_PRICE', nameCell('C', 30), 'names no related identifier'],
     ['ACTION_DATES', nameCell('C', 40), `it has a bar on ${DAYS[50]}`],
     ['ACTION_SIZE', nameCell('D', 55), `pays 601 a share; that is far from the close before, 400 of ${DAYS[54]}`],

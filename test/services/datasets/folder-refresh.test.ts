@@ -1,4 +1,4 @@
-import { holeFindings } from '#services/datasets/partial-dates.js';
+import { selectGapFindings } from '#services/datasets/partial-dates.js';
 import { rmSync, writeFileSync } from 'node:fs';
 import { rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -281,5 +281,5 @@ test('a hole of the whole market before new dates is reported by the refresh and
     expect(findings).toMatchObject(hole);
     expect(findings[0]!.message).toContain('on 17 weekdays between 2024-01-09 and 2024-02-02');
     expect((await store()).findings.filter(({ path }) => path === 'market[2024-02-02]')).toMatchObject(hole);
-    expect(holeFindings(await store())).toMatchObject(hole);
+    expect(selectGapFindings(await store())).toMatchObject(hole);
   }));

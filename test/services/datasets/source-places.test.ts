@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { isSamePlace, openPlace, placesAfter } from '#services/datasets/source-places.js';
+import { isSameLocation, resolveSourceLocation, updateLocations } from '#services/datasets/source-places.js';
 
 const formatUrl = (secret: string, host = 'db') => `postgresql://reader${secret}@${host}/prices`;
-const createPlaces = (location: string | null, source: string | null) => placesAfter({ location } as never, source);
+const createPlaces = (location: string | null, source: string | null) => updateLocations({ location } as never, source);
 
 test('another password, or none, replaces the one that a store is read with; another place does not', () => {
   expect(createPlaces(formatUrl(':old'), formatUrl(':new'))).toEqual({
@@ -16,10 +16,10 @@ test('another password, or none, replaces the one that a store is read with; ano
 });
 
 test('a version is restored where its place has the password that it needs, or needs none', () => {
-  expect(isSamePlace(formatUrl(':now'), formatUrl(':***'))).toBe(true);
-  expect(isSamePlace(formatUrl(':now'), formatUrl(''))).toBe(false);
-  expect(openPlace(formatUrl(''), 1)).toBe(formatUrl(''));
-  expect(openPlace('/prices', 1)).toBe('/prices');
+  expect(isSameLocation(formatUrl(':now'), formatUrl(':***'))).toBe(true);
+  expect(isSameLocation(formatUrl(':now'), formatUrl(''))).toBe(false);
+  expect(resolveSourceLocation(formatUrl(''), 1)).toBe(formatUrl(''));
+  expect(resolveSourceLocation('/prices', 1)).toBe('/prices');
   for (const source of [formatUrl(':***'), formatUrl(':of-an-earlier-release')])
-    expect(() => openPlace(source, 1)).toThrow('postgresql://reader:***@db/prices needs one');
+    expect(() => resolveSourceLocation(source, 1)).toThrow('postgresql://reader:***@db/prices needs one');
 });

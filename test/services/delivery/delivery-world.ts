@@ -5,10 +5,10 @@ import { ClientBody } from '#domain/delivery/client-document.js';
 import type { DeliveryRecord } from '#domain/delivery/delivery-record.js';
 import type { ReadClient } from '#services/delivery/clients.js';
 import { createDeliverFiles, type DayFile, type DeliveryCounts } from '#services/delivery/deliver-files.js';
-import { createDeliveryPlaces } from '#services/delivery/delivery-places.js';
+import { createDeliveryDestinations } from '#services/delivery/delivery-places.js';
 import { createDeliveryRecords } from '#services/delivery/delivery-records.js';
 import { createSenders, type Senders } from '#services/delivery/senders.js';
-import { createCallbackPlaces } from '#services/operations/callback-places.js';
+import { createCallbackDestinations } from '#services/operations/callback-places.js';
 import { createPost } from '#services/operations/send-callback.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
@@ -35,12 +35,12 @@ export async function deliveryWorld(options: WorldOptions = {}) {
   const home = await openHome(join(base, 'home'));
   const store = await openStore({ home, onFailure: () => {} });
   const records = createDeliveryRecords(store.documents);
-  const callbackPlaces = createCallbackPlaces({
+  const callbackPlaces = createCallbackDestinations({
     hosts: options.callbackHosts ?? [],
     isPrivateAllowed: true,
     hasSecret: true,
   });
-  const places = createDeliveryPlaces({
+  const places = createDeliveryDestinations({
     roots: [root],
     hosts: options.hosts ?? [],
     buckets: options.buckets ?? [],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { BenchmarkStatement, MethodologyChange, Procedure } from '#contract/governance.js';
+import type { BenchmarkStatement, GovernanceOverview, MethodologyChange, Procedure } from '#contract/governance.js';
 import { createDefinition, familyOn, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -57,6 +57,11 @@ test('a statement counts the published closes, and lists the decisions of people
   await performed(service, day(9), again);
   expect((await statementOf('CORE')).discretion.judgements).toMatchObject([{ reason: 'Asked by a client' }]);
   expect((await statementOf('EVEN')).discretion.judgements).toEqual([]); // It has no schedule.
+  const { body } = await service.ask<GovernanceOverview>('GET', '/governance');
+  expect(body.registers).toMatchObject({ clients: 0, errors: 0, judgements: 2 });
+  expect(body.statements).toContainEqual({ index_id: 'CORE', published_through: day(9), entries: 10, errors: 0 });
+  expect(body.statements).toContainEqual({ index_id: 'EVEN', published_through: null, entries: 0, errors: 0 });
+  expect(body.latest_judgements).toMatchObject([{ reason: 'Asked by a client' }]);
 });
 
 test('a statement lists prices that people gave in place of those of the source', async () => {

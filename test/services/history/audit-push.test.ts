@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
-import { auditSender, createAuditPush } from '#services/history/audit-push.js';
+import { createAuditSender, createAuditPush } from '#services/history/audit-push.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
@@ -45,7 +45,7 @@ test('new entries reach the receiver in order, none is lost during an outage, an
   const open = () =>
     createAuditPush({
       documents,
-      send: auditSender(`http://127.0.0.1:${(server.address() as AddressInfo).port}/log`, 'secret'),
+      send: createAuditSender(`http://127.0.0.1:${(server.address() as AddressInfo).port}/log`, 'secret'),
       onFailure: (failure) => failures.push(failure),
       intervalMs: 5,
     });
@@ -77,7 +77,7 @@ test('syslog gets one framed message an entry', async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  const send = auditSender(`syslog://127.0.0.1:${port}`, undefined);
+  const send = createAuditSender(`syslog://127.0.0.1:${port}`, undefined);
   const push = createAuditPush({ documents, send, onFailure: () => {}, intervalMs: 5 });
   push.start();
   await expect.poll(async () => (await documents.ids('audit-push')).length).toBe(1);

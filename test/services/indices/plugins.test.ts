@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import { PLUGIN_EXAMPLES, type Plugin, type PluginPreview } from '#contract/plugins.js';
+import { PLUGIN_EXAMPLES, type ListedPlugin, type Plugin, type PluginPreview } from '#contract/plugins.js';
 import type { StaleState } from '#domain/backtest/stale-reasons.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { liveService, type LiveService } from '../../real/live.js';
 
@@ -93,8 +94,14 @@ describe('a preview', () => {
     );
     expect(value).toBeCloseTo(written[0]!.value, 8);
     expect((await preview(half, { limit: 3 })).values).toHaveLength(3);
-    const stored = await service.ok<{ plugins: Plugin[] }>('GET', '/plugins');
-    expect(stored.plugins).toHaveLength(Object.keys(PLUGIN_EXAMPLES).length);
+    const { plugins } = await service.ok<{ plugins: ListedPlugin[] }>('GET', '/plugins');
+    expect(plugins).toHaveLength(Object.keys(PLUGIN_EXAMPLES).length);
+    const users = plugins.flatMap(({ plugin_id: id, used_by: ids }) => ids.map((index) => [index, id] as const));
+    expect(users.length).toBeGreaterThan(0);
+    for (const [index, id] of users) {
+      const { plugins: named } = await service.ok<IndexDocument>('GET', `/indices/${index}`);
+      expect(Object.values(named ?? {}).map(({ plugin }) => plugin)).toContain(id);
+    }
   });
 
   test('names the line of a script that fails, and the column and the parameter that do not exist', async () => {

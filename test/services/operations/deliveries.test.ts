@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { Delivery } from '#jobs/callbacks.js';
-import { createCallbackPlaces } from '#services/operations/callback-places.js';
+import { createCallbackDestinations } from '#services/operations/callback-places.js';
 import { createDeliveries, type Failure, type Send } from '#services/operations/deliveries.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
@@ -23,7 +23,7 @@ async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['
     sent.push({ delivery, atMs: time.clock.monotonicMs() });
     return answers[Math.min(sent.length, answers.length) - 1];
   };
-  const places = createCallbackPlaces({ hosts, isPrivateAllowed: false, hasSecret: true });
+  const places = createCallbackDestinations({ hosts, isPrivateAllowed: false, hasSecret: true });
   const open = () => createDeliveries({ documents, places, send, clock: time.clock, log });
   const add = (id: string) =>
     documents.transaction(async (tx) => {
@@ -130,19 +130,19 @@ test.each([
   ['http://8.8.8.8/', undefined],
 ])('a callback at %s', (url, reason) => {
   const hosts = ['hooks.test', 'ported.test:8443', '127.0.0.1', '[::ffff:7f00:1]', '10.1.2.3', '8.8.8.8'];
-  const { problemOf } = createCallbackPlaces({ hosts, isPrivateAllowed: false, hasSecret: true });
+  const { problemOf } = createCallbackDestinations({ hosts, isPrivateAllowed: false, hasSecret: true });
   if (reason === undefined) expect(problemOf(url)).toBeUndefined();
   else expect(problemOf(url)?.reason).toMatch(reason);
 });
 
 test('private networks are reached where they are allowed, and never where metadata of a cloud is', () => {
-  const allowed = createCallbackPlaces({ hosts: [], isPrivateAllowed: true, hasSecret: true }).isAddressAllowed;
+  const allowed = createCallbackDestinations({ hosts: [], isPrivateAllowed: true, hasSecret: true }).isAddressAllowed;
   expect(['127.0.0.1', '10.0.0.1', '192.168.1.1', 'fd00::1', '8.8.8.8'].map(allowed)).toEqual(Array(5).fill(true));
   expect(['169.254.169.254', 'fe80::1', '0.0.0.0', '224.0.0.1', '::'].map(allowed)).toEqual(Array(5).fill(false));
   // Of IPv4 in an address of IPv6: compatible, mapped, translated, and by 6to4 and NAT64.
   const within = ['::169.254.169.254', '::127.0.0.1', '::ffff:169.254.169.254', '::ffff:0:169.254.169.254'];
   expect([...within, '2002:a9fe:a9fe::', '64:ff9b::a9fe:a9fe'].filter(allowed)).toEqual([]);
   expect(['::1', '::ffff:127.0.0.1'].filter(allowed)).toHaveLength(2);
-  const refusal = createCallbackPlaces({ hosts: [], isPrivateAllowed: false, hasSecret: true }).isAddressAllowed;
+  const refusal = createCallbackDestinations({ hosts: [], isPrivateAllowed: false, hasSecret: true }).isAddressAllowed;
   expect(['127.0.0.1', '::1', '::ffff:10.0.0.1', 'fd00::1'].map(refusal)).toEqual(Array(4).fill(false));
 });

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Scope } from '#contract/route.js';
 import { expect, test } from 'vitest';
 import { Health } from '#contract/health.js';
-import { healthHandlers } from '#http/routes/health.js';
+import { createHealthHandlers } from '#http/routes/health.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { createHealth, type Check } from '#services/operations/health.js';
@@ -129,14 +129,14 @@ const askedBy = (scopes: readonly Scope[]) =>
   ({ principal: { keyId: null, name: null, scopes: new Set(scopes) } }) as never;
 
 test('the answer to a question for health publishes every limit', async () => {
-  const { getHealth } = healthHandlers(createService([good]));
+  const { getHealth } = createHealthHandlers(createService([good]));
   const { json: answer } = await getHealth(askedBy(['read']));
   expect(Health.parse(answer)).toEqual(answer);
   expect(answer).toHaveProperty('limits', LIMITS);
 });
 
 test('a client that is not known gets the version and nothing else', async () => {
-  const { getHealth, getReadiness } = healthHandlers(createService([good]));
+  const { getHealth, getReadiness } = createHealthHandlers(createService([good]));
   expect(await getHealth(askedBy([]))).toEqual({ json: { status: 'live', version: expect.any(String) } });
   expect(await getReadiness(askedBy([]))).toEqual({ json: { status: 'ready', checks: [] } });
   expect(await getReadiness(askedBy(['run']))).toMatchObject({ json: { checks: [{ ok: true }] } });

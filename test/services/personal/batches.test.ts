@@ -14,7 +14,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { BatchView } from '#contract/batches.js';
+import type { BatchCollection, BatchView } from '#contract/batches.js';
 import { Account } from '#domain/personal/account-request.js';
 import { readCommon, verifyResult } from '#domain/personal/verify-result.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -67,6 +67,8 @@ describe('a batch of accounts', () => {
       { ...good, account_id: 'gone', lots: [{ ...good!.lots[0], identifier: 'NOBODY' }] },
     ]);
     expect(view.by_status).toEqual({ optimal: 1, refused: 3 });
+    const listed = await world.service.ask<BatchCollection>('GET', '/optimise/batches?limit=1');
+    expect(listed.body.batches).toEqual([{ ...view, refused: [] }]);
     const paths = view.refused.map(({ position, findings }) => [position, findings[0]!.path]);
     expect(paths).toEqual([
       [0, 'accounts[0].lots[3].shares'],

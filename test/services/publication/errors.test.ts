@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import type { PublishedError } from '#domain/documents/published-error.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import { sizesOf } from '#services/publication/disagreements.js';
+import { measureDisagreements } from '#services/publication/disagreements.js';
 import { verifyLog } from '#store/publication/verify-log.js';
 import { familyOn, fileOf, performed, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
@@ -51,7 +51,7 @@ test('levels that differ by rounding only are no changed levels', () => {
   const standing = new Map(closes.dates.map((date) => [date, { price: level, total: null, net: null }]));
   const all = closes.dates.map((date, position) => ({ date, position }));
   const none = [null, null, null];
-  const sizes = sizesOf(all, { ...closes, total: none, net: none } as never, standing as never);
+  const sizes = measureDisagreements(all, { ...closes, total: none, net: none } as never, standing as never);
   expect(sizes).toMatchObject({ levels_changed: 1, largest: { date: day(0) } });
 });
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { APART_BYTES_MIN, findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
+import { SEPARATE_BYTES_MIN, findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** A sequence of runs on one market, whose prices have separate files; each test depends on the previous one. */
@@ -71,7 +71,7 @@ afterAll(() => service.close());
 test('the prices of a run are one file, which runs of other weights and costs share', async () => {
   const [first, ...others] = await priceFiles();
   expect([first?.nlink, others]).toEqual([1, []]);
-  expect(first!.size).toBeGreaterThan(APART_BYTES_MIN);
+  expect(first!.size).toBeGreaterThan(SEPARATE_BYTES_MIN);
   await runToEnd('/analytics/SECOND/backtest', {});
   await runToEnd('/analytics/FIRST/backtest', { transaction_cost_bps: 20 });
   expect((await priceFiles()).map(({ ino, nlink }) => [ino, nlink])).toEqual(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RunState, StaleState } from '#domain/backtest/stale-reasons.js';
-import { stateHead, streamWithHead, removeMarks, prependHead } from '#services/stored/stamped-json.js';
+import { createStateHead, streamWithHead, removeMarks, prependHead } from '#services/stored/stamped-json.js';
 
 const STALE: StaleState = {
   definition: false,
@@ -44,7 +44,7 @@ async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promi
 describe('a view with the state of its run', () => {
   test('is what it was with the state of its run before the other members', () => {
     for (const stale of [null, STALE])
-      expect(JSON.parse(new TextDecoder().decode(prependHead(stateHead(stateIs(stale)), BYTES)))).toEqual({
+      expect(JSON.parse(new TextDecoder().decode(prependHead(createStateHead(stateIs(stale)), BYTES)))).toEqual({
         index_version: 3,
         stale,
         ...OBJECT,
@@ -58,9 +58,11 @@ describe('a view with the state of its run', () => {
     [65_536, 65_536],
     [64, 262_144],
   ])('streams the same bytes, in pieces of %i read into room for %i', async (piece, room) => {
-    const whole = Buffer.from(prependHead(stateHead(stateIs(STALE)), BYTES)).toString('utf8');
-    expect(await readInto(streamWithHead(stateHead(stateIs(STALE)), byteStream(BYTES, piece)), room)).toBe(whole);
-    expect(await new Response(streamWithHead(stateHead(stateIs(STALE)), byteStream(BYTES, piece))).text()).toBe(whole);
+    const whole = Buffer.from(prependHead(createStateHead(stateIs(STALE)), BYTES)).toString('utf8');
+    expect(await readInto(streamWithHead(createStateHead(stateIs(STALE)), byteStream(BYTES, piece)), room)).toBe(whole);
+    expect(await new Response(streamWithHead(createStateHead(stateIs(STALE)), byteStream(BYTES, piece))).text()).toBe(
+      whole,
+    );
   });
 
   test('ends as its stream does: with an error, and when it is cancelled', async () => {
@@ -68,21 +70,21 @@ describe('a view with the state of its run', () => {
       type: 'bytes',
       pull: (controller) => controller.error(new Error('the disk is gone')),
     }) as ReadableStream<Uint8Array>;
-    await expect(new Response(streamWithHead(stateHead(stateIs(null)), broken)).text()).rejects.toThrow(
+    await expect(new Response(streamWithHead(createStateHead(stateIs(null)), broken)).text()).rejects.toThrow(
       'the disk is gone',
     );
     let isCancelled = false;
     await streamWithHead(
-      stateHead(stateIs(null)),
+      createStateHead(stateIs(null)),
       byteStream(BYTES, 10, () => (isCancelled = true)),
     ).cancel();
     expect(isCancelled).toBe(true);
   });
 
   test('has the etag of the stored run while it is current, and a separate one for each state', () => {
-    const other = stateHead(stateIs({ ...STALE, engine: true })).etagOf('abc');
-    const own = stateHead(stateIs(STALE)).etagOf('abc');
-    expect(stateHead(stateIs(null)).etagOf('abc')).toBe('abc');
+    const other = createStateHead(stateIs({ ...STALE, engine: true })).etagOf('abc');
+    const own = createStateHead(stateIs(STALE)).etagOf('abc');
+    expect(createStateHead(stateIs(null)).etagOf('abc')).toBe('abc');
     expect(new Set(['abc', own, other]).size).toBe(3);
     expect([own, other, 'abc'].map(removeMarks)).toEqual(['abc', 'abc', 'abc']);
   });

@@ -3,7 +3,7 @@ import { parseValidDay } from '#domain/time/days.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { TaskInput } from '#jobs/tasks.js';
-import { styleQuestions } from '#services/runs/style-questions.js';
+import { listStyleQuestions } from '#services/runs/style-questions.js';
 import { index, marketOf, run, warmUp } from './warming.js';
 
 /** Returns the requests about a datapoint of a run, by the file of its columns. */
@@ -65,8 +65,8 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
   });
   const core = RunDocument.parse(run('CORE'));
   const of = (data: MarketData) => {
-    const byField = new Map<string, ReturnType<typeof styleQuestions>>();
-    for (const question of styleQuestions(data, core, ['AGE']))
+    const byField = new Map<string, ReturnType<typeof listStyleQuestions>>();
+    for (const question of listStyleQuestions(data, core, ['AGE']))
       byField.set(question.field, [...(byField.get(question.field) ?? []), question]);
     return byField;
   };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
@@ -41,7 +41,7 @@ function shownUntil(
   const actions = [{ name: 'A', ex: DATES[2]!, ...action }];
   const market = buildMarket({ dates, close, actions });
   const document = documentOf(DATES[0]!, treatment);
-  const columns = openExtended(runToColumns(runOn(calendars, market, document), { contentHash: 's' }));
+  const columns = openExtended(createRunColumns(runOn(calendars, market, document), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions: shown } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
   expect(shown).toHaveLength(1);
@@ -80,7 +80,7 @@ function wholeIndexUntil(
   const dates = DATES.slice(0, rows);
   const until = Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, rows)]));
   const market = buildMarket({ dates, close: until, actions: actions! });
-  const columns = openExtended(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
+  const columns = openExtended(createRunColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const { actions: shown } = actionsView(columns, { ...terms, from: null, to: null });
@@ -228,7 +228,7 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
     { name: 'A', ex: DATES[2]!, type: 'MERGER' as const, value: 2, related: 'C' },
   ];
   const market = buildMarket({ dates, close, actions });
-  const columns = openExtended(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
+  const columns = openExtended(createRunColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const view = actionsView(columns, { ...terms, from: null, to: null });
@@ -261,7 +261,7 @@ test('a security that leaves without an action is reported with its last price w
   const document = documentOf(dates[0]!);
   const treatment = { ...document.pipeline!.treatment, max_stale_sessions: 3 };
   const stale = { ...document, pipeline: { ...document.pipeline!, treatment } };
-  const columns = openExtended(runToColumns(runOn(calendars, market, stale), { contentHash: 's' }));
+  const columns = openExtended(createRunColumns(runOn(calendars, market, stale), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
   expect(actions).toHaveLength(1);
@@ -284,7 +284,9 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
   const market = buildMarket({ dates: DATES.slice(0, 3), close, actions });
   const document = overlayOn({ type: 'leverage', factor: 2 }, { base_date: DATES[0] });
   const columns = openExtended(
-    runToColumns(runOn(calendars, market, document, { documents: { X: documentOf(DATES[0]!) } }), { contentHash: 's' }),
+    createRunColumns(runOn(calendars, market, document, { documents: { X: documentOf(DATES[0]!) } }), {
+      contentHash: 's',
+    }),
   );
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions: shown } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });

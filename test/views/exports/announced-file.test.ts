@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
@@ -35,7 +35,7 @@ function announcedOn(run: Run, date: string): AnnouncedFile {
 }
 
 const columnsOf = (run: Run) => {
-  const bytes = runToColumns(run, { contentHash: 'x' });
+  const bytes = createRunColumns(run, { contentHash: 'x' });
   return openColumns((from, to) => bytes.slice(from, to));
 };
 

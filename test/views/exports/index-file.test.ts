@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay } from '#domain/time/days.js';
 import { createClosingFile, openingFile, type IndexFile } from '#views/exports/index-file.js';
@@ -18,7 +18,7 @@ import {
 
 const DAYS = listWeekdays(16);
 const columnsOf = (run: Run) => {
-  const bytes = runToColumns(run, { contentHash: 'x' });
+  const bytes = createRunColumns(run, { contentHash: 'x' });
   return openColumns((from, to) => bytes.slice(from, to));
 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { createLimitRows } from '#domain/compliance/constraint-rows.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -58,7 +58,7 @@ test('later holdings do not change custom rows of earlier closes', () => {
         const end = formatDay(whole.days[Math.floor(part * whole.days.length)]!);
         const cut = tryRun(market, document, { end });
         if (cut === undefined) return;
-        const [all, some] = [whole, cut].map((run) => openExtended(runToColumns(run, { contentHash: 's' })));
+        const [all, some] = [whole, cut].map((run) => openExtended(createRunColumns(run, { contentHash: 's' })));
         if (all!.header.names.length > some!.header.names.length) later++;
         expect(renderCustomRows(all!, FLOORS, end)).toEqual(renderCustomRows(some!, FLOORS));
       },
@@ -102,7 +102,7 @@ test.each([
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' }, treatment: { delisting: 'action_value' } },
   });
-  const columns = openExtended(runToColumns(tryRun(market, document)!, { contentHash: 's' }));
+  const columns = openExtended(createRunColumns(tryRun(market, document)!, { contentHash: 's' }));
   const rows = [createRow('LinearConstraint', { coefficients: { B: 1 }, lower: 0.2 })];
   expect(renderCustomRows(columns, rows).breaches).toMatchObject([{ begin: '2024-01-04', end: null, cause }]);
 });

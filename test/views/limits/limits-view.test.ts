@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
@@ -61,7 +61,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
       fc.property(randomMarket, randomDocument, ({ market }, document) => {
         const run = tryRun(market, document);
         if (run === undefined) return;
-        const columns = openExtended(runToColumns(run, { contentHash: 's' }));
+        const columns = openExtended(createRunColumns(run, { contentHash: 's' }));
         const { names } = columns.header;
         const days = columns.i32('days');
         const dates = Array.from(days, formatDay);

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
@@ -24,7 +24,7 @@ const document = IndexDocument.parse({
 });
 
 function columnsWith(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: string) => number) => void) {
-  const bytes = runToColumns(run(market, document, { transaction_cost_bps: 20 }), { contentHash: 's' });
+  const bytes = createRunColumns(run(market, document, { transaction_cost_bps: 20 }), { contentHash: 's' });
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   change(bytes, (block) => header.blocks[block as keyof typeof header.blocks]!.offset);
   return openColumns((start, end) => bytes.slice(start, end));
@@ -68,7 +68,7 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
     pipeline,
   });
   const weekly = RebalanceSpec.parse({ frequency: 'weekly' });
-  const bytes = runToColumns(
+  const bytes = createRunColumns(
     run(suspended, index, { strategy: { rebalance: weekly, drift_tolerance: null, exposure: 1 } }),
     { contentHash: 's' },
   );
@@ -147,7 +147,7 @@ test('a price that was changed is found between two trades', () => {
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const bytes = runToColumns(run(market, document), { contentHash: 's' });
+  const bytes = createRunColumns(run(market, document), { contentHash: 's' });
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   const failed = (): string[] =>
     reconcileView(
@@ -166,7 +166,7 @@ test('any run reconciles, on markets with every kind of corporate action', () =>
     fc.property(randomMarket, randomDocument, randomRequest, ({ market: any }, definition, request) => {
       const result = tryRun(any, definition, request);
       if (!result) return;
-      const bytes = runToColumns(result, { contentHash: 's' });
+      const bytes = createRunColumns(result, { contentHash: 's' });
       const { checks } = reconcileView(
         openColumns((start, end) => bytes.slice(start, end)),
         () => [],

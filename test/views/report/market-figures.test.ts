@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { formatDay, parseValidDay } from '#domain/time/days.js';
@@ -60,7 +60,7 @@ beforeAll(() => {
       request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
     },
   });
-  const bytes = runToColumns(run, { contentHash: 'hash' });
+  const bytes = createRunColumns(run, { contentHash: 'hash' });
   columns = openColumns((from, to) => bytes.subarray(from, to));
   sm = openMarketOn({ market, calendars: CALENDARS, code: 'XTST' });
   figures = createRunFigures({

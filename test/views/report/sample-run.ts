@@ -1,7 +1,7 @@
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay, parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
@@ -65,7 +65,7 @@ export function sampleRun(options: SampleOptions): SampleRun {
       },
     },
   });
-  const columns = runToColumns(run, { contentHash: 'hash' });
+  const columns = createRunColumns(run, { contentHash: 'hash' });
   const overview = runOverviewJson(run);
   return {
     run,

@@ -4,7 +4,7 @@ import { open, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
-import { CHECKED_FILES_BYTES, newCheckedFiles } from '#jobs/checked-files.js';
+import { CHECKED_FILES_BYTES, createCheckedFiles } from '#jobs/checked-files.js';
 import type { CheckedFiles } from '#jobs/tasks/files.js';
 import type { ArtifactDestination } from '#store/port.js';
 import { hasContent, REMEMBERED_BYTES_MIN, rememberWritten } from '#workers/run-files/checked-files.js';
@@ -21,7 +21,7 @@ let checked: CheckedFiles;
 beforeEach(async () => {
   folder = await newFolder();
   destination = { kind: 'folder', folder, lowWaterMark: { bytes: 0 } };
-  checked = newCheckedFiles(destination)!;
+  checked = createCheckedFiles(destination)!;
 });
 
 /** Writes a file as the task of a run does. */
@@ -91,8 +91,8 @@ describe('a file that was written', () => {
   });
 
   test('where others write too is read, as is one below the size that is remembered', async () => {
-    expect(newCheckedFiles({ ...destination, storeId: 's' } as ArtifactDestination)).toBeUndefined();
-    expect(newCheckedFiles({ kind: 's3' } as ArtifactDestination)).toBeUndefined();
+    expect(createCheckedFiles({ ...destination, storeId: 's' } as ArtifactDestination)).toBeUndefined();
+    expect(createCheckedFiles({ kind: 's3' } as ArtifactDestination)).toBeUndefined();
     const path = await written();
     expect([looked(path, SHA256, null), looked(path, SHA256, null)]).toEqual([READ, READ]);
     const short = BYTES.subarray(1);
@@ -113,7 +113,7 @@ describe('a file that was written', () => {
 describe('after a restart', () => {
   test('a file is read once', async () => {
     const path = await written();
-    checked = newCheckedFiles(destination)!;
+    checked = createCheckedFiles(destination)!;
     expect([looked(path), looked(path), looked(path)]).toEqual([READ, UNREAD, UNREAD]);
     flip(path);
     expect(looked(path)).toEqual(DAMAGED);
@@ -123,7 +123,7 @@ describe('after a restart', () => {
 
   test('a file that is not to be remembered is read each time, and is asked for once it has its content', async () => {
     const path = await written();
-    checked = newCheckedFiles(destination)!;
+    checked = createCheckedFiles(destination)!;
     let count = 0;
     const look = (): boolean =>
       hasContent(
@@ -166,7 +166,7 @@ test('no more files are remembered than there is room for, the last one always',
   });
   expect(unread.length).toBeGreaterThan(room / 2);
   expect(unread.length).toBeLessThanOrEqual(room);
-  expect(newCheckedFiles(destination)!.byteLength).toBe(CHECKED_FILES_BYTES);
+  expect(createCheckedFiles(destination)!.byteLength).toBe(CHECKED_FILES_BYTES);
 });
 
 test('the time of a file that is remembered lies before its writing, and its bytes are those that were written', async () => {

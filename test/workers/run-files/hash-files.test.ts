@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { newHashCells } from '#jobs/hash-cells.js';
+import { createHashCells } from '#jobs/hash-cells.js';
 import { hashFiles, completeHashes } from '#workers/run-files/hash-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'divisor-hashes-'));
@@ -19,19 +19,19 @@ const control = { report: () => {} };
 
 test('a thread that nobody helps hashes every file, and misses those that are not there', () => {
   const paths = [file('a', 'one'), join(folder, 'none'), file('b', '')];
-  expect(completeHashes({ paths, cells: newHashCells(3) })).toEqual([sha256('one'), null, sha256('')]);
+  expect(completeHashes({ paths, cells: createHashCells(3) })).toEqual([sha256('one'), null, sha256('')]);
 });
 
 test('what another thread has hashed is not read again', async () => {
   const paths = [file('c', 'before'), join(folder, 'none'), file('d', 'other')];
-  const cells = newHashCells(3);
+  const cells = createHashCells(3);
   await hashFiles({ paths, cells }, control);
   file('c', 'after');
   expect(completeHashes({ paths, cells })).toEqual([sha256('before'), null, sha256('other')]);
 });
 
 test('a file that another thread took and never finished is hashed in its place', () => {
-  const cells = newHashCells(2);
+  const cells = createHashCells(2);
   const paths = [file('e', 'left'), file('f', 'free')];
   cells.states[0] = 1;
   expect(completeHashes({ paths, cells })).toEqual([sha256('left'), sha256('free')]);

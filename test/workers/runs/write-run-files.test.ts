@@ -3,7 +3,7 @@ import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ThreadInput } from '#jobs/tasks.js';
-import { newCheckedFiles } from '#jobs/checked-files.js';
+import { createCheckedFiles } from '#jobs/checked-files.js';
 import { practiseRunFiles, writeRunFiles, type MadeFiles } from '#workers/runs/write-run-files.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 
@@ -22,7 +22,7 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
     market: { datasetId: 'm', contentHash: 'c', adjustment: 'none' },
     plan: { indexId: 'I' },
     storedPrices: [{ name: 'stored', bytes: PRICES.length, sha256 }],
-    checkedFiles: newCheckedFiles(destination),
+    checkedFiles: createCheckedFiles(destination),
     outputs: { destination, names: { plan: 'plan', columns: 'columns', prices: 'prices', checkpoint: 'checkpoint' } },
   } as unknown as ThreadInput<'backtest'>;
   const looks: string[] = [];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import type { ExportPosition } from '#domain/exports/formats.js';
-import { workbookPart } from '#workers/views/workbook-part.js';
+import { writeWorkbookPart } from '#workers/views/workbook-part.js';
 import { sampleRun } from '../../views/report/sample-run.js';
 
 const sample = sampleRun({ names: 30, start: '2018-01-01', end: '2021-06-30', costs: 10 });
@@ -13,7 +13,7 @@ async function readParts(idOf: (part: number) => string): Promise<Buffer[]> {
   let from: ExportPosition | null = { at: 0, rows: 0 };
   while (from !== null) {
     const pieces: Uint8Array[] = [];
-    from = await workbookPart({
+    from = await writeWorkbookPart({
       exportId: idOf(results.length),
       open,
       from,

@@ -923,6 +923,13 @@ class Operations:
         """
         return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
 
+    def list_batches(self, *, limit: Optional[int] = None) -> c.BatchCollection:
+        """Results of finished batches, newest first.
+
+        :param limit: Maximum number of batches.
+        """
+        return cast("c.BatchCollection", self._transport.json("GET", "/optimise/batches", query={"limit": limit}))
+
     def start_batch(self, body: c.BatchRequest, *, terms: Optional[str] = None, batch_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.BatchView]:
         """Trades of many accounts with tax lots that follow an index, as one job on all nodes.
 
@@ -1563,13 +1570,14 @@ class Operations:
         """
         return cast("c.PluginPreview", self._transport.json("POST", "/plugins/preview", body=body, query={"store_id": store_id}))
 
-    def list_schedules(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ScheduleCollection:
+    def list_schedules(self, *, limit: Optional[int] = None, after: Optional[str] = None, days: Optional[int] = None) -> c.ScheduleCollection:
         """Every schedule.
 
         :param limit: Maximum number of entries.
         :param after: Only entries with an id after this id.
+        :param days: Number of latest days of each schedule in the response.
         """
-        return cast("c.ScheduleCollection", self._transport.json("GET", "/schedules", query={"limit": limit, "after": after}))
+        return cast("c.ScheduleCollection", self._transport.json("GET", "/schedules", query={"limit": limit, "after": after, "days": days}))
 
     def get_schedule_plan(self, schedule_id: str) -> c.Schedule:
         """One schedule.
@@ -1674,6 +1682,10 @@ class Operations:
         :param limit: Maximum number of entries.
         """
         return cast("c.Judgements", self._transport.json("GET", f"/schedules/{word(schedule_id)}/judgements", query={"limit": limit}))
+
+    def get_governance(self) -> c.GovernanceOverview:
+        """Number of entries of each register, and published closes and errors of each index."""
+        return cast("c.GovernanceOverview", self._transport.json("GET", "/governance"))
 
     def get_statement(self, index_id: str, *, format: Optional[Literal["json", "md"]] = None) -> c.BenchmarkStatement:
         """Benchmark statement of an index, generated from its documents and registers.

@@ -1263,6 +1263,11 @@ class BatchCertificate(t.TypedDict):
     sides: t.Sequence[BatchCertificateSides]
 
 
+class BatchCollection(t.TypedDict):
+    #: Newest first; the refused accounts are in the job.
+    batches: t.Sequence[BatchView]
+
+
 class BatchCommonData(t.TypedDict):
     """Data that all accounts of a batch share, with its terms."""
 
@@ -2252,7 +2257,7 @@ class ClientBody(_ClientBody, total=False):
 
 class ClientCollection(t.TypedDict):
     #: Clients by id.
-    clients: t.Sequence[Client]
+    clients: t.Sequence[ListedClient]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
@@ -5304,6 +5309,41 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     activate: bool
 
 
+class GovernanceOverviewRegisters(t.TypedDict):
+    #: Receivers of files.
+    clients: int
+    #: Procedures of the administrator.
+    procedures: int
+    #: Entries of the registers of errors of all indices.
+    errors: int
+    #: Decisions about days of all schedules.
+    judgements: int
+    #: Entries of the audit log; null for a client that is limited to its own documents.
+    audit: t.Optional[int]
+
+
+class GovernanceOverviewStatements(t.TypedDict):
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: Last published date; null if there is none.
+    published_through: t.Optional[str]
+    #: One entry each, in the order of the request.
+    entries: t.Optional[int]
+    #: Entries of its register of errors.
+    errors: int
+
+
+class GovernanceOverview(t.TypedDict):
+    #: Number of entries of each register.
+    registers: GovernanceOverviewRegisters
+    #: State of the benchmark statements, by id of the index.
+    statements: t.Sequence[GovernanceOverviewStatements]
+    #: Newest entries of the registers of errors; up to 5.
+    latest_errors: t.Sequence[PublishedError]
+    #: Newest decisions with a reason about days of schedules; up to 5.
+    latest_judgements: t.Sequence[Judgement]
+
+
 class GroupAttributionRow(t.TypedDict):
     #: The group.
     group: str
@@ -7095,6 +7135,118 @@ class LiquidityRow(_LiquidityRow, total=False):
     params: LiquidityParams
 
 
+class ListedClientLatestDelivery(t.TypedDict):
+    #: Schedule of the day.
+    schedule_id: str
+    #: Session.
+    date: str
+    #: Files of the day, counted for each target.
+    files: int
+    #: Those that were delivered.
+    delivered: int
+
+
+class ListedClient(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Free text.
+    description: t.Optional[str]
+    #: True if files are delivered.
+    enabled: bool
+    #: Files that it may receive: those that one entry covers. An empty list: none.
+    entitlements: t.Sequence[Entitlement]
+    #: Where its files go.
+    targets: t.Sequence[t.Union[FolderTarget, BucketTarget, SftpTarget, CallbackTarget, MailTarget]]
+    #: The client.
+    client_id: str
+    #: Time of its last change, ISO-8601 UTC with offset.
+    updated_at: str
+    #: Names of the targets whose secret is stored.
+    secrets: t.Sequence[str]
+    #: Latest session of which the client has files; null if there is none.
+    latest_delivery: t.Optional[ListedClientLatestDelivery]
+
+
+class ListedPluginInputs(t.TypedDict):
+    #: Numeric expression, such as `max(CLOSE, window=252)`.
+    expression: str
+    #: Number of trailing sessions up to the decision date, with one value of the expression each.
+    sessions: int
+
+
+class ListedPluginParameters(t.TypedDict):
+    #: Default value.
+    default: t.Union[float, str, bool]
+    #: Least.
+    minimum: t.Optional[float]
+    #: Greatest.
+    maximum: t.Optional[float]
+    #: Description in one or two sentences.
+    help: t.Optional[str]
+
+
+class ListedPlugin(t.TypedDict):
+    #: The plug-in.
+    plugin_id: str
+    #: Display name.
+    name: str
+    #: Free text.
+    description: t.Optional[str]
+    #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
+    kind: t.Literal["datapoint", "selection", "weighting"]
+    #: Columns that it reads, by name.
+    inputs: t.Mapping[str, ListedPluginInputs]
+    #: Parameters of the class in the order of a form.
+    parameters: t.Mapping[str, ListedPluginParameters]
+    #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops.
+    source: str
+    #: SHA-256 of the plug-in, which is part of every run that it computes.
+    sha256: str
+    #: Time of its last change, ISO-8601 UTC with offset.
+    updated_at: str
+    #: Indices whose definition uses it, by id.
+    used_by: t.Sequence[str]
+
+
+class ListedSchedule(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Free text.
+    description: t.Optional[str]
+    #: True if days begin automatically.
+    enabled: bool
+    #: Indices of the family, in any order: parents are computed first.
+    indices: t.Sequence[str]
+    #: Exchange whose sessions have a day.
+    calendar: str
+    #: Local time at which the day of a session begins.
+    at: str
+    #: Days after the session: 1 begins on the morning after.
+    day_offset: int
+    #: Time zone of the IANA database. Default: that of the calendar.
+    time_zone: t.Optional[str]
+    #: Minutes after the beginning by which the day is to be done; one that is not is late.
+    deadline_minutes: t.Optional[int]
+    #: Minutes until the next attempt of a day that waits or is blocked.
+    retry_minutes: int
+    #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
+    catch_up: int
+    #: Days after the end of a day for which the service keeps its files; null keeps them permanently.
+    keep_files_days: t.Optional[int]
+    #: Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop).
+    on_failure: t.Literal["continue", "stop"]
+    #: Steps of a day, in their order.
+    steps: t.Sequence[t.Union[RefreshStep, ChecksStep, RunStep, CompareStep, PublishStep, ExportStep, RenderStep, DeliverStep]]
+    #: First session.
+    starts_on: str
+    #: The schedule.
+    schedule_id: str
+    #: Time of its last change, ISO-8601 UTC with offset.
+    updated_at: str
+    #: Its latest days and its next one; null without `days`.
+    latest: t.Optional[ScheduleDays]
+
+
 class LiteralTable(t.TypedDict):
     """A table in pandas "split" form."""
 
@@ -8555,7 +8707,7 @@ class Plugin(t.TypedDict):
 
 class PluginCollection(t.TypedDict):
     #: Plug-ins by id.
-    plugins: t.Sequence[Plugin]
+    plugins: t.Sequence[ListedPlugin]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
@@ -11613,7 +11765,7 @@ class ScheduleBody(_ScheduleBody, total=False):
 
 class ScheduleCollection(t.TypedDict):
     #: Schedules by id.
-    schedules: t.Sequence[Schedule]
+    schedules: t.Sequence[ListedSchedule]
     #: Stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.

@@ -1,41 +1,52 @@
-import type { JobStatus } from '#clients/typescript/divisor.js';
+import type { BatchView, JobStatus } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { GuideLink } from '../../components/guide-link.js';
-import { JobTable } from '../../components/job-table.js';
+import { Badge, type Kind } from '../../components/badge.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { isOver, JobAct } from '../../components/job-table.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { Progress } from '../../components/progress.js';
+import type { Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { jobOf, liveJobs } from '../../state/live.js';
 import { parameter } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { momentFigure } from '../../words/dates.js';
-import { count, NONE } from '../../words/numbers.js';
-import { BatchOutcome } from './batch-outcome.js';
+import { duration, moment, momentFigure, secondsBetween } from '../../words/dates.js';
+import { jobAddress, jobIdent, STATUS_KINDS } from '../../words/jobs.js';
+import { count, decimal, formatMoney, NONE, percent } from '../../words/numbers.js';
+import { Figures, Conflicts, Outcomes, solvedOf, TrackingErrors } from './batch-figures.js';
 import { NewBatch } from './new-batch.js';
 import '../designer/designer.css';
 
-/** Page of batches: accounts with tax lots that follow an index. */
+/** Newest batches that are listed. */
+const LISTED = 100;
+
+/** Batches of accounts with tax lots that follow an index. */
 export function BatchesPage() {
-  const jobs = useResource('jobs batch', (signal) =>
-    service.value.call('listJobs', { query: { kind: ['batch'], limit: 100 }, signal }),
-  );
+  const batches = useResource('jobs batch', async (signal) => {
+    const [{ jobs }, { batches: results }] = await Promise.all([
+      service.value.call('listJobs', { query: { kind: ['batch'], limit: LISTED }, signal }),
+      service.value.call('listBatches', { query: { limit: LISTED }, signal }),
+    ]);
+    return { jobs, results };
+  });
   return (
     <Page title="Personal indices" subtitle="Trades of many accounts with tax lots, as one job">
       <p>
         A batch finds the trades that bring each account close to its index and save the most tax, with its lots, gains
         and limits. <GuideLink page="personal">Personal indices</GuideLink>
       </p>
-      <Answered resource={jobs} what="the batches">
-        {({ jobs: listed }) => {
+      <Answered resource={batches} what="the batches">
+        {({ jobs: listed, results }) => {
           const all = withLive(listed);
           return (
             <>
               {may('run') && <Folded isOpen={all.length === 0} />}
-              {all.length === 0 ? <NoBatch /> : <Batches jobs={all} />}
+              {all.length === 0 ? <NoBatch /> : <Batches jobs={all} results={results} />}
             </>
           );
         }}
@@ -75,46 +86,192 @@ function NoBatch() {
 /** Returns the parent index and the number of accounts in the request of a batch. */
 const requestOf = ({ request }: JobStatus) => request as { readonly parent: string; readonly accounts: number };
 
-const COLUMNS: readonly Column<JobStatus>[] = [
-  { id: 'parent', title: 'Index', width: 110, grow: 1, value: (job) => requestOf(job).parent },
-  numeric({
-    id: 'accounts',
-    title: 'Accounts',
+/** A job with its result, if it has ended with one. */
+interface BatchRow {
+  readonly job: JobStatus;
+  readonly view: BatchView | undefined;
+  readonly currency: string | null;
+}
+
+/** State of a job, or whether all accounts of its result are solved. */
+function outcomeOf({ job, view }: BatchRow): { readonly text: string; readonly kind: Kind } {
+  if (view === undefined) return { text: job.status, kind: STATUS_KINDS[job.status] };
+  const solved = solvedOf(view);
+  return solved === view.accounts
+    ? { text: `${count(solved)} solved`, kind: 'good' }
+    : { text: `${count(view.accounts - solved)} of ${count(view.accounts)} unsolved`, kind: 'warning' };
+}
+
+/** `1 without a solution, 1 refused`. */
+const unsolvedText = ({ by_status: { infeasible = 0, refused = 0 } }: BatchView): string =>
+  [infeasible > 0 && `${count(infeasible)} without a solution`, refused > 0 && `${count(refused)} refused`]
+    .filter(Boolean)
+    .join(', ');
+
+const moneyOf = ({ view, currency }: BatchRow, of: (view: BatchView) => number): string =>
+  view === undefined ? NONE : formatMoney(decimal(of(view), 0), currency);
+
+const COLUMNS: readonly Column<BatchRow>[] = [
+  {
+    id: 'id',
+    title: 'Batch',
     width: 84,
-    priority: 3,
-    of: (job: JobStatus) => requestOf(job).accounts,
-    write: count,
-  }),
+    ideal: 124,
+    grow: 2,
+    value: ({ job }) => jobIdent(job),
+    show: ({ job }) => <strong>{jobIdent(job)}</strong>,
+  },
+  { id: 'parent', title: 'Index', width: 96, grow: 1, priority: 2, value: ({ job }) => requestOf(job).parent },
   {
     id: 'outcome',
-    title: 'Median tracking error',
-    help: 'Annual, over the solved accounts',
-    width: 156,
-    priority: 2,
+    title: 'Accounts',
+    width: 132,
+    value: (row) => outcomeOf(row).text,
+    show: (row) => (
+      <Badge kind={outcomeOf(row).kind} title={row.view && unsolvedText(row.view)}>
+        {outcomeOf(row).text}
+      </Badge>
+    ),
+  },
+  {
+    id: 'error',
+    title: 'Tracking error',
+    help: 'Median over the solved accounts, annual',
+    width: 112,
+    align: 'right',
+    value: ({ view }) => view?.tracking_error?.['p50'] ?? null,
+    show: ({ job, view }) =>
+      isOver(job) ? percent(view?.tracking_error?.['p50']) : <Progress value={job.progress} label={jobIdent(job)} />,
+  },
+  {
+    id: 'tax',
+    title: 'Tax',
+    width: 110,
+    priority: 5,
+    align: 'right',
+    value: ({ view }) => view?.tax ?? null,
+    show: (row) => moneyOf(row, ({ tax }) => tax),
+  },
+  {
+    id: 'saved',
+    title: 'Tax saved',
+    help: 'Compared with selling the oldest lots first',
+    width: 110,
+    priority: 4,
+    align: 'right',
+    value: ({ view }) => view?.tax_saved ?? null,
+    show: (row) => moneyOf(row, ({ tax_saved: saved }) => saved),
+  },
+  {
+    id: 'created',
+    title: 'Submitted',
+    width: 166,
+    priority: 3,
+    value: ({ job }) => job.created_at,
+    show: ({ job }) => moment(job.created_at),
+  },
+  {
+    id: 'took',
+    title: 'Duration',
+    width: 80,
+    priority: 6,
+    align: 'right',
+    value: ({ job }) => (job.started_at === null ? null : secondsBetween(job.started_at, job.finished_at)),
+    show: ({ job }) => (job.started_at === null ? NONE : duration(secondsBetween(job.started_at, job.finished_at))),
+  },
+  {
+    id: 'act',
+    title: '',
+    width: 76,
+    priority: 7,
     value: () => null,
-    show: (job) => <BatchOutcome job={job} />,
+    show: ({ job }) => may('run') && <JobAct job={job} />,
   },
 ];
 
-function Batches({ jobs }: { readonly jobs: readonly JobStatus[] }) {
-  const now = jobs.map((job) => jobOf(job.job_id) ?? job);
-  const countOf = (...states: JobStatus['status'][]) =>
-    count(now.filter(({ status }) => states.includes(status)).length);
-  const ended = now.flatMap(({ finished_at: at }) => at ?? []).toSorted();
+interface BatchesProps {
+  readonly jobs: readonly JobStatus[];
+  readonly results: readonly BatchView[];
+}
+
+function Batches({ jobs, results }: BatchesProps) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const rows = jobs.map((listed): BatchRow => {
+    const job = jobOf(listed.job_id) ?? listed;
+    const view = results.find(({ batch_id: id }) => id === jobIdent(job));
+    const index = indices.data?.indices.find(({ id }) => id === requestOf(job).parent);
+    return { job, view: job.status === 'succeeded' ? view : undefined, currency: index?.currency ?? null };
+  });
+  const latest = rows.find(({ view }) => view !== undefined);
   return (
     <>
-      <Metrics
-        label="All batches"
-        metrics={[
-          { term: 'Batches', value: count(jobs.length), note: `${countOf('succeeded')} done` },
-          { term: 'Running', value: countOf('pending', 'running') },
-          { term: 'Failed', value: countOf('failed', 'cancelled') },
-          { term: 'Last ended', ...(ended.length === 0 ? { value: NONE } : momentFigure(ended.at(-1)!)) },
-        ]}
-      />
+      <Sums rows={rows} />
       <Section title="Batches">
-        <JobTable jobs={jobs} label="batches" isOneKind more={COLUMNS} />
+        <Table
+          label="batches"
+          name="batches"
+          columns={rows.every(({ job }) => isQuiet(job)) ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS}
+          rows={rows}
+          keyOf={({ job }) => job.job_id}
+          addressOf={({ job }) => jobAddress(job)}
+          sort={{ column: 'created', direction: 'desc' }}
+          height={480}
+        />
       </Section>
+      {latest !== undefined && <Latest row={latest} />}
     </>
+  );
+}
+
+/** Nothing can be done about a job that has ended without a failure. */
+const isQuiet = ({ status }: JobStatus): boolean => status === 'succeeded' || status === 'cancelled';
+
+function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
+  const views = rows.flatMap(({ view }) => view ?? []);
+  const accounts = views.reduce((sum, view) => sum + view.accounts, 0);
+  const solved = views.reduce((sum, view) => sum + solvedOf(view), 0);
+  const refused = views.reduce((sum, { by_status: by }) => sum + (by['refused'] ?? 0), 0);
+  const numberOf = (...states: JobStatus['status'][]) => rows.filter(({ job }) => states.includes(job.status)).length;
+  const failed = numberOf('failed', 'cancelled');
+  const ended = rows.flatMap(({ job }) => job.finished_at ?? []).toSorted();
+  return (
+    <Metrics
+      label="All batches"
+      metrics={[
+        { term: 'Batches', value: count(rows.length), note: `${count(numberOf('pending', 'running'))} running` },
+        { term: 'Accounts', value: count(accounts), note: `${count(solved)} solved` },
+        {
+          term: 'Without a solution',
+          value: count(accounts - solved - refused),
+          kind: accounts - solved - refused > 0 ? 'down' : '',
+          note: 'limits conflict',
+        },
+        { term: 'Refused accounts', value: count(refused), kind: refused > 0 ? 'down' : '', note: 'not valid' },
+        { term: 'Failed batches', value: count(failed), kind: failed > 0 ? 'down' : '' },
+        { term: 'Last ended', ...(ended.length === 0 ? { value: NONE } : momentFigure(ended.at(-1)!)) },
+      ]}
+    />
+  );
+}
+
+/** Renders the result of the newest batch. */
+function Latest({ row: { job, view, currency } }: { readonly row: BatchRow }) {
+  if (view === undefined) return null;
+  return (
+    <Section
+      title={`Latest result: ${view.batch_id}`}
+      aside={
+        <>
+          {view.as_of}, {view.risk_model} · <a href={jobAddress(job)}>Accounts and trades</a>
+        </>
+      }
+    >
+      <Figures view={view} currency={currency} />
+      <div class="side-by-side">
+        <TrackingErrors view={view} />
+        <Outcomes view={view} />
+        <Conflicts view={view} />
+      </div>
+    </Section>
   );
 }

@@ -1,24 +1,29 @@
-import type { IndexCollection } from '#clients/typescript/divisor.js';
+import type { GovernanceOverview, IndexCollection } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { Entries, type Entry } from '../../components/entries.js';
 import { GuideLink } from '../../components/guide-link.js';
 import type { IconName } from '../../components/icon.js';
 import { LinkCards, type LinkCard } from '../../components/link-cards.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
+import { addressOf } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { governanceAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { count } from '../../words/numbers.js';
+import { moment, momentFigure } from '../../words/dates.js';
+import { count, countValues, decimal } from '../../words/numbers.js';
 import { DocumentPage } from './document-page.js';
 import { FAMILIES } from './documents.js';
+import { countOrNone, PublishedThrough, useGovernance } from './published-logs.js';
 import type { Register } from './register.js';
 import { RegisterPage } from './register-page.js';
-import { REGISTERS } from './registers.js';
+import { DECISION_WORDS, ERROR_KINDS, REGISTERS } from './registers.js';
 import { StatementPage } from './statement-page.js';
+import './governance.css';
 
 type Part = keyof typeof REGISTERS;
 
@@ -57,45 +62,70 @@ const ICONS: Readonly<Record<Part, IconName>> = {
   audit: 'key',
 };
 
-/** Registers with counted entries; few requests suffice to read them. */
-const COUNTED: ReadonlySet<Part> = new Set(['clients', 'procedures', 'judgements']);
+/** A card for each register, with the number of its entries. */
+const cardsOf = (registers: GovernanceOverview['registers'] | undefined): readonly LinkCard[] => [
+  ...(Object.keys(REGISTERS) as Part[]).map((part) => ({
+    icon: ICONS[part],
+    title: REGISTERS[part].title,
+    figure: registers?.[part] == null ? '' : count(registers[part]),
+    text: REGISTERS[part].brief,
+    address: governanceAddress(part),
+  })),
+  {
+    icon: 'approvals',
+    title: 'Approvals',
+    figure: <Pending />,
+    text: 'Changes that wait for a second person, and decided ones.',
+    address: '/console/approvals',
+  },
+];
 
-const CARDS: readonly LinkCard[] = (Object.keys(REGISTERS) as Part[]).map((part) => ({
-  icon: ICONS[part],
-  title: REGISTERS[part].title,
-  ...(COUNTED.has(part) ? { figure: <Entries part={part} /> } : {}),
-  text: REGISTERS[part].brief,
-  address: governanceAddress(part),
-}));
+/** Renders the number of pending approvals. */
+function Pending() {
+  const pending = useResource(
+    'pending approvals',
+    (signal) => service.value.call('listApprovals', { query: { state: 'pending' }, signal }),
+    { isLater: true },
+  );
+  return <>{pending.data === undefined ? '' : count(pending.data.approvals.length)}</>;
+}
 
-const NO_RANGE = { from: '', to: '' };
-
-/** Renders the number of entries of a register. */
-function Entries({ part }: { readonly part: Part }) {
-  const register: Register<unknown> = REGISTERS[part];
-  const rows = useResource(`register ${part}`, (signal) => register.read(NO_RANGE, signal), { isLater: true });
-  return <>{rows.data === undefined ? '' : count(rows.data.length)}</>;
+/** An index with the state of its statement. */
+interface Statement {
+  readonly index: IndexCollection['indices'][number];
+  readonly state: GovernanceOverview['statements'][number] | undefined;
 }
 
 function Overview() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const overview = useGovernance();
+  const stateOf = new Map(overview.data?.statements.map((state) => [state.index_id, state]));
+  const published = [...stateOf.values()].filter(({ entries }) => entries !== 0).length;
   return (
     <Page
       title="Governance"
       subtitle={<GuideLink page="governance">What Divisor offers for each IOSCO principle</GuideLink>}
     >
-      <LinkCards label="Registers" cards={CARDS} />
-      <Section title="Benchmark statements" aside="generated from the definition and the registers">
+      <div class="registers">
+        <LinkCards label="Registers" cards={cardsOf(overview.data?.registers)} />
+      </div>
+      <Section
+        title="Benchmark statements"
+        aside={
+          overview.data !== undefined &&
+          `${count(published)} of ${countValues(stateOf.size, 'index', 'indices')} published`
+        }
+      >
         <Answered resource={indices} what="the indices">
           {({ indices: rows }) => (
             <Table
               label="benchmark statements"
               name="statements"
               columns={COLUMNS}
-              rows={rows}
-              keyOf={({ id }) => id}
-              addressOf={({ id }) => governanceAddress('statements', id)}
-              searchIn={({ id, name }) => `${id} ${name}`}
+              rows={rows.map((index): Statement => ({ index, state: stateOf.get(index.id) }))}
+              keyOf={({ index: { id } }) => id}
+              addressOf={({ index: { id } }) => governanceAddress('statements', id)}
+              searchIn={({ index: { id, name } }) => `${id} ${name}`}
               sort={{ column: 'id', direction: 'asc' }}
               height={420}
               empty="No index yet."
@@ -103,22 +133,90 @@ function Overview() {
           )}
         </Answered>
       </Section>
+      {overview.data !== undefined && <LatestDecisions {...overview.data} />}
     </Page>
   );
 }
 
-const COLUMNS: readonly Column<IndexCollection['indices'][number]>[] = [
-  { id: 'id', title: 'Index', width: 120, grow: 1, value: ({ id }) => id },
-  { id: 'name', title: 'Name', width: 160, grow: 3, value: ({ name }) => name },
-  { id: 'kind', title: 'Kind', width: 96, priority: 2, value: ({ kind }) => kind },
-  { id: 'calendar', title: 'Calendar', width: 90, priority: 4, value: ({ calendar }) => calendar },
-  { id: 'base', title: 'Base date', width: 104, priority: 4, value: (row) => row.base_date },
+/** Renders the newest judgements and errors. */
+function LatestDecisions({ latest_errors: errors, latest_judgements: judgements }: GovernanceOverview) {
+  if (errors.length + judgements.length === 0) return null;
+  return (
+    <div class="side-by-side">
+      {judgements.length > 0 && (
+        <Section title="Latest judgements" aside={<a href={governanceAddress('judgements')}>All</a>}>
+          <Entries label="Latest judgements" entries={judgements.map(judgementEntry)} />
+        </Section>
+      )}
+      {errors.length > 0 && (
+        <Section title="Latest errors" aside={<a href={governanceAddress('errors')}>All</a>}>
+          <Entries label="Latest errors" entries={errors.map(errorEntry)} />
+        </Section>
+      )}
+    </div>
+  );
+}
+
+const judgementEntry = (row: GovernanceOverview['latest_judgements'][number]): Entry => ({
+  key: `${row.schedule_id} ${row.seq}`,
+  title: (
+    <a href={addressOf(governanceAddress('judgements'), { entry: `${row.schedule_id} ${row.seq}` })}>
+      {row.schedule_id}, {row.date}
+    </a>
+  ),
+  badge: <Badge>{DECISION_WORDS[row.action]}</Badge>,
+  aside: `${row.author}, ${momentFigure(row.at).value}`,
+  text: row.reason ?? '',
+});
+
+const errorEntry = (row: GovernanceOverview['latest_errors'][number]): Entry => ({
+  key: `${row.index_id} ${row.seq}`,
+  title: (
+    <a href={addressOf(governanceAddress('errors'), { entry: `${row.index_id} ${row.seq}` })}>
+      {row.index_id}, {row.first === row.last ? row.first : `${row.first} to ${row.last}`}
+    </a>
+  ),
+  badge: <Badge kind={ERROR_KINDS[row.decision]}>{row.decision}</Badge>,
+  aside: row.largest === null ? '' : `${decimal(row.largest.change_bps)} bps`,
+  text: row.reason,
+});
+
+const COLUMNS: readonly Column<Statement>[] = [
+  { id: 'id', title: 'Index', width: 100, grow: 1, value: ({ index }) => index.id },
+  { id: 'name', title: 'Name', width: 130, grow: 3, priority: 4, value: ({ index }) => index.name },
+  {
+    id: 'through',
+    title: 'Published through',
+    width: 136,
+    value: ({ state }) => state?.published_through ?? '',
+    show: ({ state }) => state && <PublishedThrough state={state} />,
+  },
+  numeric({
+    id: 'entries',
+    title: 'Closes',
+    help: 'Published closes, with restated ones',
+    width: 76,
+    priority: 3,
+    of: ({ state }: Statement) => state?.entries ?? null,
+    write: countOrNone,
+  }),
+  numeric({
+    id: 'errors',
+    title: 'Errors',
+    help: 'Entries of the register of errors',
+    width: 70,
+    of: ({ state }: Statement) => state?.errors ?? null,
+    write: countOrNone,
+  }),
+  { id: 'kind', title: 'Kind', width: 76, priority: 5, value: ({ index }) => index.kind },
+  { id: 'calendar', title: 'Calendar', width: 84, priority: 7, value: ({ index }) => index.calendar },
+  { id: 'base', title: 'Base date', width: 96, priority: 6, value: ({ index }) => index.base_date },
   {
     id: 'run',
     title: 'Latest run',
     width: 166,
     priority: 3,
-    value: (row) => row.run_at,
-    show: (row) => moment(row.run_at),
+    value: ({ index }) => index.run_at,
+    show: ({ index }) => moment(index.run_at),
   },
 ];

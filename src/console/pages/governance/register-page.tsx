@@ -3,9 +3,11 @@ import { EmptyState } from '../../components/empty-state.js';
 import { Facts } from '../../components/facts.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { MayNot } from '../../components/may-not.js';
-import { Page } from '../../components/page.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
 import { DateInput } from '../../components/range-bar.js';
 import { SidePanel } from '../../components/side-panel.js';
+import { compareValues } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
@@ -71,7 +73,8 @@ const RangeInputs = ({ from, to }: Range) => (
 );
 
 function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly range: Range }) {
-  const { label, columns, sort, empty, keyOf, searchIn, read, addressOf, groupOf, hasRange = false } = register;
+  const { label, columns, sort, empty, keyOf, searchIn, read, addressOf, hasRange = false } = register;
+  const { groupOf, groupLabel = 'Kind', sumsOf, isNewestShown = false, below } = register;
   const key = `register ${name}${hasRange ? ` ${range.from} ${range.to}` : ''}`;
   // A log with a range is not reloaded automatically, because the service records every read of the log.
   const rows = useResource(key, (signal) => read(range, signal), { follows: !hasRange });
@@ -81,25 +84,33 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
       {(all) => {
         const row = all.find((one) => keyOf(one) === open);
         const kind = parameter('kind');
-        if (all.length === 0) return <EmptyState title={empty[0]}>{empty[1]}</EmptyState>;
         return (
           <>
-            {groupOf !== undefined && all.length > 0 && <Kinds kinds={all.map(groupOf)} chosen={kind} />}
-            <Table
-              label={label}
-              name={name}
-              columns={columns}
-              rows={groupOf === undefined || kind === null ? all : all.filter((one) => groupOf(one) === kind)}
-              keyOf={keyOf}
-              searchIn={searchIn}
-              sort={sort}
-              height={620}
-              empty={`${empty[0]}.`}
-              openKey={open}
-              {...(addressOf === undefined
-                ? { onOpen: (one: R) => setParameters({ entry: keyOf(one) }) }
-                : { addressOf })}
-            />
+            {sumsOf !== undefined && <Metrics label={`Figures of ${label}`} metrics={sumsOf(all)} />}
+            {groupOf !== undefined && all.length > 0 && (
+              <Kinds label={groupLabel} kinds={all.map(groupOf)} chosen={kind} />
+            )}
+            {all.length === 0 ? (
+              <EmptyState title={empty[0]}>{empty[1]}</EmptyState>
+            ) : (
+              <Table
+                label={label}
+                name={name}
+                columns={columns}
+                rows={groupOf === undefined || kind === null ? all : all.filter((one) => groupOf(one) === kind)}
+                keyOf={keyOf}
+                searchIn={searchIn}
+                sort={sort}
+                height={620}
+                empty={`${empty[0]}.`}
+                openKey={open}
+                {...(addressOf === undefined
+                  ? { onOpen: (one: R) => setParameters({ entry: keyOf(one) }) }
+                  : { addressOf })}
+              />
+            )}
+            {isNewestShown && row === undefined && <Newest register={register} rows={all} />}
+            {below?.(all)}
             {row !== undefined && <EntryPanel register={register} row={row} />}
           </>
         );
@@ -108,15 +119,38 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
   );
 }
 
+interface NewestProps<R> {
+  readonly register: Register<R>;
+  readonly rows: readonly R[];
+}
+
+/** Renders the newest row of a register with all its facts. */
+function Newest<R>({ register, rows }: NewestProps<R>) {
+  const by = register.columns.find(({ id }) => id === register.sort.column);
+  const newest = by && rows.toSorted((a, b) => compareValues(by.value(b) ?? '', by.value(a) ?? ''))[0];
+  if (newest === undefined) return null;
+  return (
+    <Section title={`Newest ${(register.noun ?? 'entry').toLowerCase()}`} aside={register.keyOf(newest)}>
+      <div class="side-by-side">
+        <Facts facts={register.factsOf?.(newest) ?? []} />
+        <div>
+          <Texts texts={register.textsOf?.(newest) ?? []} />
+        </div>
+      </div>
+    </Section>
+  );
+}
+
 interface KindsProps {
+  readonly label: string;
   readonly kinds: readonly string[];
   readonly chosen: string | null;
 }
 
 /** Renders a filter of the rows by kind. */
-const Kinds = ({ kinds, chosen }: KindsProps) => (
+const Kinds = ({ label, kinds, chosen }: KindsProps) => (
   <Select
-    label="Document"
+    label={label}
     isLabelShown
     options={[
       { value: '', text: 'all' },
@@ -136,15 +170,22 @@ function EntryPanel<R>({ register, row }: { readonly register: Register<R>; read
       onClose={() => setParameters({ entry: null })}
     >
       <Facts facts={register.factsOf?.(row) ?? []} />
-      {register.textsOf?.(row).map(
-        ([title, text], k) =>
-          text !== null && (
-            <div key={k}>
-              <h3>{title}</h3>
-              <p>{text}</p>
-            </div>
-          ),
-      )}
+      <Texts texts={register.textsOf?.(row) ?? []} />
     </SidePanel>
   );
 }
+
+/** Renders sentences under their titles. */
+const Texts = ({ texts }: { readonly texts: readonly (readonly [title: string, text: string | null])[] }) => (
+  <>
+    {texts.map(
+      ([title, text], k) =>
+        text !== null && (
+          <div key={k}>
+            <h3>{title}</h3>
+            <p>{text}</p>
+          </div>
+        ),
+    )}
+  </>
+);

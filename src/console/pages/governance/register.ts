@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Fact } from '../../components/facts.js';
+import type { Metric } from '../../components/metrics.js';
 import type { Column, Sort } from '../../components/table/columns.js';
 
 /** A range of days. */
@@ -27,6 +28,13 @@ export interface Register<R> {
   readonly empty: readonly [title: string, text: string];
   /** Returns the kind of a row, by which the table can be filtered. */
   groupOf?(row: R): string;
+  readonly groupLabel?: string;
+  /** Figures of all rows. */
+  sumsOf?(rows: readonly R[]): readonly Metric[];
+  /** True if the newest row is shown below the table, until another one is opened. */
+  readonly isNewestShown?: boolean;
+  /** Rendered below the table. */
+  below?(rows: readonly R[]): ComponentChildren;
   keyOf(row: R): string;
   searchIn(row: R): string;
   /**

@@ -1,114 +1,35 @@
-import type { AuditLog, Client, Judgements, Procedure, PublishedErrors } from '#clients/typescript/divisor.js';
+import type { AuditLog, Judgements, PublishedErrors } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { Button, LinkButton } from '../../components/button.js';
-import { Icon } from '../../components/icon.js';
-import { numeric } from '../../components/table/columns.js';
+import { Button } from '../../components/button.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { addressOf } from '../../state/place.js';
-import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
-import { approvalAddress, governanceAddress, indexAddress, scheduleAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { count, decimal, NONE } from '../../words/numbers.js';
+import { approvalAddress, indexAddress, scheduleAddress } from '../../words/addresses.js';
+import { moment, momentFigure } from '../../words/dates.js';
+import { count, countValues, decimal, NONE } from '../../words/numbers.js';
 import { checkWords } from '../schedules/step-words.js';
-import { LatestDelivery } from './latest-delivery.js';
+import { clients, procedures } from './document-registers.js';
+import { PublishedLogs } from './published-logs.js';
 import { collectRows, type Range, type Register } from './register.js';
 
-const add = (part: string, text: string) => (
-  <LinkButton kind="main" href={governanceAddress(part, 'new')}>
-    <Icon name="plus" /> {text}
-  </LinkButton>
-);
-
-/** Lists the indices of a document, or `every index` if the document names none. */
-const indicesText = (indices: readonly string[] | null): string => indices?.join(', ') ?? 'every index';
-
-const clients: Register<Client> = {
-  title: 'Clients',
-  help: 'Who receives files: the indices and tables that each is entitled to, and where they are delivered.',
-  guide: 'clients',
-  brief: 'Receivers of files, with their entitlements and targets.',
-  label: 'clients',
-  empty: ['No client yet', 'Files of a schedule are delivered to clients that are entitled to them.'],
-  sort: { column: 'id', direction: 'asc' },
-  read: async (_, signal) => (await service.value.call('listClients', { signal })).clients,
-  keyOf: ({ client_id: id }) => id,
-  addressOf: ({ client_id: id }) => governanceAddress('clients', id),
-  searchIn: ({ client_id: id, name, targets }) => `${id} ${name} ${targets.map((target) => target.name).join(' ')}`,
-  actions: () => may('publish') && add('clients', 'New client'),
-  columns: [
-    { id: 'id', title: 'Id', width: 110, grow: 1, value: ({ client_id: id }) => id },
-    { id: 'name', title: 'Name', width: 140, grow: 2, priority: 2, value: ({ name }) => name },
-    {
-      id: 'enabled',
-      title: 'Delivery',
-      width: 96,
-      value: ({ enabled }) => (enabled ? 'enabled' : 'disabled'),
-      show: ({ enabled }) => <Badge kind={enabled ? 'good' : 'plain'}>{enabled ? 'enabled' : 'disabled'}</Badge>,
-    },
-    {
-      id: 'indices',
-      title: 'Entitled to',
-      width: 160,
-      grow: 2,
-      priority: 3,
-      value: ({ entitlements }) =>
-        entitlements.length === 0 ? 'nothing' : entitlements.map(({ indices }) => indicesText(indices)).join(', '),
-    },
-    {
-      id: 'targets',
-      title: 'Targets',
-      width: 140,
-      grow: 2,
-      priority: 4,
-      value: ({ targets }) => targets.map(({ name, type }) => `${name} (${type})`).join(', ') || 'none',
-    },
-    {
-      id: 'latest',
-      title: 'Latest delivery',
-      help: 'Latest session of which the client has files, with their state',
-      width: 176,
-      priority: 3,
-      value: () => null,
-      show: ({ client_id: id }) => <LatestDelivery client={id} />,
-    },
-  ],
-};
-
-const procedures: Register<Procedure> = {
-  title: 'Procedures',
-  help: 'Documents of the administrator, such as cessation or complaints. Benchmark statements contain those of their index.',
-  guide: 'governance',
-  brief: 'Documents of the administrator, such as cessation or complaints.',
-  label: 'procedures',
-  empty: ['No procedure yet', 'The procedures of an index are part of its benchmark statement.'],
-  sort: { column: 'id', direction: 'asc' },
-  read: async (_, signal) => (await service.value.call('listProcedures', { signal })).procedures,
-  keyOf: ({ procedure_id: id }) => id,
-  addressOf: ({ procedure_id: id }) => governanceAddress('procedures', id),
-  searchIn: ({ procedure_id: id, name, kind }) => `${id} ${name} ${kind}`,
-  actions: () => may('write') && add('procedures', 'New procedure'),
-  columns: [
-    { id: 'id', title: 'Id', width: 110, grow: 1, value: ({ procedure_id: id }) => id },
-    { id: 'name', title: 'Name', width: 160, grow: 2, priority: 2, value: ({ name }) => name },
-    { id: 'kind', title: 'Subject', width: 110, value: ({ kind }) => kind },
-    {
-      id: 'indices',
-      title: 'Applies to',
-      width: 140,
-      grow: 2,
-      priority: 3,
-      value: ({ indices }) => indicesText(indices),
-    },
-    { id: 'review', title: 'Review by', width: 104, priority: 4, value: (row) => row.review_by ?? '' },
-    numeric({ id: 'version', title: 'Version', width: 76, priority: 6, of: ({ version }) => version, write: count }),
-  ],
-};
+/** Day and time of a decision: narrow tables have the day. */
+const DECIDED: readonly Column<{ readonly at: string }>[] = [
+  {
+    id: 'at',
+    title: 'Decided',
+    width: 94,
+    value: ({ at }) => at,
+    show: ({ at }) => <span title={moment(at)}>{momentFigure(at).value}</span>,
+  },
+  { id: 'time', title: 'Time', width: 84, priority: 5, value: ({ at }) => at, show: ({ at }) => momentFigure(at).note },
+];
 
 type PublishedError = PublishedErrors['errors'][number];
 
-const DECISION_KINDS = { restated: 'warning', announced: 'info', left: 'plain' } as const;
+/** Kinds of badges by the decision about an error. */
+export const ERROR_KINDS = { restated: 'warning', announced: 'info', left: 'plain' } as const;
 
 const errors: Register<PublishedError> = {
   title: 'Register of errors',
@@ -120,40 +41,70 @@ const errors: Register<PublishedError> = {
   empty: ['No error', 'No published close differs from a later run.'],
   sort: { column: 'at', direction: 'desc' },
   async read(_, signal) {
-    const { indices } = await service.value.call('listIndices', { signal });
-    return collectRows(indices, async ({ id }) => {
+    const { statements } = await service.value.call('getGovernance', { signal });
+    const wrong = statements.filter(({ errors: entries }) => entries > 0);
+    return collectRows(wrong, async ({ index_id: id }) => {
       const params = { index_id: id };
       return (await service.value.call('listPublishedErrors', { params, query: { limit: 1000 }, signal })).errors;
     });
   },
   keyOf: ({ index_id: index, seq }) => `${index} ${seq}`,
   searchIn: ({ index_id: index, decision, reason }) => `${index} ${decision} ${reason}`,
+  groupLabel: 'Decision',
+  groupOf: ({ decision }) => decision,
+  sumsOf(rows) {
+    const of = (wanted: PublishedError['decision']) => rows.filter(({ decision }) => decision === wanted);
+    const sizes = rows.map(({ largest }) => Math.abs(largest?.change_bps ?? 0));
+    const again = rows.reduce((sum, { restated }) => sum + restated, 0);
+    return [
+      {
+        term: 'Errors',
+        value: count(rows.length),
+        note: `of ${countValues(new Set(rows.map((row) => row.index_id)).size, 'index', 'indices')}`,
+      },
+      { term: 'Restated', value: count(of('restated').length), note: `${countValues(again, 'close')} published again` },
+      { term: 'Announced', value: count(of('announced').length), note: 'material, closes stand' },
+      { term: 'Left', value: count(of('left').length), note: 'immaterial, closes stand' },
+      { term: 'Largest change', value: rows.length === 0 ? NONE : `${decimal(Math.max(...sizes))} bps` },
+    ];
+  },
+  isNewestShown: true,
+  below: () => <PublishedLogs />,
   columns: [
-    { id: 'at', title: 'Decided', width: 166, value: ({ at }) => at, show: ({ at }) => moment(at) },
-    { id: 'index', title: 'Index', width: 90, ideal: 110, grow: 1, value: (row) => row.index_id },
+    ...DECIDED,
+    { id: 'index', title: 'Index', width: 74, ideal: 96, grow: 1, value: (row) => row.index_id },
     {
       id: 'decision',
       title: 'Decision',
-      width: 100,
+      width: 96,
       value: ({ decision }) => decision,
-      show: ({ decision }) => <Badge kind={DECISION_KINDS[decision]}>{decision}</Badge>,
+      show: ({ decision }) => <Badge kind={ERROR_KINDS[decision]}>{decision}</Badge>,
     },
     { id: 'first', title: 'From', width: 104, priority: 2, value: ({ first }) => first },
     { id: 'last', title: 'To', width: 104, priority: 5, value: ({ last }) => last },
     numeric({ id: 'dates', title: 'Dates', width: 72, priority: 4, of: ({ dates }) => dates, write: count }),
     numeric({
       id: 'size',
-      title: 'Largest, bps',
-      width: 104,
-      priority: 2,
+      title: 'Size, bps',
+      help: 'Largest change of a level',
+      width: 84,
       of: ({ largest }) => largest?.change_bps ?? null,
       write: decimal,
     }),
-    { id: 'author', title: 'Author', width: 100, priority: 6, value: ({ author }) => author },
+    {
+      id: 'reason',
+      title: 'Reason',
+      width: 120,
+      grow: 4,
+      priority: 6,
+      value: ({ reason }) => reason,
+      show: ({ reason }) => <span title={reason}>{reason}</span>,
+    },
+    { id: 'author', title: 'Author', width: 80, priority: 7, value: ({ author }) => author },
   ],
   factsOf: ({ index_id: index, decision, policy, first, last, dates, restated, largest, author, at, run_id: run }) => [
     ['Index', <a href={addressOf(indexAddress(index), { tab: 'publication' })}>{index}</a>],
-    ['Decision', <Badge kind={DECISION_KINDS[decision]}>{decision}</Badge>],
+    ['Decision', <Badge kind={ERROR_KINDS[decision]}>{decision}</Badge>],
     ['Decided', `${moment(at)} by ${author}`],
     ['Dates', `${count(dates)}, ${first} to ${last}`],
     ['Closes published again', count(restated)],
@@ -202,22 +153,39 @@ const judgements: Register<Judgement> = {
   keyOf: ({ schedule_id: schedule, seq }) => `${schedule} ${seq}`,
   searchIn: ({ schedule_id: schedule, date, author, check, index_id: index, identifier, reason }) =>
     `${schedule} ${date} ${author} ${check ?? ''} ${index ?? ''} ${identifier ?? ''} ${reason ?? ''}`,
+  groupLabel: 'Decision',
+  groupOf: ({ action }) => DECISION_WORDS[action],
+  sumsOf(rows) {
+    const of = (...wanted: Judgement['action'][]) => rows.filter(({ action }) => wanted.includes(action));
+    const byHand = of('run', 'backfill');
+    const bare = byHand.filter(({ reason }) => reason === null).length;
+    const people = new Set(rows.map(({ author }) => author));
+    const findings = of('waive').reduce((sum, row) => sum + row.findings.length, 0);
+    return [
+      { term: 'Decisions', value: count(rows.length), note: `by ${countValues(people.size, 'person', 'people')}` },
+      { term: 'Accepted findings', value: count(of('waive').length), note: countValues(findings, 'finding') },
+      { term: 'Skipped days', value: count(of('skip').length) },
+      { term: 'Performed by hand', value: count(byHand.length), note: `${count(bare)} without a reason` },
+      { term: 'Approved by others', value: count(rows.filter(({ approval_id: id }) => id !== null).length) },
+    ];
+  },
+  isNewestShown: true,
   columns: [
-    { id: 'at', title: 'Decided', width: 166, priority: 3, value: ({ at }) => at, show: ({ at }) => moment(at) },
-    { id: 'author', title: 'Author', width: 76, value: ({ author }) => author },
-    { id: 'action', title: 'Decision', width: 136, value: ({ action }) => DECISION_WORDS[action] },
-    { id: 'schedule', title: 'Schedule', width: 84, priority: 4, value: (row) => row.schedule_id },
-    { id: 'date', title: 'Session', width: 100, value: ({ date }) => date },
+    ...DECIDED,
+    { id: 'author', title: 'Author', width: 76, priority: 3, value: ({ author }) => author },
+    { id: 'action', title: 'Decision', width: 132, value: ({ action }) => DECISION_WORDS[action] },
+    { id: 'schedule', title: 'Schedule', width: 84, priority: 5, value: (row) => row.schedule_id },
+    { id: 'date', title: 'Session', width: 96, priority: 2, value: ({ date }) => date },
     { id: 'index', title: 'Index', width: 84, priority: 4, value: (row) => row.index_id },
     { id: 'check', title: 'Check', width: 130, priority: 5, value: ({ check }) => check && checkWords(check) },
     {
       id: 'reason',
       title: 'Reason',
       width: 110,
-      grow: 3,
-      priority: 2,
+      grow: 4,
       value: ({ reason }) => reason,
-      show: ({ reason }) => <span title={reason ?? ''}>{reason ?? NONE}</span>,
+      show: ({ reason }) =>
+        reason === null ? <span class="quiet">none given</span> : <span title={reason}>{reason}</span>,
     },
   ],
   factsOf: ({ at, author, action, schedule_id: schedule, date, index_id: index, check, identifier, ...approval }) => [
@@ -276,7 +244,21 @@ const audit: Register<AuditEntry> = {
   keyOf: ({ seq }) => String(seq),
   searchIn: ({ author, action, kind, id, note }) =>
     `${author} ${action} ${kind} ${kindText(kind)} ${idText(kind, id)} ${note ?? ''}`,
+  groupLabel: 'Document',
   groupOf: ({ kind }) => kindText(kind),
+  sumsOf(rows) {
+    const last = rows
+      .map(({ at }) => at)
+      .toSorted()
+      .at(-1);
+    const ended = last === undefined ? { value: NONE } : momentFigure(last);
+    return [
+      { term: 'Entries', value: count(rows.length), note: 'in the range' },
+      { term: 'Authors', value: count(new Set(rows.map(({ author }) => author)).size) },
+      { term: 'Documents', value: count(new Set(rows.map(({ kind, id }) => `${kind} ${id}`)).size) },
+      { term: 'Latest entry', ...ended },
+    ];
+  },
   actions: (range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
   columns: [
     numeric({ id: 'seq', title: 'No.', width: 72, priority: 3, of: ({ seq }) => seq, write: count }),

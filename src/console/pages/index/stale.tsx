@@ -38,7 +38,11 @@ export function Stale({ id, stale, store, isStrategy }: StaleProps) {
             </ActionButton>
           )}
           {may('run') && (
-            <ActionButton about={runOf(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
+            <ActionButton
+              kind={made === null ? 'main' : 'plain'}
+              about={runOf(id)}
+              act={(onRefusal) => runAgain(id, onRefusal)}
+            >
               Run again
             </ActionButton>
           )}

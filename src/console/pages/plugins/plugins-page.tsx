@@ -1,9 +1,11 @@
-import type { Plugin } from '#clients/typescript/divisor.js';
+import type { ListedPlugin } from '#clients/typescript/divisor.js';
 import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { Facts } from '../../components/facts.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Icon } from '../../components/icon.js';
 import { LinkCards, type LinkCard } from '../../components/link-cards.js';
+import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
@@ -11,9 +13,10 @@ import { Answered } from '../../components/wait.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { pluginAddress } from '../../words/addresses.js';
+import { indexAddress, pluginAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
-import { countValues } from '../../words/numbers.js';
+import { count, countValues } from '../../words/numbers.js';
+import '../../components/json-document.css';
 
 /** Page of plug-ins: datapoints, selection rules and weightings written in JavaScript by users. */
 export function PluginsPage() {
@@ -34,16 +37,7 @@ export function PluginsPage() {
           all.length === 0 ? (
             <EmptyState title="No plug-in yet">Begin with one of the kinds below.</EmptyState>
           ) : (
-            <Table
-              label="plug-ins"
-              name="plugins"
-              columns={COLUMNS}
-              rows={all}
-              keyOf={({ plugin_id: id }) => id}
-              addressOf={({ plugin_id: id }) => pluginAddress(id)}
-              searchIn={({ plugin_id: id, name }) => `${id} ${name}`}
-              sort={{ column: 'id', direction: 'asc' }}
-            />
+            <Plugins all={all} />
           )
         }
       </Answered>
@@ -55,6 +49,68 @@ export function PluginsPage() {
     </Page>
   );
 }
+
+function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
+  const countOf = (wanted: ListedPlugin['kind']) => count(all.filter(({ kind }) => kind === wanted).length);
+  const unused = all.filter(({ used_by: users }) => users.length === 0).length;
+  const users = new Set(all.flatMap(({ used_by: ids }) => ids));
+  return (
+    <>
+      <Metrics
+        label="Figures of the plug-ins"
+        metrics={[
+          { term: 'Plug-ins', value: count(all.length), note: `${count(unused)} unused` },
+          { term: 'Indices that use them', value: count(users.size) },
+          { term: 'Datapoints', value: countOf('datapoint') },
+          { term: 'Selection rules', value: countOf('selection') },
+          { term: 'Weightings', value: countOf('weighting') },
+        ]}
+      />
+      <Table
+        label="plug-ins"
+        name="plugins"
+        columns={COLUMNS}
+        rows={all}
+        keyOf={({ plugin_id: id }) => id}
+        addressOf={({ plugin_id: id }) => pluginAddress(id)}
+        searchIn={({ plugin_id: id, name, used_by: ids }) => `${id} ${name} ${ids.join(' ')}`}
+        sort={{ column: 'id', direction: 'asc' }}
+      />
+      <Newest all={all} />
+    </>
+  );
+}
+
+/** Renders the plug-in that was saved last, with its source. */
+function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
+  const newest = all.toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1))[0]!; // There is one.
+  const { plugin_id: id, description, inputs, parameters, used_by: ids, source } = newest;
+  return (
+    <Section title={`Saved last: ${newest.name}`} aside={<a href={pluginAddress(id)}>Open {id}</a>}>
+      <div class="side-by-side">
+        <Facts
+          facts={[
+            ['Description', description],
+            ...Object.entries(inputs).map(
+              ([name, { expression, sessions }]) =>
+                [`Input ${name}`, `${expression}, ${countValues(sessions, 'session')}`] as const,
+            ),
+            ...Object.entries(parameters).map(
+              ([name, { default: value, help }]) =>
+                [`Parameter ${name}`, [String(value), help].filter(Boolean).join('. ')] as const,
+            ),
+            ['Used by', ids.length === 0 ? 'no index' : ids.map((index) => <IndexLink key={index} id={index} />)],
+          ]}
+        />
+        <pre class="json-document" tabIndex={0} aria-label={`Source of ${id}`} role="group">
+          {source}
+        </pre>
+      </div>
+    </Section>
+  );
+}
+
+const IndexLink = ({ id }: { readonly id: string }) => <a href={indexAddress(id)}> {id} </a>;
 
 const KINDS: readonly LinkCard[] = [
   {
@@ -77,14 +133,22 @@ const KINDS: readonly LinkCard[] = [
   },
 ];
 
-const COLUMNS: readonly Column<Plugin>[] = [
-  { id: 'id', title: 'Id', width: 140, grow: 1, value: (row) => row.plugin_id },
+const COLUMNS: readonly Column<ListedPlugin>[] = [
+  {
+    id: 'id',
+    title: 'Id',
+    width: 112,
+    ideal: 150,
+    grow: 1,
+    value: (row) => row.plugin_id,
+    show: (row) => <strong>{row.plugin_id}</strong>,
+  },
   {
     id: 'name',
     title: 'Title',
     width: 140,
     grow: 3,
-    priority: 2,
+    priority: 3,
     value: ({ name }) => name,
     show: ({ name, description }) => (
       <span title={description ?? ''}>
@@ -93,6 +157,16 @@ const COLUMNS: readonly Column<Plugin>[] = [
     ),
   },
   { id: 'kind', title: 'Kind', width: 96, value: ({ kind }) => kind },
+  {
+    id: 'users',
+    title: 'Used by',
+    help: 'Indices whose definition uses it',
+    width: 118,
+    grow: 2,
+    value: ({ used_by: ids }) => ids.join(', '),
+    show: ({ used_by: ids }) =>
+      ids.length === 0 ? <span class="quiet">no index</span> : <span title={ids.join(', ')}>{ids.join(', ')}</span>,
+  },
   {
     id: 'inputs',
     title: 'Inputs',
@@ -120,7 +194,7 @@ const COLUMNS: readonly Column<Plugin>[] = [
     id: 'at',
     title: 'Saved',
     width: 172,
-    priority: 3,
+    priority: 6,
     value: (row) => row.updated_at,
     show: (row) => moment(row.updated_at),
   },

@@ -73,5 +73,5 @@ export function Outline({ template: id }: { readonly template: string }) {
     { follows: false },
   );
   const { blocks = [], page } = template.data ?? {};
-  return <Thumbnail blocks={blocks} isWide={page?.orientation === 'landscape'} />;
+  return <Thumbnail blocks={blocks} page={page} />;
 }

@@ -1,6 +1,5 @@
 import type { JobStatus, ReportTemplateCollection, ReportTemplateDocument } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
-import { Badge } from '../../components/badge.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
@@ -197,11 +196,12 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
         {templates.map(({ template_id: id, name, blocks, page }) => (
           <li key={id}>
             <a href={templateAddress(id)}>
-              <Thumbnail blocks={blocks} isWide={page.orientation === 'landscape'} />
+              <Thumbnail blocks={blocks} page={page} />
               <span>
                 <strong>{id}</strong>
                 <span class="quiet">{name}</span>
                 <span class="quiet">{extentOf({ blocks, page })}</span>
+                <span class="quiet template-blocks">{contentsOf({ blocks })}</span>
               </span>
             </a>
           </li>
@@ -215,6 +215,15 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
 const extentOf = ({ blocks, page }: Pick<ReportTemplateDocument, 'blocks' | 'page'>): string =>
   `${countValues(blocks.length, 'block')}, ${page.size} ${page.orientation}`;
 
+/** `Performance, Largest constituents, ...`: titles of the first blocks. */
+const contentsOf = ({ blocks }: Pick<ReportTemplateDocument, 'blocks'>): string =>
+  blocks
+    .flatMap((block) => ('title' in block && typeof block.title === 'string' && block.title !== '' ? block.title : []))
+    .slice(0, TITLES_SHOWN)
+    .join(', ');
+
+const TITLES_SHOWN = 4;
+
 /** Renders a built-in template, which can be copied to a new template. */
 function BuiltIn({ id }: { readonly id: string }) {
   const template = useResource(
@@ -225,15 +234,14 @@ function BuiltIn({ id }: { readonly id: string }) {
   return (
     <li>
       <a href={addressOf('/console/reports/templates/new', { from: id, index: parameter('index') })}>
-        <Thumbnail blocks={template.data?.blocks ?? []} isWide={template.data?.page.orientation === 'landscape'} />
+        <Thumbnail blocks={template.data?.blocks ?? []} page={template.data?.page} />
         <span>
-          <span class="template-name">
-            <strong>{id}</strong> <Badge>built in</Badge>
-          </span>
+          <strong>{id}</strong>
           {template.data !== undefined && (
             <>
-              <span class="quiet">{template.data.name}</span>
+              <span class="quiet">{template.data.name}, built in</span>
               <span class="quiet">{extentOf(template.data)}</span>
+              <span class="quiet template-blocks">{contentsOf(template.data)}</span>
             </>
           )}
         </span>

@@ -1,31 +1,52 @@
 import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
 
 type Block = ReportTemplateDocument['blocks'][number];
+type Paper = ReportTemplateDocument['page'];
 
-const WIDTH = 44;
-const HEIGHT = 60;
-const MARGIN = 4;
+/** Width of a page; its height follows from the paper. */
+const WIDTH = 72;
+const MARGIN = 6;
+const GAP = 3;
+
+/** Height of a page as a multiple of its width. */
+const RATIOS: Readonly<Record<string, number>> = { A4: 297 / 210, LETTER: 11 / 8.5 };
 
 /** Heights of the kinds of blocks in an outline. All other kinds have the height of a chart. */
-const HEIGHTS: Readonly<Record<string, number>> = { header: 5, text: 6, stat_grid: 7, table: 14 };
+const HEIGHTS: Readonly<Record<string, number>> = { header: 5, text: 8, stat_grid: 7 };
 const CHART_HEIGHT = 13;
+/** Height of a row of a table or of a bar. */
+const ROW = 2.4;
+const ROWS_MAX = 8;
 
-/** Renders the outline of a template's first page, with a shape for each block. */
-export function Thumbnail({ blocks, isWide }: { readonly blocks: readonly Block[]; readonly isWide: boolean }) {
-  const [width, height] = isWide ? [HEIGHT, WIDTH] : [WIDTH, HEIGHT];
-  const shapes: { kind: string; y: number; h: number }[] = [];
+/** Members of blocks on which their height depends. */
+const heightOf = ({ kind, ...block }: Block): number => {
+  const { limit = null, height = null } = block as { readonly limit?: number | null; readonly height?: number | null };
+  if (kind === 'table' || kind === 'bar_chart') return 2 + ROW * Math.min(limit ?? ROWS_MAX, ROWS_MAX);
+  return kind === 'chart' && height !== null ? height / 12 : (HEIGHTS[kind] ?? CHART_HEIGHT);
+};
+
+const isHalf = (block: Block): boolean => 'width' in block && block.width === 'half';
+
+/** Renders the outline of a template's first page: halves side by side, with a shape for each block. */
+export function Thumbnail({ blocks, page }: { readonly blocks: readonly Block[]; readonly page: Paper | undefined }) {
+  const ratio = RATIOS[page?.size ?? 'A4'] ?? RATIOS['A4']!;
+  const isWide = page?.orientation === 'landscape';
+  const [width, height] = isWide ? [WIDTH * ratio, WIDTH] : [WIDTH, WIDTH * ratio];
+  const shapes: { kind: string; x: number; y: number; w: number; h: number }[] = [];
+  const whole = width - 2 * MARGIN;
   let y = MARGIN;
-  for (const { kind } of blocks) {
-    const h = Math.min(HEIGHTS[kind] ?? CHART_HEIGHT, height - MARGIN - y);
-    if (h < 3) break;
-    shapes.push({ kind, y, h });
-    y += h + 2;
+  for (let k = 0; k < blocks.length && y < height - MARGIN - 3; k++) {
+    const row = isHalf(blocks[k]!) && blocks[k + 1] !== undefined && isHalf(blocks[k + 1]!) ? [k, ++k] : [k];
+    const w = isHalf(blocks[k]!) ? (whole - GAP) / 2 : whole;
+    const h = Math.min(Math.max(...row.map((at) => heightOf(blocks[at]!))), height - MARGIN - y);
+    shapes.push(...row.map((at, place) => ({ kind: blocks[at]!.kind, x: MARGIN + place * (w + GAP), y, w, h })));
+    y += h + GAP;
   }
   return (
     <svg class="template-page" viewBox={`0 0 ${width} ${height}`} width={width} height={height} aria-hidden="true">
       <rect class="paper" x="0.5" y="0.5" width={width - 1} height={height - 1} rx="2" />
-      {shapes.map(({ kind, y: top, h }) => (
-        <Shape key={top} kind={kind} x={MARGIN} y={top} w={width - 2 * MARGIN} h={h} />
+      {shapes.map(({ kind, ...place }, k) => (
+        <Shape key={k} kind={kind} {...place} />
       ))}
     </svg>
   );

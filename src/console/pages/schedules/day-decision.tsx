@@ -2,12 +2,15 @@ import type { Operations, ScheduleDay } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Select } from '../../components/choice.js';
-import { CommentInput } from '../../components/comment-input.js';
+import { CommentInput, commentOf } from '../../components/comment-input.js';
+import { LinkButton } from '../../components/button.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
+import { addQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
+import { decidedFirst, ownReason } from './day-states.js';
 import { checkWords } from './step-words.js';
 
 type Waiver = Operations['waiveScheduleCheck']['request']['body'];
@@ -28,21 +31,27 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
       notifyChange();
     }, onRefusal);
   const hasReason = reason.trim() !== '';
-  const run = () => service.value.call('runScheduleDay', { params, body: {} });
+  const run = () => service.value.call('runScheduleDay', { params, body: { reason: commentOf(reason) } });
   const skip = () => service.value.call('skipScheduleDay', { params, body: { reason } });
   const waive = (body: Omit<Waiver, 'reason'>) => () =>
     service.value.call('waiveScheduleCheck', { params, body: { ...body, reason } });
   if (!may('run') && !may('publish')) return null;
+  const first = decidedFirst(day);
+  const waits = day.state === 'waiting' ? ownReason(day) : null;
+  // Nothing is expected of a day that waits, or whose findings are to be decided.
+  const isMain = first === undefined && waits === null && findingsOf(day).length === 0;
   return (
     <>
-      {may('run') && (
+      {first !== undefined && (
         <div class="form-actions">
-          <ActionButton kind="main" act={decide(run, `${day.date} is performed again.`)}>
-            Perform again
-          </ActionButton>
+          <LinkButton kind="main" href={addQuery({ day: first })}>
+            Decide about {first}
+          </LinkButton>
+          <span class="quiet">Its findings hold indices back on this day, too.</span>
         </div>
       )}
-      <h3>{may('publish') && findingsOf(day).length > 0 ? 'Accept findings, or skip the day' : 'Skip the day'}</h3>
+      <h3>Decision</h3>
+      {waits !== null && <p class="quiet">{waits} Performing the day before that changes nothing.</p>}
       <CommentInput label="Reason, for the register of judgements" value={reason} onChange={setReason} />
       {may('publish') &&
         findingsOf(day).map((blocked) => (
@@ -50,6 +59,9 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
         ))}
       {may('run') && (
         <div class="form-actions">
+          <ActionButton kind={isMain ? 'main' : 'plain'} act={decide(run, `${day.date} is performed again.`)}>
+            Perform again
+          </ActionButton>
           <ActionButton kind="danger" disabled={!hasReason} act={decide(skip, `${day.date} is skipped.`)}>
             Skip the day
           </ActionButton>

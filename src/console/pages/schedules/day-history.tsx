@@ -15,6 +15,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   blocked: '✕',
   missed: '✕',
   'awaits approval': '?',
+  'held back': '✕',
   running: '…',
   waiting: '…',
   skipped: '–',
@@ -24,24 +25,37 @@ interface Cell extends ShownState {
   readonly reason: string;
 }
 
+interface DayHistoryProps {
+  /** Default: `History`. */
+  readonly title?: string;
+  readonly schedule: Pick<Schedule, 'indices'>;
+  readonly days: readonly ScheduleDaySummary[];
+  /** Returns the address of a day. Default: the day on this page. */
+  addressOf?(date: string): string;
+}
+
 /** Renders the state of each index on the latest sessions. A session links to its day. */
 export function DayHistory({
+  title = 'History',
   schedule,
   days,
-}: {
-  readonly schedule: Schedule;
-  readonly days: readonly ScheduleDaySummary[];
-}) {
+  addressOf = (date) => addQuery({ day: date }),
+}: DayHistoryProps) {
   const shown = days.slice(0, SESSIONS_MAX).toReversed();
   if (shown.length === 0) return null;
   const indices = schedule.indices.slice(0, INDICES_MAX);
   const cells = shown.map((day) => cellsOf(day, indices));
   return (
     <Section
-      title="History"
+      title={title}
       aside={`the latest ${shown.length} sessions${indices.length < schedule.indices.length ? `, the first ${indices.length} indices` : ''}`}
     >
-      <div class="day-history" tabIndex={0} role="region" aria-label="History of indices by session">
+      <div
+        class="day-history"
+        tabIndex={0}
+        role="region"
+        aria-label={title === 'History' ? 'History of indices by session' : title}
+      >
         <table>
           <thead>
             <tr class="day-months" aria-hidden="true">
@@ -56,7 +70,7 @@ export function DayHistory({
               <th scope="col">Index</th>
               {shown.map(({ date }) => (
                 <th key={date} scope="col">
-                  <a href={addQuery({ day: date })} title={`${date} ${weekday(date)}`}>
+                  <a href={addressOf(date)} title={`${date} ${weekday(date)}`}>
                     <span class="unseen">{date}</span>
                     <span aria-hidden="true">{date.slice(8)}</span>
                   </a>

@@ -12,6 +12,7 @@ import { duration, moment } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
 import { DayDecision } from './day-decision.js';
 import {
+  heldSince,
   INDEX_STATES,
   indexStates,
   openStep,
@@ -98,17 +99,13 @@ function Described({ day }: { readonly day: ScheduleDay }) {
         ['Held back since', earlier.length === 0 ? null : <DayLinks dates={earlier} />],
         ['Due', moment(day.due_at)],
         ['Ended', day.finished_at === null ? null : moment(day.finished_at)],
-        ['Next attempt', day.next_attempt_at === null ? null : moment(day.next_attempt_at)],
+        ['Next attempt', day.next_attempt_at === null ? null : `${moment(day.next_attempt_at)}, automatically`],
         ['Author', day.author],
         ['Accepted', day.waivers.length === 0 ? null : day.waivers.map(waiverWords).join(', ')],
       ]}
     />
   );
 }
-
-/** Returns the earlier days whose findings block indices, in ascending order. */
-const heldSince = ({ date, held }: ScheduleDay): readonly string[] =>
-  [...new Set(held.map(({ since }) => since).filter((since) => since < date))].toSorted();
 
 /** Renders links to other days. */
 const DayLinks = ({ dates }: { readonly dates: readonly string[] }) => (

@@ -32,20 +32,29 @@ const isAwaited = ({ code }: Pick<HeldIndex, 'code'>): boolean => code === 'APPR
 export const ownReason = ({ reason, held }: Pick<Day, 'reason' | 'held'>): string | null =>
   reason === null || held.some((index) => reason.includes(index.reason)) ? null : reason;
 
+const HELD: ShownState = { text: 'held back', kind: 'bad' };
+
+/** Returns the earlier days whose findings block indices, in ascending order. */
+export const heldSince = ({ date, held }: Pick<Day, 'date' | 'held'>): readonly string[] =>
+  [...new Set(held.map(({ since }) => since).filter((since) => since < date))].toSorted();
+
+/** Returns the first earlier day whose findings need a decision before the indices of a day go on. */
+export const decidedFirst = ({ date, held }: Pick<Day, 'date' | 'held'>): string | undefined =>
+  heldSince({ date, held: held.filter((index) => !isAwaited(index)) })[0];
+
 /**
- * Returns the displayed state of a day. A day with indices that only wait for approval is not shown as blocked, even if
- * they have been waiting since an earlier day.
+ * Returns the displayed state of a day. A day with indices that only wait for approval is not shown as blocked, and a
+ * day that only waits for the decision about an earlier day is shown as held back.
  */
-export const shownDay = ({ state, reason, held }: Omit<Day, 'date'>): ShownState =>
-  (state === 'blocked' || state === 'waiting') &&
-  held.length > 0 &&
-  held.every(isAwaited) &&
-  ownReason({ reason, held }) === null
-    ? AWAITED
-    : { text: state, kind: DAY_KINDS[state] };
+export function shownDay({ date, state, reason, held }: Day): ShownState {
+  if (state !== 'blocked' && state !== 'waiting') return { text: state, kind: DAY_KINDS[state] };
+  if (held.length > 0 && held.every(isAwaited) && ownReason({ reason, held }) === null) return AWAITED;
+  const hasOwn = held.some((index) => index.since === date && !isAwaited(index));
+  return !hasOwn && decidedFirst({ date, held }) !== undefined ? HELD : { text: state, kind: DAY_KINDS[state] };
+}
 
 /** Returns true if a day needs a decision about its figures. */
-export const isBlocked = (day: Omit<Day, 'date'>): boolean => day.state === 'blocked' && shownDay(day) !== AWAITED;
+export const isBlocked = (day: Day): boolean => shownDay(day).text === 'blocked';
 
 /** State of an index on a day of a schedule. */
 export interface IndexState {

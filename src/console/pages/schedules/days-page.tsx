@@ -110,7 +110,10 @@ function Summary({ rows, next }: SummaryProps) {
         { term: 'Next day begins', value: next === null ? NONE : moment(next.due_at), note: next?.date ?? '' },
         { term: 'Done', value: count(countOf('done')), note: `of ${count(rows.length)} days` },
         { term: 'Blocked', value: count(blocked), kind: blocked > 0 ? 'down' : '' },
-        { term: 'Waiting', value: count(countOf('waiting') + countOf('awaits approval')) },
+        {
+          term: 'Waiting or held back',
+          value: count(countOf('waiting') + countOf('awaits approval') + countOf('held back')),
+        },
         { term: 'Skipped or missed', value: count(countOf('skipped') + countOf('missed')) },
         { term: 'Late', value: count(late), help: 'Days that ended after their deadline' },
       ]}

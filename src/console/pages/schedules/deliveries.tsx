@@ -11,16 +11,20 @@ interface DeliveriesProps {
   readonly records: readonly DeliveryRecord[];
   /** Text shown if there are no files. */
   readonly empty: string;
+  /** True without the log of attempts. */
+  readonly isBrief?: boolean;
 }
 
 /** Renders the delivered files by client and target, with the log of delivery attempts. */
-export function Deliveries({ records, empty }: DeliveriesProps) {
+export function Deliveries({ records, empty, isBrief = false }: DeliveriesProps) {
   const rows = records.flatMap(({ client_id: client, files }) => files.map((file): Sent => ({ ...file, client })));
   if (rows.length === 0) return <EmptyState title="Nothing was delivered">{empty}</EmptyState>;
+  const entries = <Entries label="Deliveries" entries={rows.map(sentEntry)} />;
+  if (isBrief) return entries;
   const log = records.flatMap(({ client_id: client, log: lines }) => lines.map((line) => ({ ...line, client })));
   return (
     <>
-      <Entries label="Deliveries" entries={rows.map(sentEntry)} />
+      {entries}
       <h3>Log</h3>
       <ul>
         {log.map(({ at, client, target, path, message }) => (

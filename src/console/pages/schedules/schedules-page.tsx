@@ -1,4 +1,4 @@
-import type { Schedule, ScheduleDays, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import type { ListedSchedule, ScheduleDays, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
@@ -14,14 +14,18 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, scheduleAddress } from '../../words/addresses.js';
-import { moment, weekday } from '../../words/dates.js';
-import { count, countValues, NONE } from '../../words/numbers.js';
-import { INDEX_STATES, indexStates, isBlocked, shownDay, type IndexState, type ShownState } from './day-states.js';
+import { moment, momentFigure, weekday } from '../../words/dates.js';
+import { count, NONE } from '../../words/numbers.js';
+import { DayHistory } from './day-history.js';
+import { isBlocked, ownReason, shownDay, type ShownState } from './day-states.js';
 import { stepWords } from './step-words.js';
+import './schedules.css';
 
 /** A schedule with its latest day and its next day. */
 interface Overview {
-  readonly schedule: Schedule;
+  readonly schedule: ListedSchedule;
+  /** Its latest days, newest first. */
+  readonly days: readonly ScheduleDaySummary[];
   readonly latest: ScheduleDaySummary | null;
   readonly next: ScheduleDays['next'];
   /** Latest days that are blocked, waiting or missed. */
@@ -48,16 +52,12 @@ export function SchedulesPage() {
 }
 
 async function loadOverview(signal: AbortSignal): Promise<readonly Overview[]> {
-  const { schedules } = await service.value.call('listSchedules', { signal });
-  return Promise.all(
-    schedules.map(async (schedule) => {
-      const params = { schedule_id: schedule.schedule_id };
-      const query = { limit: EXAMINED };
-      const { days, next } = await service.value.call('listScheduleDays', { params, query, signal });
-      const open = days.filter(({ state }) => state === 'blocked' || state === 'waiting' || state === 'missed');
-      return { schedule, latest: days[0] ?? null, next, open };
-    }),
-  );
+  const { schedules } = await service.value.call('listSchedules', { query: { days: EXAMINED }, signal });
+  return schedules.map((schedule) => {
+    const { days = [], next = null } = schedule.latest ?? {};
+    const open = days.filter(({ state }) => state === 'blocked' || state === 'waiting' || state === 'missed');
+    return { schedule, days, latest: days[0] ?? null, next, open };
+  });
 }
 
 const NewSchedule = () =>
@@ -77,30 +77,10 @@ function NoSchedule() {
 }
 
 function All({ rows }: { readonly rows: readonly Overview[] }) {
-  const open = rows.flatMap(({ open: days }) => days);
-  const countOf = (state: string) => open.filter((day) => shownDay(day).text === state).length;
-  const blocked = open.filter(isBlocked).length;
-  const indices = rows.flatMap(latestIndices);
-  const due = rows.flatMap(({ next }) => (next === null ? [] : [next.due_at])).toSorted()[0];
-  const enabled = rows.filter(({ schedule }) => schedule.enabled).length;
+  const open = rows.flatMap((row) => row.open.map((day) => ({ row, day }))).toSorted(compareOpen);
   return (
     <>
-      <Metrics
-        label="Days of all schedules"
-        metrics={[
-          { term: 'Schedules', value: count(rows.length), note: `${enabled} enabled` },
-          {
-            term: 'Blocked days',
-            value: count(blocked),
-            kind: blocked > 0 ? 'down' : '',
-            note: blocked > 0 ? 'need a decision' : `of the last ${EXAMINED}`,
-          },
-          { term: 'Await approval', value: count(countOf('awaits approval')), note: 'resume once it is given' },
-          { term: 'Waiting days', value: count(countOf('waiting')), note: 'resume automatically' },
-          { term: 'Missed days', value: count(countOf('missed')), kind: countOf('missed') > 0 ? 'down' : '' },
-          { term: 'Next day begins', value: due === undefined ? NONE : moment(due) },
-        ]}
-      />
+      <Sums rows={rows} />
       <Table
         label="schedules"
         name="schedules"
@@ -111,92 +91,131 @@ function All({ rows }: { readonly rows: readonly Overview[] }) {
         searchIn={({ schedule: { schedule_id: id, name, indices } }) => `${id} ${name} ${indices.join(' ')}`}
         height={620}
       />
-      {indices.length > 0 && (
-        <Section title="Indices" aside="on the latest day of their schedule">
-          <Table
-            label="indices on their latest day"
-            name="states"
-            columns={INDEX_COLUMNS}
-            rows={indices}
-            keyOf={({ schedule, index }) => `${schedule} ${index}`}
-            addressOf={({ schedule, date }) => addressOf(scheduleAddress(schedule), { day: date })}
-            searchIn={({ schedule, index, reason }) => `${index} ${schedule} ${reason}`}
-            height={420}
-          />
-        </Section>
-      )}
       {open.length > 0 && (
-        <Section title="Open days" aside={`of the last ${EXAMINED} of each schedule`}>
-          <Entries label="Open days" entries={rows.flatMap(openEntries).slice(0, OPEN_MAX)} />
+        <Section title="Open days" aside={`of the last ${EXAMINED} of each schedule, decisions first`}>
+          <Entries label="Open days" entries={open.slice(0, OPEN_MAX).map(openEntry)} />
         </Section>
       )}
+      {rows
+        .filter(({ days }) => days.length > 0)
+        .toSorted((a, b) => Number(b.open.length > 0) - Number(a.open.length > 0))
+        .slice(0, HISTORIES_MAX)
+        .map(({ schedule, days }) => (
+          <DayHistory
+            key={schedule.schedule_id}
+            title={`Indices of ${schedule.name}`}
+            schedule={schedule}
+            days={days}
+            addressOf={(date) => addressOf(scheduleAddress(schedule.schedule_id), { day: date })}
+          />
+        ))}
     </>
+  );
+}
+
+/** Days that need a decision come first, then by date, oldest first: later days wait for them. */
+const compareOpen = (a: OpenDay, b: OpenDay): number =>
+  Number(isBlocked(b.day)) - Number(isBlocked(a.day)) || (a.day.date < b.day.date ? -1 : 1);
+
+/** Schedules whose history is shown; those with open days come first. */
+const HISTORIES_MAX = 4;
+
+function Sums({ rows }: { readonly rows: readonly Overview[] }) {
+  const open = rows.flatMap(({ open: days }) => days);
+  const countOf = (state: string) => open.filter((day) => shownDay(day).text === state).length;
+  const blocked = open.filter(isBlocked).length;
+  const due = rows.flatMap(({ next }) => (next === null ? [] : [next.due_at])).toSorted()[0];
+  const enabled = rows.filter(({ schedule }) => schedule.enabled).length;
+  const begin = due === undefined ? { value: NONE, note: 'no schedule is enabled' } : momentFigure(due);
+  return (
+    <Metrics
+      label="Days of all schedules"
+      metrics={[
+        { term: 'Schedules', value: count(rows.length), note: `${enabled} enabled` },
+        {
+          term: 'Blocked days',
+          value: count(blocked),
+          kind: blocked > 0 ? 'down' : '',
+          note: blocked > 0 ? 'need a decision' : `of the last ${EXAMINED}`,
+        },
+        { term: 'Held back days', value: count(countOf('held back')), note: 'wait for an earlier day' },
+        {
+          term: 'Waiting days',
+          value: count(countOf('waiting') + countOf('awaits approval')),
+          note: `${count(countOf('awaits approval'))} for approval`,
+        },
+        { term: 'Missed days', value: count(countOf('missed')), kind: countOf('missed') > 0 ? 'down' : '' },
+        { term: 'Next day begins', ...begin },
+      ]}
+    />
   );
 }
 
 /** Maximum number of open days listed. */
 const OPEN_MAX = 12;
 
-/** An index on the latest day of its schedule. */
-interface LatestIndex extends IndexState {
-  readonly schedule: string;
-  readonly date: string;
+interface OpenDay {
+  readonly row: Overview;
+  readonly day: ScheduleDaySummary;
 }
-
-const latestIndices = ({ schedule: { schedule_id: schedule, indices }, latest }: Overview): readonly LatestIndex[] =>
-  latest === null ? [] : indexStates(latest, indices).map((index) => ({ ...index, schedule, date: latest.date }));
 
 const StateBadge = ({ text, kind }: ShownState) => <Badge kind={kind}>{text}</Badge>;
 
-const INDEX_COLUMNS: readonly Column<LatestIndex>[] = [
-  {
-    id: 'index',
-    title: 'Index',
-    width: 120,
-    grow: 1,
-    value: ({ index }) => index,
-    show: ({ index }) => <a href={indexAddress(index)}>{index}</a>,
-  },
-  {
-    id: 'state',
-    title: 'State',
-    width: 120,
-    value: ({ state }) => state,
-    show: ({ state }) => <StateBadge {...INDEX_STATES[state]} />,
-  },
-  { id: 'date', title: 'Session', width: 104, priority: 3, value: ({ date }) => date },
-  { id: 'step', title: 'Step', width: 110, priority: 4, value: ({ step }) => (step === '' ? '' : stepWords(step)) },
-  {
-    id: 'reason',
-    title: 'Reason',
-    width: 180,
-    grow: 3,
-    priority: 2,
-    value: ({ reason }) => reason,
-    show: ({ reason }) => <span title={reason}>{reason}</span>,
-  },
-  { id: 'schedule', title: 'Schedule', width: 110, priority: 5, value: ({ schedule }) => schedule },
-];
-
-const openEntries = ({ schedule: { schedule_id: id, name }, open }: Overview): readonly Entry[] =>
-  open.map(({ date, reason, held, ...day }) => ({
-    key: `${id} ${date}`,
+const openEntry = ({ row: { schedule }, day }: OpenDay): Entry => {
+  const { schedule_id: id, name } = schedule;
+  const address = addressOf(scheduleAddress(id), { day: day.date });
+  return {
+    key: `${id} ${day.date}`,
     title: (
-      <a href={addressOf(scheduleAddress(id), { day: date })}>
-        {name}, {date}
+      <a href={address}>
+        {name}, {day.date}
       </a>
     ),
-    badge: <StateBadge {...shownDay({ ...day, reason, held })} />,
-    aside: held.length === 0 ? '' : `${countValues(held.length, 'index', 'indices')} held back`,
-    text: reason ?? '',
-  }));
+    badge: <StateBadge {...shownDay(day)} />,
+    aside: isBlocked(day) ? (
+      <LinkButton kind="main" href={address}>
+        Decide
+      </LinkButton>
+    ) : (
+      ''
+    ),
+    text: <Reasons day={day} />,
+  };
+};
+
+/** Renders why a day is open: its own reason, and that of each index that it holds back itself. */
+function Reasons({ day }: { readonly day: ScheduleDaySummary }) {
+  const own = ownReason(day);
+  const earlier = day.held.filter(({ since }) => since < day.date);
+  return (
+    <>
+      {own !== null && <p>{own}</p>}
+      {earlier.length > 0 && (
+        <p>
+          {earlier.map(({ index_id: index }) => index).join(', ')} held back since {earlier[0]!.since}.
+        </p>
+      )}
+      {day.held.length > earlier.length && (
+        <ul>
+          {day.held
+            .filter(({ since }) => since === day.date)
+            .map(({ index_id: index, step, reason }) => (
+              <li key={index}>
+                <a href={indexAddress(index)}>{index}</a>, {stepWords(step).toLowerCase()}: {reason}
+              </li>
+            ))}
+        </ul>
+      )}
+    </>
+  );
+}
 
 const COLUMNS: readonly Column<Overview>[] = [
   {
     id: 'name',
     title: 'Schedule',
     width: 150,
-    grow: 2,
+    grow: 1,
     value: ({ schedule }) => schedule.name,
     show: ({ schedule: { name, schedule_id: id } }) => (
       <>
@@ -205,9 +224,17 @@ const COLUMNS: readonly Column<Overview>[] = [
     ),
   },
   {
+    id: 'indices',
+    title: 'Indices',
+    width: 76,
+    align: 'right',
+    priority: 5,
+    value: ({ schedule }) => schedule.indices.length,
+  },
+  {
     id: 'enabled',
     title: 'Begins',
-    width: 130,
+    width: 110,
     priority: 3,
     value: ({ schedule }) => (schedule.enabled ? schedule.at : 'by hand'),
     show: ({ schedule: { enabled, at, calendar } }) =>
@@ -237,31 +264,22 @@ const COLUMNS: readonly Column<Overview>[] = [
     value: ({ latest }) => latest?.held.length ?? 0,
   },
   {
-    id: 'reason',
-    title: 'Reason',
-    width: 180,
-    grow: 3,
-    priority: 5,
-    value: ({ latest }) => latest?.reason ?? '',
-    show: ({ latest }) => <span title={latest?.reason ?? ''}>{latest?.reason ?? ''}</span>,
-  },
-  {
     id: 'next',
     title: 'Next day begins',
-    width: 190,
+    width: 130,
     priority: 3,
     value: ({ next }) => next?.due_at ?? '',
     show: ({ next }) => (next === null ? NONE : `${weekday(next.date)} ${moment(next.due_at)}`),
   },
   {
     id: 'of',
-    title: 'Performs',
+    title: 'Steps',
     width: 150,
-    grow: 2,
+    grow: 12,
     priority: 6,
-    value: ({ schedule }) => schedule.indices.length,
-    show: ({ schedule: { indices, steps } }) => {
-      const text = `${countValues(indices.length, 'index', 'indices')}: ${steps.map(({ type }) => stepWords(type)).join(', ')}`;
+    value: ({ schedule: { steps } }) => steps.map(({ type }) => stepWords(type)).join(' → '),
+    show: ({ schedule: { steps } }) => {
+      const text = steps.map(({ type }) => stepWords(type)).join(' → ');
       return <span title={text}>{text}</span>;
     },
   },

@@ -83,7 +83,7 @@ export function createCheckpoint(run: Run): RunCheckpoint {
     from: portfolio.from,
     marks: listMarks(
       ended,
-      indices.flatMap(({ compositions }) => simulatedOf(compositions)),
+      indices.flatMap(({ compositions }) => listSimulatedIndices(compositions)),
     ),
     index: toStoredIndex(index.book),
     portfolio: 'held' in portfolio.end ? toStoredBook(portfolio) : toStoredPortfolio(portfolio, 0),
@@ -97,8 +97,8 @@ export function createCheckpoint(run: Run): RunCheckpoint {
 }
 
 /** Returns the simulated indices: the index itself, or the underlying indices of an overlay. */
-function simulatedOf(index: Compositions): readonly Compositions[] {
-  return index.overlay?.sources.flatMap(simulatedOf) ?? [index];
+function listSimulatedIndices(index: Compositions): readonly Compositions[] {
+  return index.overlay?.sources.flatMap(listSimulatedIndices) ?? [index];
 }
 
 /** Index with its compositions up to the last simulated session. */

@@ -34,21 +34,21 @@ export function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<str
   const ids = [...due.resumed.keys()];
   if ([...due.resumed.values()].every((index) => index.due.length === 0)) return new Map();
   return composeWithinLookBack(input, due, {
-    looks: looksOf(input, due),
+    looks: listLooks(input, due),
     work: (composer) => new Map(ids.map((id) => [id, composer.compositions(id)])),
   });
 }
 
 /** Look-back of a decision on one calendar. */
-export interface Look {
+export interface CalendarLookBack {
   readonly code: string;
   readonly lookBack: LookBack;
 }
 
 /** Returns the look-backs of all due decisions. */
-function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): Look[] {
+function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): CalendarLookBack[] {
   return [...resumed].flatMap(([id, { due, memory, before }]) =>
-    due.flatMap((rebalance): Look[] => {
+    due.flatMap((rebalance): CalendarLookBack[] => {
       const { decision } = rebalance;
       const { document } = listTexts(documents[id]!)[rebalance.amendment ?? 0]!;
       const { sessions } = marked.get(document.calendar)!;
@@ -61,12 +61,12 @@ function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: D
       if (!isDerivedDocument(document)) return [];
       const { source_index_id: parentId } = document.derivation;
       const parents = resumed.get(parentId)!.before;
-      return [solveLook({ documents, marked, document, decision, parents, memory }), ...holds];
+      return [computeSolveLook({ documents, marked, document, decision, parents, memory }), ...holds];
     }),
   );
 }
 
-interface HeldBefore extends Pick<ResumedIndex, 'before'> {
+interface HeldLookInput extends Pick<ResumedIndex, 'before'> {
   readonly sessions: Int32Array;
 }
 
@@ -74,7 +74,11 @@ interface HeldBefore extends Pick<ResumedIndex, 'before'> {
  * Returns the look-back of a rebalance that depends on the holdings of its index; empty for all others. The look-back
  * begins at the composition in force.
  */
-function listHeldLook(document: IndexDocument, rebalance: DueRebalance, { sessions, before }: HeldBefore): Look[] {
+function listHeldLook(
+  document: IndexDocument,
+  rebalance: DueRebalance,
+  { sessions, before }: HeldLookInput,
+): CalendarLookBack[] {
   const current = before.at(-1);
   const isPlain = rebalance.phase === undefined && findReview(document, rebalance.review).scope === 'membership';
   if (isPlain || current === undefined) return [];
@@ -90,7 +94,7 @@ interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'd
 }
 
 /** Returns the look-back of an optimisation, on the calendar of its target index. */
-export function solveLook({ documents, marked, document, ...solve }: SolveLookInput): Look {
+export function computeSolveLook({ documents, marked, document, ...solve }: SolveLookInput): CalendarLookBack {
   const { source_index_id: parentId } = document.derivation;
   const { calendar: code } = documents[parentId]!;
   const maxStaleSessions = readPriceSessions(readTreatment(documents, parentId));
@@ -101,7 +105,7 @@ export function solveLook({ documents, marked, document, ...solve }: SolveLookIn
 }
 
 interface ComposingWork<T> {
-  readonly looks: readonly Look[];
+  readonly looks: readonly CalendarLookBack[];
   readonly work: (composer: Composer) => T;
 }
 
@@ -118,7 +122,7 @@ export function composeWithinLookBack<T>(
     createDecider,
     report,
   } = input;
-  const on = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
+  const runOn = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
     const tick = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
     return work(
       createComposer({
@@ -134,21 +138,21 @@ export function composeWithinLookBack<T>(
       }),
     );
   };
-  const seen = marketOver(input, { marked, looks });
+  const seen = selectMarketInLookBack(input, { marked, looks });
   if (seen !== null) {
     try {
-      return on(seen.market, seen.aligned);
+      return runOn(seen.market, seen.aligned);
     } catch (thrown) {
       if (!(thrown instanceof BeforeMarket)) throw thrown;
     }
   }
-  return on(input.wholeMarket());
+  return runOn(input.wholeMarket());
 }
 
 /** Returns the market from the start of the look-backs; null if that is the whole market. */
-function marketOver(
+function selectMarketInLookBack(
   { calendars, checkpoint, marketSince }: ResumeRunInput,
-  { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] },
+  { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly CalendarLookBack[] },
 ) {
   const first = new Map<string, number>();
   for (const {

@@ -60,7 +60,7 @@ export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColu
   ];
   const columns = createColumns(
     { ...extendHeader(header, added), ...(joined.length > 0 ? { joined } : {}) },
-    new Map(blocks.map(({ name, type, parts }) => [name, { type, length: lengthOf(parts) }])),
+    new Map(blocks.map(({ name, type, parts }) => [name, { type, length: sumLengths(parts) }])),
     { earlier: { files, blocks: new Map(blocks.flatMap(({ name, earlier }) => (earlier ? [[name, earlier]] : []))) } },
   );
   for (const block of blocks) writeBlock(columns, block);
@@ -96,12 +96,12 @@ function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile):
   const addition: Addition<Numbers> | null = findBlock(name).added(added);
   if (addition === null) return null;
   if ('replaced' in addition) return { name, type, parts: [addition.replaced] };
-  if (isStored) return afterStored({ name, type, parts: addition.appended }, file);
-  return addition.appended.length === 0 ? null : beginning({ name, type, parts: addition.appended }, file);
+  if (isStored) return appendToStoredBlock({ name, type, parts: addition.appended }, file);
+  return addition.appended.length === 0 ? null : createNewBlock({ name, type, parts: addition.appended }, file);
 }
 
 /** Returns a stored block, extended by the new elements. */
-function afterStored(
+function appendToStoredBlock(
   { name, type, parts }: ExtendedBlock,
   { stored, stays, earlier, width }: ExtendedFile,
 ): ExtendedBlock {
@@ -117,7 +117,7 @@ function afterStored(
       ? {
           earlier: {
             begins: stays ? [...begins, offset, length - elsewhere] : begins,
-            length: before + lengthOf(parts),
+            length: before + sumLengths(parts),
           },
         }
       : {}),
@@ -125,16 +125,16 @@ function afterStored(
 }
 
 /** Returns a block whose first elements are the new ones. */
-function beginning({ name, type, parts }: ExtendedBlock, { earlier }: ExtendedFile): ExtendedBlock {
+function createNewBlock({ name, type, parts }: ExtendedBlock, { earlier }: ExtendedFile): ExtendedBlock {
   return {
     name,
     type,
     parts,
-    earlier: { begins: Array.from({ length: 2 * earlier }, () => 0), length: lengthOf(parts) },
+    earlier: { begins: Array.from({ length: 2 * earlier }, () => 0), length: sumLengths(parts) },
   };
 }
 
-function lengthOf(parts: readonly Numbers[]): number {
+function sumLengths(parts: readonly Numbers[]): number {
   return parts.reduce((sum, { length }) => sum + length, 0);
 }
 

@@ -1,7 +1,7 @@
 import type { DatedSeries } from '../../analytics/relative.js';
 import type { Numbers } from '../../numbers/number-types.js';
-import { readMember, type Extending } from '../record/field.js';
-import { isPlace, countNumbers, listPools, type AddedNumbers, type StoredNumbers } from '../record/number-places.js';
+import { readMember, type RecordExtension } from '../record/field.js';
+import { isPlace, countNumbers, openPools, type AddedNumbers, type StoredNumbers } from '../record/number-places.js';
 import { assertFinite } from '../record/pack.js';
 import { readDescription, type Description } from '../record/read.js';
 import { BOOK, PLAIN, REBALANCES, REST } from '../record/schema.js';
@@ -35,16 +35,16 @@ export interface ExtendRecordInput {
  */
 export function extendRecord({ stored, description, rebalances, market, added }: ExtendRecordInput): ExtendedRecord {
   const before = readDescription(description);
-  const into = extending(stored, before, market);
+  const into = createRecordExtension(stored, before, market);
   const { pools, identifiers } = into;
-  const datesOf = (member: 'target' | 'optimised' | 'benchmark'): number => {
+  const countDates = (member: 'target' | 'optimised' | 'benchmark'): number => {
     const days = readMember(readMember(before.rest, member), 'days');
     return isPlace(days) ? countNumbers(days) : 0;
   };
   const source = {
     ...added,
     dates: stored.dates,
-    before: { target: datesOf('target'), optimised: datesOf('optimised'), benchmark: datesOf('benchmark') },
+    before: { target: countDates('target'), optimised: countDates('optimised'), benchmark: countDates('benchmark') },
   };
   const plain = PLAIN.extend(before.plain, source, into);
   const rest = REST.extend(before.rest, source, into);
@@ -56,12 +56,12 @@ export function extendRecord({ stored, description, rebalances, market, added }:
     description: encoder.encode(JSON.stringify({ identifiers, plain, rest } satisfies Description)),
     rebalances: encoder.encode(JSON.stringify(shown)),
     added: pools.added,
-    benchmark: benchmark === null ? null : levelsIn(benchmark, into),
+    benchmark: benchmark === null ? null : readLevels(benchmark, into),
   };
 }
 
 /** Returns the levels of a book over the whole run. */
-function levelsIn(book: unknown, { pools }: Extending): DatedSeries {
+function readLevels(book: unknown, { pools }: RecordExtension): DatedSeries {
   const reading = {
     numbers: pools.read,
     portfolioFrame(): never {
@@ -74,27 +74,31 @@ function levelsIn(book: unknown, { pools }: Extending): DatedSeries {
   };
 }
 
-function extending(stored: StoredNumbers, { identifiers: known }: Description, market: readonly string[]): Extending {
+function createRecordExtension(
+  stored: StoredNumbers,
+  { identifiers: known }: Description,
+  market: readonly string[],
+): RecordExtension {
   const identifiers = [...known];
   const placeOf = new Map(identifiers.map((identifier, place) => [identifier, place]));
-  const placeOfColumn = (column: number): number => {
+  const findPositionOfColumn = (column: number): number => {
     const identifier = market[column]!;
     let place = placeOf.get(identifier);
     if (place === undefined) placeOf.set(identifier, (place = identifiers.push(identifier) - 1));
     return place;
   };
-  const pools = listPools(stored);
+  const pools = openPools(stored);
   const placed = new Map<Numbers, ReturnType<typeof pools.add>>();
-  const positions = (columns: ArrayLike<number>): Int32Array => Int32Array.from(columns, placeOfColumn);
+  const findPositions = (columns: ArrayLike<number>): Int32Array => Int32Array.from(columns, findPositionOfColumn);
   return {
     stored,
     pools,
     identifiers,
-    positions,
+    positions: findPositions,
     isOfPortfolio: () => false,
     place(array, isPositions) {
       let place = placed.get(array);
-      if (!place) placed.set(array, (place = pools.add(isPositions ? positions(array) : array)));
+      if (!place) placed.set(array, (place = pools.add(isPositions ? findPositions(array) : array)));
       return place;
     },
   };

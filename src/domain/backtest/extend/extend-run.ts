@@ -32,7 +32,7 @@ import { extendStoredIndex, toStoredPortfolio } from './overlay-state.js';
 import { assertMeasured } from '../run-summary.js';
 import type { RunRemains } from '../run.js';
 import { listGaps } from '../../books/gaps.js';
-import { runAssumptions } from '../run-assumptions.js';
+import { listRunAssumptions } from '../run-assumptions.js';
 import { selectReportedFindings, reportPartialLastSession } from '../run-findings.js';
 import { listTrades, type Trades } from '../../books/trades.js';
 
@@ -73,24 +73,24 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const levelAtStart = stored.f64('indexLevel')[checkpoint.from - checkpoint.index.first]!;
   const continuation = resumeRun({ ...input, levelAtStart });
   const { index, portfolio } = continuation;
-  const held = namesHeld(stored, continuation);
+  const held = listHeldColumns(stored, continuation);
   if (plan.strategy === undefined) assertSameWeights(stored, continuation); // views of a strategy show the holdings of the strategy
   report(0.5, 'measuring');
-  const series = seriesOf(input, continuation);
+  const series = joinRunSeries(input, continuation);
   const staleFills = listStaleFills(portfolio);
   const remains = createRemains(input.checkpoint, continuation, staleFills);
-  const next = checkpointAfter(input, continuation, remains);
+  const next = createNextCheckpoint(input, continuation, remains);
   const trades = listTrades(portfolio);
   const metrics = computeBacktestMetrics(series.level, series.relativeIndex, estimatePeriodsPerYear(series.days));
   const findings = selectReportedFindings(remains.findings, {
     assumptions: [
-      ...runAssumptions(input, continuation.index, series.days),
+      ...listRunAssumptions(input, continuation.index, series.days),
       ...reportStaleFills(remains.stale),
       ...reportPartialLastSession(portfolio),
     ],
     since: stored.header.rebalances[0]!.date, // Composition in force at the start of the run.
   });
-  const record = recordAfter(input, continuation, { trades, metrics, findings, staleFills, portfolio: next.portfolio });
+  const record = joinRecord(input, continuation, { trades, metrics, findings, staleFills, portfolio: next.portfolio });
   const relative =
     record.benchmark && computeRelativeMetrics({ days: series.days, values: series.level }, record.benchmark);
   assertMeasured({ ...series, indexLevel: series.relativeIndex, metrics, relative });
@@ -133,7 +133,7 @@ interface RecordAdditions extends Pick<AddedRecord, 'metrics' | 'findings' | 'st
   readonly portfolio: RunCheckpoint['portfolio'];
 }
 
-function recordAfter(
+function joinRecord(
   { plan, stored }: ExtendInput,
   continuation: Continuation,
   { portfolio, ...additions }: RecordAdditions,
@@ -147,9 +147,9 @@ function recordAfter(
       ...additions,
       plan,
       continuation,
-      gaps: newGaps(continuation),
+      gaps: listNewGaps(continuation),
       unfilled: listUnfilledOrders(
-        'end' in portfolio ? ordersOf(portfolio, continuation.portfolio) : continuation.portfolio,
+        'end' in portfolio ? convertOrders(portfolio, continuation.portfolio) : continuation.portfolio,
       ),
     },
   });
@@ -167,7 +167,7 @@ interface WholeSeries {
   readonly relativeIndex: Float64Array;
 }
 
-function seriesOf({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): WholeSeries {
+function joinRunSeries({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): WholeSeries {
   const joinBlock = (block: BlockName, added: Float64Array): Float64Array => joinParts(stored.f64(block), added);
   const value = joinBlock('value', portfolio.value.subarray(1));
   const indexLevel = joinBlock('indexLevel', index.book.value.subarray(1));
@@ -193,7 +193,7 @@ function joinDays(before: Int32Array, added: Int32Array): Int32Array {
 }
 
 /** Returns the columns of all securities of the stored run and of further securities that are held or targeted. */
-function namesHeld(
+function listHeldColumns(
   { header }: RunColumns,
   { index, portfolio, rebalances }: Continuation,
 ): Pick<AddedSessions, 'names' | 'joined'> {
@@ -202,12 +202,12 @@ function namesHeld(
     for (let slot = 0; slot < columns.length; slot++) if (everHeld[slot] === 1) isHeld[columns[slot]!] = 1;
   }
   for (const { columns } of rebalances) for (const column of columns) isHeld[column] = 1;
-  for (const name of header.names) isHeld[index.sm.columnOf(name)] = KNOWN;
+  for (const name of header.names) isHeld[index.sm.columnOf(name)] = STORED_MARK;
   const names = Int32Array.from(isHeld.keys()).filter((column) => isHeld[column] !== 0);
-  return { names, joined: names.filter((column) => isHeld[column] !== KNOWN) };
+  return { names, joined: names.filter((column) => isHeld[column] !== STORED_MARK) };
 }
 
-const KNOWN = 2;
+const STORED_MARK = 2;
 
 /**
  * Checks that the stored run and the extended run both store the weights of the index separately, or both do not.
@@ -221,11 +221,11 @@ function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio 
   if (header.has_index_weights ? isSame : !isSame) throw new CannotResume('holdings_diverged');
 }
 
-function newGaps({ index: { book }, portfolio }: Continuation): Gap[] {
+function listNewGaps({ index: { book }, portfolio }: Continuation): Gap[] {
   return listGaps([book, portfolio], portfolio.from + 1);
 }
 
-function checkpointAfter(
+function createNextCheckpoint(
   { checkpoint }: ExtendInput,
   { index, portfolio, parent, benchmark, series, rebalances, reached }: Continuation,
   remains: RunRemains,
@@ -237,7 +237,7 @@ function checkpointAfter(
     since: findEarliestSession(reached),
     staleSessions: checkpoint.staleSessions,
     from: checkpoint.from,
-    marks: listMarks([...reached, ...shown.flatMap(overlaysOf)], shown.flatMap(simulatedOf)),
+    marks: listMarks([...reached, ...shown.flatMap(flattenOverlays)], shown.flatMap(listSimulatedIndices)),
     index: extendStoredIndex(checkpoint.index, index.book),
     portfolio:
       'end' in checkpoint.portfolio
@@ -253,17 +253,17 @@ function checkpointAfter(
 }
 
 /** Returns an index and its underlying indices, if they are overlays. */
-function overlaysOf(index: IndexContinuation): readonly IndexContinuation[] {
-  return index.beneath === undefined ? [] : [index, ...index.beneath.flatMap(overlaysOf)];
+function flattenOverlays(index: IndexContinuation): readonly IndexContinuation[] {
+  return index.beneath === undefined ? [] : [index, ...index.beneath.flatMap(flattenOverlays)];
 }
 
 /** Returns the simulated indices: the index itself, or the underlying indices of an overlay. */
-function simulatedOf(index: IndexContinuation): readonly IndexContinuation[] {
-  return index.beneath?.flatMap(simulatedOf) ?? [index];
+function listSimulatedIndices(index: IndexContinuation): readonly IndexContinuation[] {
+  return index.beneath?.flatMap(listSimulatedIndices) ?? [index];
 }
 
 /** Converts the orders of a stored portfolio to those of a book. */
-function ordersOf(
+function convertOrders(
   { first, columns, orders }: StoredBook,
   { sm }: Book,
 ): Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'> {

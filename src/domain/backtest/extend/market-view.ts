@@ -12,7 +12,7 @@ import { CannotResume } from '../../documents/full-run-reasons.js';
 import { findLastPriced } from '../compute-run.js';
 import { checkRequestedRange, type RequestedRange } from '../../books/window.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
-import { type DueInput, decideDue, type Look, composeWithinLookBack } from './due-decisions.js';
+import { type DueInput, decideDue, type CalendarLookBack, composeWithinLookBack } from './due-decisions.js';
 
 /** Market from the last simulated sessions of a run's indices, and the decisions made on it. */
 export interface MarketView {
@@ -24,7 +24,7 @@ export interface MarketView {
    * Runs `work` with a composer on the market within the look-back, or on the whole market if the look-back is too
    * short.
    */
-  composing<T>(looks: readonly Look[], work: (composer: Composer) => T): T;
+  composing<T>(looks: readonly CalendarLookBack[], work: (composer: Composer) => T): T;
   /** Every index on which the run depends, with its decisions. */
   readonly reached: readonly KnownIndex[];
 }
@@ -48,8 +48,8 @@ export function createMarketView(input: ResumeRunInput): MarketView {
   if (isByStore && readDefaultStaleSessions(market) !== checkpoint.staleSessions)
     throw new CannotResume('default_changed');
   const marked = listMarkedMarkets(input);
-  const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
-  const main = smOf(indexId);
+  const findSessionMarket = (id: string) => marked.get(documents[id]!.calendar)!;
+  const main = findSessionMarket(indexId);
   const range = checkRequestedRange({
     document: documents[indexId]!,
     calendar: main.calendar,
@@ -61,18 +61,29 @@ export function createMarketView(input: ResumeRunInput): MarketView {
   const to = last <= from ? from : findLastPriced(main, last);
   if (to <= from) throw new CannotResume('no_new_session');
   const day = main.sessions[to]!;
-  const spanOf = (id: string): Span => ({ from: smOf(id).mark!.session, to: findLastAtMost(smOf(id).sessions, day) });
+  const computeSpan = (id: string): Span => ({
+    from: findSessionMarket(id).mark!.session,
+    to: findLastAtMost(findSessionMarket(id).sessions, day),
+  });
   const resumed = new Map(
     ids.map((id) => {
       const { first, list, memory } = checkpoint.recent.get(id)!;
-      return [id, { first, before: list, memory, due: dueOf(documents[id]!, smOf(id), { first, ...spanOf(id) }) }];
+      return [
+        id,
+        {
+          first,
+          before: list,
+          memory,
+          due: listDueRebalances(documents[id]!, findSessionMarket(id), { first, ...computeSpan(id) }),
+        },
+      ];
     }),
   );
   const due: DueInput = { marked, resumed, day };
   const composed = decideDue(input, due);
   return {
     range,
-    spanOf,
+    spanOf: computeSpan,
     composing: (looks, work) => composeWithinLookBack(input, due, { looks, work }),
     contextOf(id) {
       const document = documents[id]!;
@@ -82,24 +93,24 @@ export function createMarketView(input: ResumeRunInput): MarketView {
       return {
         document,
         treatment: applyStoreDefaults(readTreatment(documents, id, input.calendars), market),
-        sm: smOf(id),
+        sm: findSessionMarket(id),
         outside,
       };
     },
     decided(id) {
       const entry = composed.get(id);
-      return entry === undefined ? NOTHING : { composed: entry.list, findings: entry.findings };
+      return entry === undefined ? NO_DECISIONS : { composed: entry.list, findings: entry.findings };
     },
     reached: ids.map((id) => {
       const { first, before, memory } = resumed.get(id)!;
       const result = composed.get(id) ?? { list: [], memory };
       return {
         document: documents[id]!,
-        sm: smOf(id),
+        sm: findSessionMarket(id),
         first,
         list: [...before, ...result.list],
         memory: result.memory,
-        to: spanOf(id).to,
+        to: computeSpan(id).to,
       };
     }),
   };
@@ -116,14 +127,14 @@ function listMarkedMarkets({ checkpoint, calendars, market }: ResumeRunInput): R
   );
 }
 
-const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };
+const NO_DECISIONS: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };
 
 /**
  * Returns the rebalances that are due on the new sessions.
  * @throws CannotResume if nothing traded on a due session, so that the rebalance is priced from a session that has been
  *   simulated
  */
-function dueOf(
+function listDueRebalances(
   document: IndexDocument,
   sm: SessionMarket,
   { first, from, to }: Span & { readonly first: number },

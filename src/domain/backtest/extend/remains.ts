@@ -17,14 +17,14 @@ export function createRemains(
 ): RunRemains {
   const { index, portfolio, variants, uncapped, solves } = continuation;
   const { findings, stale, decisionsBeneath } = checkpoint.remains;
-  const beneath = decisionsBeneath && decisionsAfter(decisionsBeneath, index);
+  const beneath = decisionsBeneath && appendDecisions(decisionsBeneath, index);
   const added = groupFindings({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
   const groups = Object.fromEntries(
     Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]),
   );
   return {
-    ...variantsAfter(checkpoint, variants),
-    uncapped: uncapped && briefAfter(createOwnBook(checkpoint), uncapped),
+    ...listVariantEnds(checkpoint, variants),
+    uncapped: uncapped && createBriefEnd(createOwnBook(checkpoint), uncapped),
     stale: countStale(staleFills, stale),
     solves: solves.memory,
     // Object.fromEntries loses the key type: every group is among the entries.
@@ -37,26 +37,27 @@ export function createRemains(
 }
 
 /** Appends the findings of new decisions on underlying indices, by index: findings of the stored run first. */
-function decisionsAfter(
+function appendDecisions(
   known: readonly (readonly Finding[])[],
   index: IndexContinuation,
 ): readonly (readonly Finding[])[] {
-  const add = (one: IndexContinuation): (readonly Finding[])[] => one.beneath?.flatMap(add) ?? [one.findings];
-  const own = add(index);
+  const collectFindings = (one: IndexContinuation): (readonly Finding[])[] =>
+    one.beneath?.flatMap(collectFindings) ?? [one.findings];
+  const own = collectFindings(index);
   return known.map((findings, k) => [...findings, ...own[k]!]);
 }
 
 type VariantEnds = Pick<RunRemains, 'variants' | 'overlays'>;
 
 /** Returns the state of the return variants of the index, or of the underlying indices of an overlay. */
-function variantsAfter(checkpoint: RunCheckpoint, variants: Continuation['variants']): VariantEnds {
+function listVariantEnds(checkpoint: RunCheckpoint, variants: Continuation['variants']): VariantEnds {
   const { overlays } = checkpoint.remains;
   const books = Object.entries(variants) as [ReturnVariant, Book][];
   if (overlays !== undefined) {
     const after = books.map(([variant, book]) => [variant, extendStoredIndex(overlays[variant]!, book)] as const);
     return { variants: {}, overlays: Object.fromEntries(after) };
   }
-  const ends = books.map(([variant, book]) => [variant, briefAfter(createOwnBook(checkpoint), book)] as const);
+  const ends = books.map(([variant, book]) => [variant, createBriefEnd(createOwnBook(checkpoint), book)] as const);
   return { variants: Object.fromEntries(ends) };
 }
 
@@ -65,7 +66,7 @@ function createOwnBook({ index }: RunCheckpoint): StoredBook {
   return index;
 }
 
-function briefAfter(before: StoredBook, book: Book): BriefEnd {
+function createBriefEnd(before: StoredBook, book: Book): BriefEnd {
   const { end, orders } = extendStoredBook(before, book);
   return { end, orders };
 }

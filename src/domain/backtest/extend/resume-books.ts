@@ -13,13 +13,13 @@ import type { Composition } from '../../books/compositions.js';
 import { followBook } from '../../books/follow-book.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import { createIndexTargets, createIndexTerms } from '../../books/index-run.js';
-import { resumeOf, type StoredBook } from '../../books/resumed-book.js';
+import { createBookResume, type StoredBook } from '../../books/resumed-book.js';
 import { hasOwnRebalances } from '../strategy-targets.js';
 import { resumeOverlayPortfolio } from '../../books/overlay-portfolio.js';
 import { createShareChangeTerms } from '../../books/share-changes.js';
 import { simulateBook } from '../../books/simulate-book.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
-import { solveLook } from './due-decisions.js';
+import { computeSolveLook } from './due-decisions.js';
 import type { MarketView } from './market-view.js';
 
 interface ResumeBook {
@@ -56,7 +56,7 @@ export function resumeBook(
     ...createBookRounding(document, sm),
     costRate: 0,
     fills: 'all',
-    resume: resumeOf(stored, from),
+    resume: createBookResume(stored, from),
   });
 }
 
@@ -80,7 +80,7 @@ export function findRebalancesAfter(
   if (rows === undefined || dated.length === 0) return { rebalances: dated, findings: [], memory };
   const marked = new Map([[document.calendar, index.sm]]);
   const looks = dated.map((rebalance) =>
-    solveLook({
+    computeSolveLook({
       documents,
       marked,
       document: createConstrainedDocument(document, rows),
@@ -140,7 +140,7 @@ export function resumePortfolio(
     fills: 'priceable',
     ...(strategy?.drift_tolerance == null ? {} : { tolerance: strategy.drift_tolerance }),
   };
-  if ('end' in portfolio) return simulateBook({ ...following, resume: resumeOf(portfolio, from) });
+  if ('end' in portfolio) return simulateBook({ ...following, resume: createBookResume(portfolio, from) });
   const followed = followBook(following, book, portfolio);
   if (!followed) throw new CannotResume('holdings_diverged');
   return followed;

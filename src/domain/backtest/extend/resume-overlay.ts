@@ -47,7 +47,7 @@ export function resumeIndexOrOverlay(
   { indexId, stored, variant, isBrief = false, own, above }: ResumedOverlay,
 ): IndexContinuation {
   const context = { ...seen.contextOf(indexId), ...seen.spanOf(indexId) };
-  const span = above === undefined ? context : { ...context, ...spanBeneath(context, above) };
+  const span = above === undefined ? context : { ...context, ...computeUnderlyingSpan(context, above) };
   if (!isStoredOverlay(stored)) {
     const index = { ...span, ...seen.decided(indexId) };
     return { ...index, book: resumeBook(index, { stored, isBrief, ...(variant ? { variant } : {}) }) };
@@ -66,7 +66,7 @@ export function resumeIndexOrOverlay(
   );
   const findings = beneath.flatMap((source) => source.findings);
   const isOther = variant !== undefined;
-  const book = overlayAfter(stored, {
+  const book = resumeOverlayBook(stored, {
     ...span,
     document,
     beneath,
@@ -74,14 +74,14 @@ export function resumeIndexOrOverlay(
     isOther,
     ownShares: own?.book.overlay?.shares,
   });
-  return { ...span, book, beneath, findings, composed: compositionsAfter(book, beneath) };
+  return { ...span, book, beneath, findings, composed: listNewCompositions(book, beneath) };
 }
 
 /**
  * Returns the new sessions of an underlying index up to the last session of the overlay.
  * @throws CannotResume if the market is known from a later session than the last simulated one
  */
-function spanBeneath(
+function computeUnderlyingSpan(
   { sm, from }: Pick<IndexContinuation, 'sm' | 'from'>,
   above: Pick<IndexContinuation, 'sm' | 'from' | 'to'>,
 ): Pick<IndexContinuation, 'from' | 'to'> {
@@ -103,7 +103,7 @@ interface OverlaySpan extends Omit<IndexContinuation, 'book' | 'composed' | 'fin
  * Computes the overlay's book over the new sessions from its path over all sessions.
  * @throws CannotResume
  */
-function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
+function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   const { document, sm, from, to, beneath, isBrief } = span;
   if (!isOverlayDocument(document)) throw new Error(`${document.id} is not an overlay`);
   const { first, level, hasCurrencyPart } = stored;
@@ -119,7 +119,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');
   const shares = span.ownShares ?? appendShares(stored, readShares(weighed));
   const whole = computeOverlayPath({ sm, first, document, currency }, { beneath: grown, shares, to });
-  const path = pathFrom(whole, from - first);
+  const path = slicePath(whole, from - first);
   const book = createPathBook({
     path,
     beneath: books,
@@ -137,7 +137,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
 }
 
 /** Returns the path from index `at` on. */
-function pathFrom({ growth, exposures, exchange, parts, resets }: OverlayPath, at: number): OverlayPath {
+function slicePath({ growth, exposures, exchange, parts, resets }: OverlayPath, at: number): OverlayPath {
   return {
     growth: growth.slice(at),
     exposures: exposures.map((exposure) => exposure.slice(at)),
@@ -148,7 +148,7 @@ function pathFrom({ growth, exposures, exchange, parts, resets }: OverlayPath, a
 }
 
 /** Returns the overlay's holdings at each new composition of an underlying index. */
-function compositionsAfter(book: Book, beneath: readonly IndexContinuation[]): Composition[] {
+function listNewCompositions(book: Book, beneath: readonly IndexContinuation[]): Composition[] {
   const lists = beneath.map(({ composed, sm }) =>
     sm === book.sm ? composed : composed.map(alignComposition(sm, book.sm)),
   );

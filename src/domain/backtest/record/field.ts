@@ -24,7 +24,7 @@ export interface ArraySource {
 }
 
 /** Stored record that is being extended by new sessions. */
-export interface Extending extends Packing {
+export interface RecordExtension extends Packing {
   readonly stored: StoredNumbers;
   readonly pools: Pools;
   readonly identifiers: readonly string[];
@@ -63,7 +63,7 @@ export interface Field<T, W, A> {
    * Returns the packed value of the whole run, computed from stored and added parts.
    * @throws CannotResume
    */
-  extend(packed: unknown, added: A, into: Extending): unknown;
+  extend(packed: unknown, added: A, into: RecordExtension): unknown;
   /**
    * Returns the path, relative to this field, of the first member in which two values differ; null if the values are
    * equal.
@@ -84,7 +84,7 @@ interface ArrayField<N extends Numbers, W, A> {
 
 /** Creates the field constructors of one record. `W` and `A` are as in `Field`. */
 export function createFields<W, A>() {
-  const array =
+  const createArrayField =
     <N extends Numbers>(isType: (numbers: Numbers) => numbers is N, isPositions = false) =>
     ({ whole, added, stay }: ArrayField<N, W, A>): Field<N, W, A> => ({
       shape: isPositions ? 'names' : 'numbers',
@@ -92,7 +92,7 @@ export function createFields<W, A>() {
       pack: (value, into) => into.place(value, isPositions),
       read(packed, from) {
         const numbers = isPlace(packed) ? from.numbers(packed) : undefined;
-        if (numbers === undefined || !isType(numbers)) throw missing();
+        if (numbers === undefined || !isType(numbers)) throw createMissingFieldError();
         return numbers;
       },
       extend(packed, more, { pools, positions }) {
@@ -101,16 +101,17 @@ export function createFields<W, A>() {
         const numbers = isPositions ? positions(added(more)) : added(more);
         return stay ? pools.slide(packed, stay(more), numbers) : pools.grow(packed, numbers);
       },
-      differs: (a, b, names) => ((isPositions ? areNamed(a, b, names) : areSame(a, b)) ? null : ''),
+      differs: (a, b, names) =>
+        (isPositions ? haveEqualIdentifiers(a, b, names) : haveEqualElements(a, b)) ? null : '',
     });
   return {
-    f64: array((numbers) => numbers instanceof Float64Array),
-    i32: array((numbers) => numbers instanceof Int32Array),
-    u8: array((numbers) => numbers instanceof Uint8Array),
+    f64: createArrayField((numbers) => numbers instanceof Float64Array),
+    i32: createArrayField((numbers) => numbers instanceof Int32Array),
+    u8: createArrayField((numbers) => numbers instanceof Uint8Array),
     /** Market columns, stored as positions in the identifiers of the record. */
-    positions: array((numbers) => numbers instanceof Int32Array, true),
+    positions: createArrayField((numbers) => numbers instanceof Int32Array, true),
     /** JSON value that an extension leaves unchanged. */
-    fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...createPlainField<T>(), whole, extend: load }),
+    fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...createPlainField<T>(), whole, extend: requirePacked }),
     /** JSON value that every extension recomputes. */
     anew: <T>({
       whole,
@@ -129,16 +130,16 @@ export function createFields<W, A>() {
     }): Field<number, W, A> => ({
       ...createPlainField<number>(),
       whole,
-      extend: (packed, more) => numberIn(packed) + added(more),
+      extend: (packed, more) => requireNumber(packed) + added(more),
     }),
     /** Latest items of a list, at most `max`. */
     latest: <T, I>({ item, whole, added, max }: LatestField<T, I, W, A>): Field<readonly T[], W, A> => ({
       shape: `[${item.shape}]`,
       whole: (run) => whole(run).slice(-max).map(item.whole),
       pack: (values, into) => values.map((value) => item.pack(value, into)),
-      read: (packed, from) => listIn(packed).map((one) => item.read(one, from)),
+      read: (packed, from) => requireList(packed).map((one) => item.read(one, from)),
       extend: (packed, more, into) =>
-        [...listIn(packed), ...added(more).map((one) => item.pack(item.whole(one), into))].slice(-max),
+        [...requireList(packed), ...added(more).map((one) => item.pack(item.whole(one), into))].slice(-max),
       differs(a, b, names) {
         const at =
           a.length === b.length
@@ -150,11 +151,11 @@ export function createFields<W, A>() {
     /** Value of an optional part of a run; null if absent. */
     optional: <T, V, B>({ whole, added, field }: OptionalField<T, V, B, W, A>): Field<T | null, W, A> => ({
       shape: field.shape,
-      whole: (run) => ifThere(whole(run), field.whole),
-      pack: (value, into) => ifThere(value, (there) => field.pack(there, into)),
-      read: (packed, from) => ifThere(packed, (there) => field.read(there, from)),
+      whole: (run) => mapNullable(whole(run), field.whole),
+      pack: (value, into) => mapNullable(value, (there) => field.pack(there, into)),
+      read: (packed, from) => mapNullable(packed, (there) => field.read(there, from)),
       extend: (packed, more, into) =>
-        ifThere(packed, (there) => ifThere(added(more), (one) => field.extend(there, one, into))),
+        mapNullable(packed, (there) => mapNullable(added(more), (one) => field.extend(there, one, into))),
       differs: (a, b, names) => (a === null || b === null ? (a === b ? null : '') : field.differs(a, b, names)),
     }),
     /** Value that records of earlier versions lack: read as null, and excluded from comparison with a replay. */
@@ -198,7 +199,7 @@ export interface FieldGroup<T, W, A> extends Field<T, W, A> {
   readonly fields: Fields<T, W, A>;
 }
 
-export function group<T extends object, W, A>(fields: Fields<T, W, A>): FieldGroup<T, W, A> {
+export function createFieldGroup<T extends object, W, A>(fields: Fields<T, W, A>): FieldGroup<T, W, A> {
   const members = Object.keys(fields) as (keyof T & string)[]; // Object.keys returns plain strings.
   // Every member of T has a field, so the assembled object is a T.
   const mapMembers = <V>(make: (member: keyof T & string) => V) =>
@@ -232,40 +233,44 @@ function createPlainField<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack
     shape: 'json',
     pack: (value) => value,
     read(packed) {
-      if (packed === undefined) throw missing();
+      if (packed === undefined) throw createMissingFieldError();
       return packed as T; // Written by `pack` or `extend` of this field.
     },
     differs: (a, b) => (toCanonicalJson(a) === toCanonicalJson(b) ? null : ''),
   };
 }
 
-function load(packed: unknown): unknown {
+function requirePacked(packed: unknown): unknown {
   if (packed === undefined) throw new CannotResume('no_checkpoint');
   return packed;
 }
 
-function numberIn(packed: unknown): number {
+function requireNumber(packed: unknown): number {
   if (typeof packed !== 'number') throw new CannotResume('no_checkpoint');
   return packed;
 }
 
-function listIn(packed: unknown): readonly unknown[] {
-  if (!Array.isArray(packed)) throw missing();
+function requireList(packed: unknown): readonly unknown[] {
+  if (!Array.isArray(packed)) throw createMissingFieldError();
   return packed;
 }
 
-function ifThere<T, R>(value: T | null, use: (value: T) => R): R | null {
+function mapNullable<T, R>(value: T | null, use: (value: T) => R): R | null {
   return value === null ? null : use(value);
 }
 
-function areSame(a: Numbers, b: Numbers): boolean {
+function haveEqualElements(a: Numbers, b: Numbers): boolean {
   return a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
 }
 
-function areNamed(a: Numbers, b: Numbers, { stored: names, replayed: others }: ComparedIdentifiers): boolean {
+function haveEqualIdentifiers(
+  a: Numbers,
+  b: Numbers,
+  { stored: names, replayed: others }: ComparedIdentifiers,
+): boolean {
   return a.length === b.length && a.every((place, i) => names[place] === others[b[i]!]);
 }
 
-function missing(): Refusal {
+function createMissingFieldError(): Refusal {
   return new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: a field of its record is missing.');
 }

@@ -2,7 +2,14 @@ import { LIMITS } from '../../refusals/limits.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';
-import { createFields, group, readMember, type Extending, type Field, type WeightsFrame } from './field.js';
+import {
+  createFields,
+  createFieldGroup,
+  readMember,
+  type RecordExtension,
+  type Field,
+  type WeightsFrame,
+} from './field.js';
 import { isPlace, type ArrayPlace } from './number-places.js';
 
 /** Packed frame of the portfolio: number of last rows of the portfolio weights, which are a block of the run file. */
@@ -43,7 +50,7 @@ export interface AddedFrame {
 }
 
 const { f64, i32, positions } = createFields<WeightsFrame, never>();
-const arrays = group<WeightsFrame, WeightsFrame, never>({
+const arrays = createFieldGroup<WeightsFrame, WeightsFrame, never>({
   days: i32({ whole: ({ days }) => days }),
   columns: positions({ whole: ({ columns }) => columns }),
   weights: f64({ whole: ({ weights }) => weights }),
@@ -60,8 +67,8 @@ export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
   read: (packed, from) =>
     isPortfolioRows(packed) ? from.portfolioFrame(packed.portfolioRows) : arrays.read(packed, from),
   extend(packed, added, into) {
-    const isSame = sameWeights(added, into);
-    if (!isPortfolioRows(packed)) return extendArrays(placesOf(packed), { added, isSame }, into);
+    const isSame = haveSameWeights(added, into);
+    if (!isPortfolioRows(packed)) return extendArrays(readPlaces(packed), { added, isSame }, into);
     if (!isSame) throw new CannotResume('holdings_diverged');
     const { stored } = into;
     return {
@@ -71,7 +78,7 @@ export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
 };
 
 /** Returns true if book and portfolio have equal rows on the new sessions. */
-function sameWeights({ book, portfolio, before }: AddedFrame, { stored }: Extending): boolean {
+function haveSameWeights({ book, portfolio, before }: AddedFrame, { stored }: RecordExtension): boolean {
   if (book === portfolio) return true;
   const max = LIMITS.MAX_WEIGHT_DATES;
   const rows = Math.min(before + book.length - 1, max);
@@ -89,13 +96,13 @@ function sameWeights({ book, portfolio, before }: AddedFrame, { stored }: Extend
 /** Places of a frame's arrays in the file. */
 type Places = { readonly [M in keyof WeightsFrame]: ArrayPlace };
 
-function placesOf(packed: unknown): Places {
-  const at = (member: keyof WeightsFrame): ArrayPlace => {
+function readPlaces(packed: unknown): Places {
+  const readPlace = (member: keyof WeightsFrame): ArrayPlace => {
     const place = readMember(packed, member);
     if (!isPlace(place)) throw new CannotResume('no_checkpoint');
     return place;
   };
-  return { days: at('days'), columns: at('columns'), weights: at('weights') };
+  return { days: readPlace('days'), columns: readPlace('columns'), weights: readPlace('weights') };
 }
 
 interface ExtendArrays {
@@ -107,12 +114,12 @@ interface ExtendArrays {
  * Returns the places of a book's most recent weights, including the new sessions.
  * @throws CannotResume if a full run would refer to the weights of the portfolio instead
  */
-function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Extending): Places {
+function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: RecordExtension): Places {
   const { book, before } = added;
   const { pools, stored, identifiers } = into;
   const max = LIMITS.MAX_WEIGHT_DATES;
   const columns = into.positions(book.columns);
-  const shown = addNames(frame, columns, into);
+  const shown = alignWeights(frame, columns, into);
   const sessions = book.length - 1;
   const stay = Math.max(0, max - sessions);
   const last = Math.min(sessions, max);
@@ -125,16 +132,16 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
   );
   const rows = Math.min(before, stay);
   const names = Array.from(columns, (place) => identifiers[place]!);
-  if (isSame && holdsAlike(stored, { names, rows, weights: pools.read(shown.weights) }))
+  if (isSame && hasPortfolioWeights(stored, { names, rows, weights: pools.read(shown.weights) }))
     throw new CannotResume('holdings_diverged');
   return { days, columns: shown.columns, weights };
 }
 
 /** Reorders the stored weights of a book to its current securities; securities that joined have weight 0. */
-function addNames(
+function alignWeights(
   { columns: known, weights }: Places,
   columns: Int32Array,
-  { pools }: Extending,
+  { pools }: RecordExtension,
 ): Pick<Places, 'columns' | 'weights'> {
   const before = pools.read(known);
   if (isEqual(columns, before)) return { columns: known, weights };
@@ -149,7 +156,7 @@ function addNames(
   return { columns: pools.add(columns), weights: pools.add(wide) };
 }
 
-interface HeldInput {
+interface FrameRows {
   readonly names: readonly string[];
   /** Number of most recent rows to keep. */
   readonly rows: number;
@@ -158,7 +165,7 @@ interface HeldInput {
 }
 
 /** Returns true if the last stored rows of a book equal the portfolio's rows. */
-function holdsAlike(stored: Extending['stored'], { names, rows, weights }: HeldInput): boolean {
+function hasPortfolioWeights(stored: RecordExtension['stored'], { names, rows, weights }: FrameRows): boolean {
   const { names: all, dates } = stored;
   if (rows > dates) return false;
   const placeOf = new Map(all.map((name, place) => [name, place]));

@@ -46,20 +46,20 @@ export function isPlace(value: unknown): value is ArrayPlace {
   return typeof value === 'object' && value !== null && ('block' in value || 'parts' in value);
 }
 
-function partsOf(place: ArrayPlace): readonly Reference[] {
+function listParts(place: ArrayPlace): readonly Reference[] {
   return 'block' in place ? [place] : place.parts;
 }
 
 /** Returns the number of elements of the array at a place. */
 export function countNumbers(place: ArrayPlace): number {
-  return partsOf(place).reduce((sum, { from, to }) => sum + to - from, 0);
+  return listParts(place).reduce((sum, { from, to }) => sum + to - from, 0);
 }
 
 export function readNumbersAt(stored: StoredNumbers, place: ArrayPlace): Numbers {
-  return concatenate(partsOf(place).map((part) => numbersIn(stored, part)));
+  return concatenate(listParts(place).map((part) => readNumbers(stored, part)));
 }
 
-function numbersIn(stored: StoredNumbers, { block, kind, from, to }: Reference): Numbers {
+function readNumbers(stored: StoredNumbers, { block, kind, from, to }: Reference): Numbers {
   return stored[kind](block, from, to);
 }
 
@@ -79,9 +79,9 @@ export interface Pools {
   read(place: ArrayPlace): Numbers;
 }
 
-export function listPools(stored: StoredNumbers): Pools {
+export function openPools(stored: StoredNumbers): Pools {
   const added = { f64: [] as Float64Array[], i32: [] as Int32Array[], u8: [] as Uint8Array[] };
-  const push = (numbers: Numbers): void => {
+  const pushNumbers = (numbers: Numbers): void => {
     if (numbers instanceof Float64Array) added.f64.push(numbers);
     else if (numbers instanceof Int32Array) added.i32.push(numbers);
     else added.u8.push(numbers);
@@ -91,15 +91,15 @@ export function listPools(stored: StoredNumbers): Pools {
   const add = (numbers: Numbers): Reference => {
     const kind = findNumberType(numbers);
     const from = ends[kind];
-    if (numbers.length > 0) push(numbers);
+    if (numbers.length > 0) pushNumbers(numbers);
     return { block: POOLS[kind], kind, from, to: (ends[kind] += numbers.length) };
   };
-  const join = (parts: readonly Reference[], more: Numbers): ArrayPlace => {
+  const joinParts = (parts: readonly Reference[], more: Numbers): ArrayPlace => {
     const all = more.length === 0 ? parts : [...parts, add(more)];
     return all.length === 1 ? all[0]! : { parts: all };
   };
   const isAdded = ({ block, kind, from }: Reference): boolean => block === POOLS[kind] && from >= begins[kind];
-  const createAddedNumbers = ({ kind, from, to }: Reference): Numbers => {
+  const findAddedNumbers = ({ kind, from, to }: Reference): Numbers => {
     if (from === to) return new NUMBER_TYPES[kind](0);
     let at = begins[kind];
     for (const numbers of added[kind]) {
@@ -113,16 +113,16 @@ export function listPools(stored: StoredNumbers): Pools {
     add,
     grow(place, more) {
       if ('block' in place && place.block !== POOLS[place.kind]) return { ...place, to: place.to + more.length };
-      return join(partsOf(place), more);
+      return joinParts(listParts(place), more);
     },
-    slide: (place, stay, more) => join(lastOf(partsOf(place), stay), more),
+    slide: (place, stay, more) => joinParts(selectLastElements(listParts(place), stay), more),
     read: (place) =>
-      concatenate(partsOf(place).map((part) => (isAdded(part) ? createAddedNumbers(part) : numbersIn(stored, part)))),
+      concatenate(listParts(place).map((part) => (isAdded(part) ? findAddedNumbers(part) : readNumbers(stored, part)))),
   };
 }
 
 /** Returns the places of the last `count` elements of an array; a reference to an empty range if `count` is 0. */
-function lastOf(parts: readonly Reference[], count: number): Reference[] {
+function selectLastElements(parts: readonly Reference[], count: number): Reference[] {
   const last: Reference[] = [];
   let wanted = count;
   for (const part of parts.toReversed()) {

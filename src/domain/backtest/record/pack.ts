@@ -41,9 +41,9 @@ export function packRecord(
   const rest = REST.pack(record, pools.packing);
   const shown = REBALANCES.pack(rebalances, pools.packing);
   for (const array of [...pools.arrays.f64, ...blocks.keys()]) if (array instanceof Float64Array) assertFinite(array);
-  const used = namesIn(pools.positions, identifiers);
+  const used = collectUsedColumns(pools.positions, identifiers);
   const description = { identifiers: Array.from(used.columns, (column) => identifiers[column]!), plain, rest };
-  const pool = (kind: NumberType): PackedPool => ({
+  const createPackedPool = (kind: NumberType): PackedPool => ({
     length: pools.arrays[kind].reduce((sum, { length }) => sum + length, 0),
     writeTo(block) {
       let to = 0;
@@ -57,7 +57,7 @@ export function packRecord(
   return {
     description: new TextEncoder().encode(JSON.stringify(description)),
     rebalances: new TextEncoder().encode(JSON.stringify(shown)),
-    pools: { f64: pool('f64'), i32: pool('i32'), u8: pool('u8') },
+    pools: { f64: createPackedPool('f64'), i32: createPackedPool('i32'), u8: createPackedPool('u8') },
   };
 }
 
@@ -76,7 +76,7 @@ function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, stri
   const known = new Map<Numbers, Reference>(
     Array.from(blocks, ([array, block]) => [array, { block, kind: findNumberType(array), from: 0, to: array.length }]),
   );
-  const place = (array: Numbers, isPositions: boolean): Reference => {
+  const placeArray = (array: Numbers, isPositions: boolean): Reference => {
     let reference = known.get(array);
     if (!reference) {
       const kind = findNumberType(array);
@@ -87,7 +87,7 @@ function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, stri
     }
     return reference;
   };
-  return { arrays, positions, packing: { place, isOfPortfolio: (frame) => frame === portfolio.frame } };
+  return { arrays, positions, packing: { place: placeArray, isOfPortfolio: (frame) => frame === portfolio.frame } };
 }
 
 /**
@@ -101,14 +101,14 @@ export function assertFinite(values: Float64Array): void {
   }
 }
 
-interface UsedNames {
+interface UsedColumns {
   /** Market columns that a record refers to, ascending. */
   readonly columns: Int32Array;
   /** Position of each market column in `columns`; -1 if absent. */
   readonly placeOf: Int32Array;
 }
 
-function namesIn(positions: Iterable<Numbers>, identifiers: readonly string[]): UsedNames {
+function collectUsedColumns(positions: Iterable<Numbers>, identifiers: readonly string[]): UsedColumns {
   const placeOf = new Int32Array(identifiers.length).fill(-1);
   for (const array of positions) for (let i = 0; i < array.length; i++) placeOf[array[i]!] = 0;
   const columns: number[] = [];

@@ -29,7 +29,7 @@ export function readRecord(stored: StoredNumbers, identifiers: string[]): ArrayS
   let frame: WeightsFrame | undefined;
   return {
     numbers: (place) => readNumbersAt(stored, place),
-    portfolioFrame: (rows) => (frame ??= portfolioFrame(stored, rows, identifiers)),
+    portfolioFrame: (rows) => (frame ??= readPortfolioFrame(stored, rows, identifiers)),
   };
 }
 
@@ -45,7 +45,7 @@ export function findRecordDifference(stored: RunRecord, replayed: RunRecord): st
 /**
  * Returns the last rows of the portfolio weights, and adds securities that occur only in those rows to the identifiers.
  */
-function portfolioFrame(stored: StoredNumbers, rows: number, identifiers: string[]): WeightsFrame {
+function readPortfolioFrame(stored: StoredNumbers, rows: number, identifiers: string[]): WeightsFrame {
   const { dates, names } = stored;
   const places = new Map(identifiers.map((identifier, place) => [identifier, place]));
   const width = names.length;

@@ -101,7 +101,7 @@ export function createPositionRows(run: Pick<Run, 'portfolio' | 'document'>, fir
   const { portfolio } = run;
   const { total, session, slot, units, price, value, weight } = selectLatestPositions(run, LIMITS.MAX_POSITION_ROWS);
   const at = session.map((position) => position - portfolio.from + first);
-  return { total, units, price, value, weight, at, columns: columnsAt(portfolio, slot) };
+  return { total, units, price, value, weight, at, columns: listColumnsOfSlots(portfolio, slot) };
 }
 
 /** Most recent trades, by date, then security. */
@@ -137,7 +137,7 @@ export function createTransactionRows(run: TradedRun, first = 0): TransactionRow
   return {
     total: count,
     at: first === 0 ? at : at.map((position) => position + first),
-    columns: columnsAt(portfolio, trades.slot.subarray(begin, count)),
+    columns: listColumnsOfSlots(portfolio, trades.slot.subarray(begin, count)),
     notional: trades.notional.subarray(begin, count),
     price: listTradePrices(run, begin),
     reason: trades.reason.subarray(begin, count),
@@ -145,7 +145,7 @@ export function createTransactionRows(run: TradedRun, first = 0): TransactionRow
   };
 }
 
-function columnsAt({ columns }: Book, slots: Int32Array): Int32Array {
+function listColumnsOfSlots({ columns }: Book, slots: Int32Array): Int32Array {
   const result = allocateKeptIntegers(slots.length);
   for (let i = 0; i < slots.length; i++) result[i] = columns[slots[i]!]!;
   return result;

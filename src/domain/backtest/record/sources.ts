@@ -68,13 +68,13 @@ export function showComposition(
 }
 
 /** Returns the compositions of a book that took effect. */
-export function serve({ index }: WholeBook): readonly Composition[] {
+export function listEffectiveCompositions({ index }: WholeBook): readonly Composition[] {
   return index === null
     ? []
     : index.compositions.list.filter(({ session }) => session < index.book.from + index.book.length);
 }
 
-export const computeBoth = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
+export const useForBoth = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
 
 /** Whole run with the weights frame of its portfolio. */
 export interface WholeRecord {

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../refusals/limits.js';
 import { createShareChangeTerms } from '../../books/share-changes.js';
 import type { Compositions } from '../../books/compositions.js';
-import { APART_BYTES_MIN } from './separate-prices.js';
+import { SEPARATE_BYTES_MIN } from './separate-prices.js';
 import { allocatePlacedPanel, type Memory } from './block-placement.js';
 
 /**
@@ -25,10 +25,10 @@ const POSITION_BYTES = 40;
  * session.
  */
 const COUNT_CHANGE_BYTES = 64;
-const COUNT_CHANGES = 1 / 8;
+const COUNT_CHANGE_RATE = 1 / 8;
 const DESCRIPTION_BYTES = 1 << 18;
 
-interface RoomInput {
+interface AllocationInput {
   readonly memory: Memory;
   readonly cells: number;
   /** Last session of the weights. */
@@ -44,7 +44,7 @@ interface RoomInput {
  */
 export function allocateColumns(
   compositions: Compositions,
-  { memory, cells, to, pricesApart }: RoomInput,
+  { memory, cells, to, pricesApart }: AllocationInput,
 ): Float64Array {
   const { sm, list, first } = compositions;
   const dates = to - first + 1;
@@ -53,11 +53,11 @@ export function allocateColumns(
   for (let session = first; session <= to; session++) events += sm.actions.isStructural[session]!;
   const perEvent = EVENT_BYTES * names + REBALANCE_BYTES * 16;
   const after =
-    (pricesApart ? Math.min(APART_BYTES_MIN, 8 * cells) : 8 * cells) +
+    (pricesApart ? Math.min(SEPARATE_BYTES_MIN, 8 * cells) : 8 * cells) +
     events * perEvent +
     EFFECT_BYTES * sm.actions.all.length +
     DATE_BYTES * dates +
-    (createShareChangeTerms(compositions) === undefined ? 0 : COUNT_CHANGE_BYTES * COUNT_CHANGES * cells) +
+    (createShareChangeTerms(compositions) === undefined ? 0 : COUNT_CHANGE_BYTES * COUNT_CHANGE_RATE * cells) +
     POSITION_BYTES * LIMITS.MAX_POSITION_ROWS +
     4 * NAME_BYTES * names +
     DESCRIPTION_BYTES;

@@ -21,7 +21,7 @@ export interface RunDifference {
 }
 
 /** Two runs to compare. */
-interface Pair {
+interface RunPair {
   readonly stored: RunColumns;
   readonly replayed: RunColumns;
 }
@@ -34,21 +34,21 @@ interface Pair {
 export function findFirstDifference(stored: RunColumns, replayed: RunColumns): RunDifference | null {
   const pair = { stored, replayed };
   return (
-    namesDiffer(stored.header, replayed.header) ??
-    earliest(pair) ??
-    inBlocks(pair, 'days', daysDiffer) ??
-    headersDiffer(stored.header, replayed.header) ??
-    blocksMissing(pair) ??
-    inBlocks(pair, 'other days', daysDiffer) ??
-    inBlocks(pair, 'element', elementsDiffer) ??
-    inBlocks(pair, 'content', contentDiffers) ??
-    recordDiffers(pair) ??
-    rebalancesDiffer(pair)
+    findSecuritiesDifference(stored.header, replayed.header) ??
+    findEarliestDifference(pair) ??
+    findInBlocks(pair, 'days', findDaysDifference) ??
+    findHeadersDifference(stored.header, replayed.header) ??
+    findMissingBlock(pair) ??
+    findInBlocks(pair, 'other days', findDaysDifference) ??
+    findInBlocks(pair, 'element', findElementsDifference) ??
+    findInBlocks(pair, 'content', findContentDifference) ??
+    findRecordDifferenceOfRuns(pair) ??
+    findRebalancesDifference(pair)
   );
 }
 
 /** Reports different securities first, because the elements of such runs cannot be compared. */
-function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDifference | null {
+function findSecuritiesDifference({ names }: RunHeader, { names: others }: RunHeader): RunDifference | null {
   const at = names.findIndex((name, i) => name !== others[i]);
   if (at < 0 && names.length === others.length) return null;
   const place = at < 0 ? names.length : at;
@@ -56,23 +56,23 @@ function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDif
 }
 
 /** Returns the blocks with one kind of comparison, causes first. */
-function comparedBy(by: BlockComparison['by']): BlockName[] {
+function listBlocksComparedBy(by: BlockComparison['by']): BlockName[] {
   return BLOCK_NAMES.filter((name) => findBlock(name).compare.by === by).toSorted(
-    (a, b) => rankOf(findBlock(a)) - rankOf(findBlock(b)),
+    (a, b) => readRank(findBlock(a)) - readRank(findBlock(b)),
   );
 }
 
-function rankOf({ compare }: AnyBlock): number {
+function readRank({ compare }: AnyBlock): number {
   return 'rank' in compare ? compare.rank : 0;
 }
 
 /** Finds the first difference among the blocks that both runs have and that are compared in one way. */
-function inBlocks(
-  { stored, replayed }: Pair,
+function findInBlocks(
+  { stored, replayed }: RunPair,
   by: BlockComparison['by'],
-  differ: (name: BlockName, pair: Pair) => RunDifference | null,
+  differ: (name: BlockName, pair: RunPair) => RunDifference | null,
 ): RunDifference | null {
-  for (const name of comparedBy(by)) {
+  for (const name of listBlocksComparedBy(by)) {
     if (!stored.has(name) || !replayed.has(name)) continue;
     const result = differ(name, { stored, replayed });
     if (result) return result;
@@ -80,28 +80,28 @@ function inBlocks(
   return null;
 }
 
-function earliest(pair: Pair): RunDifference | null {
-  let first: Dated | null = null;
-  for (const name of comparedBy('date')) {
+function findEarliestDifference(pair: RunPair): RunDifference | null {
+  let first: DatedDifference | null = null;
+  for (const name of listBlocksComparedBy('date')) {
     if (!pair.stored.has(name) || !pair.replayed.has(name)) continue;
-    const result = findDatedDiffers(name, pair);
+    const result = findDatedDifference(name, pair);
     if (result && (first === null || result.day < first.day)) first = result;
   }
   return first?.difference ?? null;
 }
 
-interface Dated {
+interface DatedDifference {
   readonly day: number;
   readonly difference: RunDifference;
 }
 
 /** Finds the first difference in a block that is compared by date, with its day. */
-function findDatedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null {
+function findDatedDifference(name: BlockName, { stored, replayed }: RunPair): DatedDifference | null {
   const { axes } = findBlock(name);
   const days = listSharedDays(axes[0]!, { stored, replayed });
   const columns = axes[1] === 'names' ? stored.header.names : [null];
-  const a = valuesOf(stored, name);
-  const b = valuesOf(replayed, name);
+  const a = readValues(stored, name);
+  const b = readValues(replayed, name);
   for (let t = 0; t < days.length; t++) {
     for (let n = 0; n < columns.length; n++) {
       const was = a[t * columns.length + n]!;
@@ -123,7 +123,7 @@ function findDatedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | 
 }
 
 /** Returns the days of an axis that both runs share. */
-function listSharedDays(axis: Axis, { stored, replayed }: Pair): Int32Array {
+function listSharedDays(axis: Axis, { stored, replayed }: RunPair): Int32Array {
   const { header } = stored;
   const other = replayed.header;
   switch (axis) {
@@ -140,11 +140,11 @@ function listSharedDays(axis: Axis, { stored, replayed }: Pair): Int32Array {
   }
 }
 
-function valuesOf(columns: RunColumns, name: BlockName): Numbers {
+function readValues(columns: RunColumns, name: BlockName): Numbers {
   return columns[findBlock(name).type](name);
 }
 
-function daysDiffer(name: BlockName, { stored, replayed }: Pair): RunDifference | null {
+function findDaysDifference(name: BlockName, { stored, replayed }: RunPair): RunDifference | null {
   const a = stored.i32(name);
   const b = replayed.i32(name);
   const at = a.findIndex((day, i) => day !== b[i]);
@@ -164,7 +164,7 @@ const COMPARED_MEMBERS = HEADER_MEMBERS.filter((member) => HEADER[member].compar
   (a, b) => (HEADER[a].compared ?? 0) - (HEADER[b].compared ?? 0),
 );
 
-function headersDiffer(stored: RunHeader, replayed: RunHeader): RunDifference | null {
+function findHeadersDifference(stored: RunHeader, replayed: RunHeader): RunDifference | null {
   for (const member of COMPARED_MEMBERS) {
     const a = formatMember(stored, member);
     const b = formatMember(replayed, member);
@@ -178,7 +178,7 @@ function headersDiffer(stored: RunHeader, replayed: RunHeader): RunDifference | 
 const TEXT_MAX = 200;
 
 /** Finds the first block that only one of the runs has, except blocks that earlier versions did not write. */
-function blocksMissing({ stored, replayed }: Pair): RunDifference | null {
+function findMissingBlock({ stored, replayed }: RunPair): RunDifference | null {
   const name = BLOCK_NAMES.find((block) => {
     const { compare, upgrade } = findBlock(block);
     const isOlder = upgrade === 'absent' && !(stored.has(block) && replayed.has(block));
@@ -187,7 +187,7 @@ function blocksMissing({ stored, replayed }: Pair): RunDifference | null {
   return name === undefined ? null : { part: name, date: null, name: null, stored: null, replayed: null };
 }
 
-function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDifference | null {
+function findElementsDifference(name: BlockName, { stored, replayed }: RunPair): RunDifference | null {
   const a = upgradeValues(stored, name);
   const b = upgradeValues(replayed, name);
   const longer = Math.max(a.length, b.length);
@@ -201,22 +201,22 @@ function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDiffere
 /** Returns the values of a block as a full run of this version would store them. */
 function upgradeValues(columns: RunColumns, name: BlockName): Numbers {
   const { upgrade } = findBlock(name);
-  return typeof upgrade === 'function' ? upgrade(columns) : valuesOf(columns, name);
+  return typeof upgrade === 'function' ? upgrade(columns) : readValues(columns, name);
 }
 
-function contentDiffers(name: BlockName, { stored, replayed }: Pair): RunDifference | null {
-  const [was, is] = [valuesOf(stored, name), valuesOf(replayed, name)];
+function findContentDifference(name: BlockName, { stored, replayed }: RunPair): RunDifference | null {
+  const [was, is] = [readValues(stored, name), readValues(replayed, name)];
   const isSame = was.length === is.length && was.every((value, i) => Object.is(value, is[i]));
   return isSame ? null : { part: name, date: null, name: null, stored: null, replayed: null };
 }
 
-function recordDiffers({ stored, replayed }: Pair): RunDifference | null {
+function findRecordDifferenceOfRuns({ stored, replayed }: RunPair): RunDifference | null {
   if (!stored.has('record') || !replayed.has('record')) return null;
   const path = findRecordDifference(readRecord(stored), readRecord(replayed));
   return path === null ? null : { part: `record${path}`, date: null, name: null, stored: null, replayed: null };
 }
 
-function rebalancesDiffer({ stored, replayed }: Pair): RunDifference | null {
+function findRebalancesDifference({ stored, replayed }: RunPair): RunDifference | null {
   if (!stored.has('snapshots') || !replayed.has('snapshots')) return null;
   const [a, b] = [readRebalances(stored), readRebalances(replayed)];
   const names = { stored: a.identifiers, replayed: b.identifiers };

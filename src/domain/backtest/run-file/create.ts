@@ -54,11 +54,11 @@ export function createColumns(
   sizes: Sizes,
   { placed, earlier }: CreateOptions = {},
 ): ColumnsWriter {
-  const headerText = headerWriter(header, earlier);
-  const least = roundUpToBlock(headerText(layoutOf(sizes, WIDEST_OFFSET, placed)).length);
+  const headerText = createHeaderWriter(header, earlier);
+  const least = roundUpToBlock(headerText(computeLayout(sizes, WIDEST_OFFSET, placed)).length);
   const start = placed?.values.byteOffset ?? PREAMBLE_BYTES + least;
   const headerBytes = start - PREAMBLE_BYTES;
-  const layout = layoutOf(sizes, start, placed);
+  const layout = computeLayout(sizes, start, placed);
   const hasRoom = placed === undefined || (headerBytes >= least && layout.end <= placed.values.buffer.byteLength);
   if (!hasRoom) return createColumns(header, sizes, earlier ? { earlier } : {});
   // memory of a placed block comes from allocatePlacedPanel
@@ -69,7 +69,7 @@ export function createColumns(
   new DataView(bytes.buffer).setUint32(8, headerBytes, true);
   bytes.fill(0x20, PREAMBLE_BYTES, start);
   bytes.set(headerText(layout), PREAMBLE_BYTES);
-  return writerInto(bytes, layout);
+  return createColumnsWriter(bytes, layout);
 }
 
 /**
@@ -78,7 +78,7 @@ export function createColumns(
  */
 const WIDEST_OFFSET = Number.MAX_SAFE_INTEGER;
 
-function layoutOf(sizes: Sizes, start: number, placed: BlockInPlace | undefined): Layout {
+function computeLayout(sizes: Sizes, start: number, placed: BlockInPlace | undefined): Layout {
   const blocks = new Map<BlockName, PlacedBlock>();
   if (placed) blocks.set(placed.name, { type: 'f64', offset: placed.values.byteOffset, length: placed.values.length });
   let offset = placed ? placed.values.byteOffset + placed.values.byteLength : start;
@@ -90,7 +90,7 @@ function layoutOf(sizes: Sizes, start: number, placed: BlockInPlace | undefined)
   return { blocks, end: offset };
 }
 
-function headerWriter(header: ColumnsHeader, earlier: EarlierFiles | undefined): (layout: Layout) => Uint8Array {
+function createHeaderWriter(header: ColumnsHeader, earlier: EarlierFiles | undefined): (layout: Layout) => Uint8Array {
   const version = earlier ? SEGMENTS_VERSION : WHOLE_VERSION;
   const text = JSON.stringify({ version, ...header, ...(earlier ? { begun: earlier.files } : {}) });
   const begin = `${text.slice(0, -1)},"blocks":`;
@@ -100,16 +100,18 @@ function headerWriter(header: ColumnsHeader, earlier: EarlierFiles | undefined):
   };
 }
 
-function writerInto(bytes: Uint8Array<ArrayBuffer>, { blocks }: Layout): ColumnsWriter {
-  const block = (name: BlockName, type: NumberType): PlacedBlock => {
+function createColumnsWriter(bytes: Uint8Array<ArrayBuffer>, { blocks }: Layout): ColumnsWriter {
+  const findPlacedBlock = (name: BlockName, type: NumberType): PlacedBlock => {
     const entry = blocks.get(name);
     if (entry?.type !== type) throw new Error(`no ${type} block ${name}`);
     return entry;
   };
   return {
     bytes,
-    f64: (name) => new Float64Array(bytes.buffer, block(name, 'f64').offset, block(name, 'f64').length),
-    i32: (name) => new Int32Array(bytes.buffer, block(name, 'i32').offset, block(name, 'i32').length),
-    u8: (name) => new Uint8Array(bytes.buffer, block(name, 'u8').offset, block(name, 'u8').length),
+    f64: (name) =>
+      new Float64Array(bytes.buffer, findPlacedBlock(name, 'f64').offset, findPlacedBlock(name, 'f64').length),
+    i32: (name) =>
+      new Int32Array(bytes.buffer, findPlacedBlock(name, 'i32').offset, findPlacedBlock(name, 'i32').length),
+    u8: (name) => new Uint8Array(bytes.buffer, findPlacedBlock(name, 'u8').offset, findPlacedBlock(name, 'u8').length),
   };
 }

@@ -2,7 +2,7 @@ import { createEffectTable } from '../../index-mathematics/session-effects.js';
 import { createIndexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';
 import { listAddedEffects, createEffectRows, groupRowsBySecurity, type RowLayout } from './effects.js';
-import { byElement } from './parts.js';
+import { compareByElement } from './parts.js';
 
 /**
  * Number of elements in a row: security, date, special dividend, ordinary dividend of a long position, ordinary
@@ -10,7 +10,7 @@ import { byElement } from './parts.js';
  */
 export const DISTRIBUTION_WIDTH = 5;
 
-const LAYOUT: RowLayout = {
+const DISTRIBUTION_LAYOUT: RowLayout = {
   width: DISTRIBUTION_WIDTH,
   has: ({ special, ordinary }, e) => special[e] !== 0 || ordinary[e] !== 0,
   write(rows, at, { special, income, ordinary, terms }, e) {
@@ -25,7 +25,7 @@ export const distributions: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
   positionsEvery: DISTRIBUTION_WIDTH,
-  compare: byElement(9),
+  compare: compareByElement(9),
   upgrade: (columns) => groupRowsBySecurity(columns.f64('distributions'), DISTRIBUTION_WIDTH),
   canBeAddedLater: true,
   meaning:
@@ -33,8 +33,8 @@ export const distributions: Block<'f64'> = {
   whole({ run: { portfolio, index }, names }) {
     const { sm, from, length } = portfolio;
     const table = createEffectTable(sm, createIndexTerms(index.compositions));
-    const rows = createEffectRows(table, LAYOUT, { names, of: sm.securityCount, from, to: from + length });
+    const rows = createEffectRows(table, DISTRIBUTION_LAYOUT, { names, of: sm.securityCount, from, to: from + length });
     return rows.length === 0 ? null : rows;
   },
-  added: (source) => ({ appended: listAddedEffects(source, LAYOUT).filter(({ length }) => length > 0) }),
+  added: (source) => ({ appended: listAddedEffects(source, DISTRIBUTION_LAYOUT).filter(({ length }) => length > 0) }),
 };

@@ -1,7 +1,7 @@
 import type { Book } from '../../books/book.js';
 import type { Block } from './block.js';
 import { findPosition } from './security-slots.js';
-import { append, byDate, byElement, toFillingOrNull, series } from './parts.js';
+import { createAppended, compareByDate, compareByElement, toFillingOrNull, createSeriesBlock } from './parts.js';
 
 /** Number of elements in a row: security, date, dividends, moved weight. */
 export const TRANSFER_WIDTH = 4;
@@ -11,26 +11,26 @@ export const transfers: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
   positionsEvery: TRANSFER_WIDTH,
-  compare: byElement(8),
+  compare: compareByElement(8),
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
     'rows of security, date, ordinary dividends and weight that an adjusted close took from the security, as fractions of the value at the previous close; by date; absent if there are none, and up to 0.2.0',
-  whole: ({ run: { portfolio }, names }) => toFillingOrNull(transferRows(portfolio, { names, before: 0 })),
+  whole: ({ run: { portfolio }, names }) => toFillingOrNull(createTransferRows(portfolio, { names, before: 0 })),
   added({ continuation: { portfolio }, names, before }) {
-    const rows = transferRows(portfolio, { names, before: before - 1 });
-    return append(...(rows ? [rows] : []));
+    const rows = createTransferRows(portfolio, { names, before: before - 1 });
+    return createAppended(...(rows ? [rows] : []));
   },
 };
 
-interface Placed {
+interface TransferPlacement {
   readonly names: Int32Array;
   /** Run date index of the book's first session. */
   readonly before: number;
 }
 
 /** Returns the transfers of a book as rows; null if there are none. */
-function transferRows({ transfers, columns }: Book, { names, before }: Placed): Float64Array | null {
+function createTransferRows({ transfers, columns }: Book, { names, before }: TransferPlacement): Float64Array | null {
   if (transfers === undefined) return null;
   const { at, slot, dividends, moved } = transfers;
   const places = columns.map((column) => findPosition(names, column));
@@ -45,27 +45,27 @@ function transferRows({ transfers, columns }: Book, { names, before }: Placed): 
 }
 
 /** Ordinary dividends of the index; absent if dividends are reinvested in the paying security. */
-export const dividendPoints = pointsOf('points', {
+export const dividendPoints = createPointsBlock('points', {
   meaning: 'ordinary dividends in points of the price return',
   rank: 22,
 });
-export const netDividendPoints = pointsOf('netPoints', {
+export const netDividendPoints = createPointsBlock('netPoints', {
   meaning: 'ordinary dividends after withholding tax, in points of the price return',
   rank: 23,
 });
 
-function pointsOf(
+function createPointsBlock(
   member: 'points' | 'netPoints',
   { meaning, rank }: { readonly meaning: string; readonly rank: number },
 ): Block<'f64'> {
-  const of = ({ reinvested }: Book): Float64Array | null => reinvested?.[member] ?? null;
+  const readPoints = ({ reinvested }: Book): Float64Array | null => reinvested?.[member] ?? null;
   return {
-    ...series({
+    ...createSeriesBlock({
       axes: ['index dates'],
       meaning: `${meaning}; absent up to 0.2.0`,
-      compare: byDate(rank),
-      whole: ({ run }) => of(run.index.book),
-      added: ({ continuation }) => of(continuation.index.book),
+      compare: compareByDate(rank),
+      whole: ({ run }) => readPoints(run.index.book),
+      added: ({ continuation }) => readPoints(continuation.index.book),
     }),
     upgrade: 'absent',
   };

@@ -23,7 +23,7 @@ export interface RowLayout {
   write(rows: Float64Array, at: number, table: EffectTable, e: number): void;
 }
 
-const EFFECTS: RowLayout = {
+const EFFECT_LAYOUT: RowLayout = {
   width: EFFECT_WIDTH,
   // Dividends that the whole index reinvests, and adjustments of closes, are in `distributions`.
   has: ({ ratio, cash, rights, special, ordinary }, e) =>
@@ -37,15 +37,15 @@ const EFFECTS: RowLayout = {
 };
 
 /** Maximum number of bytes of cached rows: 20 years of quarterly dividends of 500 securities are 2 MB. */
-const KEPT_BYTES_MAX = 8 * 2 ** 20;
+const CACHED_BYTES_MAX = 8 * 2 ** 20;
 
 /** Cached rows of the last run on one market and growth terms. */
-interface KeptRows extends SessionRange {
+interface CachedRows extends SessionRange {
   readonly names: Int32Array;
   readonly rows: Float64Array;
 }
 
-const keptRows = new WeakMap<EffectTable, KeptRows>();
+const rowCache = new WeakMap<EffectTable, CachedRows>();
 
 /**
  * Returns the rows of a full run by security, then date. Reuses the rows of the previous run if its securities and
@@ -57,18 +57,18 @@ export function listWholeEffects(
 ): Filling<Float64Array> {
   const { sm, from, length } = portfolio;
   const table = createEffectTable(sm, createIndexTerms(index.compositions));
-  const kept = keptRows.get(table);
+  const kept = rowCache.get(table);
   if (kept !== undefined && kept.from === from && kept.to === from + length && isEqual(kept.names, names))
     return { length: kept.rows.length, writeTo: (into) => into.set(kept.rows) };
-  const result = createEffectRows(table, EFFECTS, { names, of: sm.securityCount, from, to: from + length });
+  const result = createEffectRows(table, EFFECT_LAYOUT, { names, of: sm.securityCount, from, to: from + length });
   return {
     length: result.length,
     writeTo(into) {
       result.writeTo(into);
-      if (8 * result.length > KEPT_BYTES_MAX) return;
+      if (8 * result.length > CACHED_BYTES_MAX) return;
       const rows = allocateKeptFloats(result.length);
       rows.set(into);
-      keptRows.set(table, { names, rows, from, to: from + length });
+      rowCache.set(table, { names, rows, from, to: from + length });
     },
   };
 }
@@ -125,7 +125,7 @@ export function countSessionsBefore({
  * Returns the rows to append: rows of joined securities on earlier sessions, by security; then all rows of the new
  * sessions, by date.
  */
-export function listAddedEffects(source: AddedSessions, layout: RowLayout = EFFECTS): readonly Float64Array[] {
+export function listAddedEffects(source: AddedSessions, layout: RowLayout = EFFECT_LAYOUT): readonly Float64Array[] {
   const {
     continuation: {
       index,
@@ -135,21 +135,24 @@ export function listAddedEffects(source: AddedSessions, layout: RowLayout = EFFE
     joined,
   } = source;
   const onAdded = { from: from + 1, to: from + length };
-  const after = effectRows(source, layout, {
+  const after = listEffectRows(source, layout, {
     table: createEffectTable(index.sm, createIndexTerms(index)),
     of: names,
     ...onAdded,
   });
   if (joined.length === 0) return [Float64Array.from(after)];
-  const table = tableOf(source, source.actionsOf(joined));
+  const table = createTableOfActions(source, source.actionsOf(joined));
   const before = Array.from(joined, (column) =>
-    effectRows(source, layout, { table, of: Int32Array.of(column), ...countSessionsBefore(source) }),
+    listEffectRows(source, layout, { table, of: Int32Array.of(column), ...countSessionsBefore(source) }),
   );
   return [Float64Array.from(before.flat()), Float64Array.from(after)];
 }
 
 /** Returns the effect table of given actions over all sessions. */
-function tableOf({ continuation: { index } }: AddedSessions, actions: readonly CorporateAction[]): EffectTable {
+function createTableOfActions(
+  { continuation: { index } }: AddedSessions,
+  actions: readonly CorporateAction[],
+): EffectTable {
   const { sm } = index;
   const market = { ...sm.market, actions };
   const placed = placeActions({ market, sessions: sm.sessions, calendar: sm.calendar, columnOf: sm.columnOf });
@@ -162,7 +165,7 @@ interface EffectRows extends SessionRange {
   readonly of: Int32Array;
 }
 
-function effectRows(source: AddedSessions, layout: RowLayout, { table, of, from, to }: EffectRows): number[] {
+function listEffectRows(source: AddedSessions, layout: RowLayout, { table, of, from, to }: EffectRows): number[] {
   const { starts, columns } = table;
   const first = countSessionsBefore(source).from;
   const rows: number[] = [];

@@ -185,8 +185,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     compared: null,
   },
   names: {
-    whole: ({ run, names }) => namesOf(run.portfolio.sm.identifiers, names),
-    extended: (_stored, { continuation, names }) => namesOf(continuation.index.sm.identifiers, names),
+    whole: ({ run, names }) => listIdentifiers(run.portfolio.sm.identifiers, names),
+    extended: (_stored, { continuation, names }) => listIdentifiers(continuation.index.sm.identifiers, names),
     compared: 4,
   },
   dates: { whole: ({ run }) => run.portfolio.length, extended: (_stored, { days }) => days.length, compared: null },
@@ -241,7 +241,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   },
 };
 
-function namesOf(identifiers: readonly string[], columns: Int32Array): string[] {
+function listIdentifiers(identifiers: readonly string[], columns: Int32Array): string[] {
   return Array.from(columns, (column) => identifiers[column]!);
 }
 
@@ -279,8 +279,9 @@ export function createWholeHeader(source: WholeRun): RunFacts {
 }
 
 export function extendHeader(stored: RunFacts, source: AddedSessions): RunFacts {
-  const extend = <M extends keyof RunFacts>(member: M): RunFacts[M] => HEADER[member].extended(stored[member], source);
-  return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extend(member)])) as unknown as RunFacts; // every member is in the catalogue
+  const extendMember = <M extends keyof RunFacts>(member: M): RunFacts[M] =>
+    HEADER[member].extended(stored[member], source);
+  return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extendMember(member)])) as unknown as RunFacts; // every member is in the catalogue
 }
 
 /** Returns the text of a member for a comparison. */

@@ -17,12 +17,12 @@ export function readLabels(
   columns: Int32Array,
   day: Day,
 ): Uint8Array {
-  const textsOf = (field: string): (string | null)[] =>
+  const readTexts = (field: string): (string | null)[] =>
     Array.from(columns, (column) => {
       const value = readReference(reference, identifiers[column]!, field, day);
       return value === null ? null : String(value);
     });
   return new TextEncoder().encode(
-    JSON.stringify({ names: textsOf('NAME'), sectors: textsOf('SECTOR') } satisfies RunLabels),
+    JSON.stringify({ names: readTexts('NAME'), sectors: readTexts('SECTOR') } satisfies RunLabels),
   );
 }

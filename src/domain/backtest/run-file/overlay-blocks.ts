@@ -1,17 +1,18 @@
 import type { Block } from './block.js';
-import { driftOf, type Book } from '../../books/book.js';
-import { append, byDate, byElement, toFilling } from './parts.js';
+import { readDrift, type Book } from '../../books/book.js';
+import { createAppended, compareByDate, compareByElement, toFilling } from './parts.js';
 
-/** Growth from prices only, or growth of an overlay; see `driftOf`. */
+/** Growth from prices only, or growth of an overlay; see `readDrift`. */
 export const drift: Block<'f64'> = {
   type: 'f64',
   axes: ['dates'],
   meaning:
     'growth by prices: the factor from the weights after a close to those before the next; absent if it equals `gross`',
-  compare: byDate(21),
+  compare: compareByDate(21),
   upgrade: 'absent',
-  whole: ({ run: { portfolio } }) => (hasDrift(portfolio) ? toFilling(driftOf(portfolio)) : null),
-  added: ({ continuation: { portfolio } }) => (hasDrift(portfolio) ? append(driftOf(portfolio).subarray(1)) : null),
+  whole: ({ run: { portfolio } }) => (hasDrift(portfolio) ? toFilling(readDrift(portfolio)) : null),
+  added: ({ continuation: { portfolio } }) =>
+    hasDrift(portfolio) ? createAppended(readDrift(portfolio).subarray(1)) : null,
 };
 
 function hasDrift({ overlay, drift }: Book): boolean {
@@ -24,20 +25,20 @@ export const ownParts: Block<'f64'> = {
   axes: ['dates', 'numbers'],
   meaning:
     'contributions to the return of each session that belong to no security, in the order of the header; absent if there are none',
-  compare: byElement(7),
+  compare: compareByElement(7),
   upgrade: 'absent',
   whole({ run: { portfolio } }) {
-    const values = partRows(portfolio);
+    const values = computePartRows(portfolio);
     return values && toFilling(values);
   },
   added({ continuation: { portfolio } }) {
-    const values = partRows(portfolio);
-    return values && append(values.subarray(portfolio.overlay!.parts.length)); // only an overlay with components has these rows
+    const values = computePartRows(portfolio);
+    return values && createAppended(values.subarray(portfolio.overlay!.parts.length)); // only an overlay with components has these rows
   },
 };
 
 /** Returns the contributions of the overlay components, [T x components]. */
-function partRows({ overlay, length }: Book): Float64Array | null {
+function computePartRows({ overlay, length }: Book): Float64Array | null {
   const parts = overlay?.parts ?? [];
   if (parts.length === 0) return null;
   const values = new Float64Array(length * parts.length);

@@ -5,7 +5,7 @@ import type { Book, BookEvent } from '../../books/book.js';
 import type { Composition } from '../../books/compositions.js';
 import type { Trades } from '../../books/trades.js';
 import type { Filling } from './block.js';
-import { scatter, assignSlots } from './security-slots.js';
+import { scatterRow, assignSlots } from './security-slots.js';
 
 /** Range of sessions `from` to `to` (exclusive). */
 export interface SessionRange {
@@ -32,7 +32,7 @@ export function createWeightRows(
       }
       const slots = assignSlots(book.columns, names);
       for (let t = 0; t < count; t++)
-        scatter(
+        scatterRow(
           book.weights.subarray((from + t) * width, (from + t + 1) * width),
           slots,
           into.subarray(t * names.length),
@@ -43,16 +43,16 @@ export function createWeightRows(
 
 /** Returns the weights on the new sessions. */
 export function listAddedWeights(book: Book, names: Int32Array): Float64Array {
-  return fillWith(createWeightRows(book, names, { from: 1, count: book.length - 1 }));
+  return toFilledFloats(createWeightRows(book, names, { from: 1, count: book.length - 1 }));
 }
 
-export function fillWith({ length, writeTo }: Filling<Float64Array>): Float64Array {
+export function toFilledFloats({ length, writeTo }: Filling<Float64Array>): Float64Array {
   const values = new Float64Array(length);
   writeTo(values);
   return values;
 }
 
-export function fillMarks({ length, writeTo }: Filling<Uint8Array>): Uint8Array {
+export function toFilledBytes({ length, writeTo }: Filling<Uint8Array>): Uint8Array {
   const values = new Uint8Array(length);
   writeTo(values);
   return values;
@@ -67,7 +67,7 @@ export function createEventRows(
     length: events.length * names.length,
     writeTo(into) {
       const slots = assignSlots(columns, names);
-      events.forEach((event, e) => scatter(event.before, slots, into.subarray(e * names.length)));
+      events.forEach((event, e) => scatterRow(event.before, slots, into.subarray(e * names.length)));
     },
   };
 }

@@ -7,8 +7,8 @@ import type { AddedSessions, Addition, Block, BlockComparison, Filling, WholeRun
 
 /** Shorthands for the catalogue entries. */
 
-export const byDate = (rank: number): BlockComparison => ({ by: 'date', rank });
-export const byElement = (rank: number): BlockComparison => ({ by: 'element', rank });
+export const compareByDate = (rank: number): BlockComparison => ({ by: 'date', rank });
+export const compareByElement = (rank: number): BlockComparison => ({ by: 'element', rank });
 
 /** Wraps values in memory as a filling. */
 export function toFilling<N extends Numbers>(values: N): Filling<N> {
@@ -20,18 +20,18 @@ export function toFillingOrNull<N extends Numbers>(values: N | null): Filling<N>
 }
 
 /** Returns an addition that appends elements to the stored ones. */
-export function append<N extends Numbers>(...added: N[]): Addition<N> {
+export function createAppended<N extends Numbers>(...added: N[]): Addition<N> {
   return { appended: added };
 }
 
-interface Series extends Pick<Block<'f64'>, 'axes' | 'meaning' | 'compare'> {
+interface SeriesSource extends Pick<Block<'f64'>, 'axes' | 'meaning' | 'compare'> {
   readonly whole: (source: WholeRun) => Float64Array | null;
   /** Elements of an extension, beginning with the last stored session. */
   readonly added: (source: AddedSessions) => Float64Array | null;
 }
 
 /** Creates a block with one value per date, to which an extension appends. */
-export function series({ whole, added, ...of }: Series): Block<'f64'> {
+export function createSeriesBlock({ whole, added, ...of }: SeriesSource): Block<'f64'> {
   return {
     ...of,
     type: 'f64',
@@ -39,7 +39,7 @@ export function series({ whole, added, ...of }: Series): Block<'f64'> {
     whole: (source) => toFillingOrNull(whole(source)),
     added(source) {
       const values = added(source);
-      return values && append(values.subarray(1));
+      return values && createAppended(values.subarray(1));
     },
   };
 }
@@ -48,10 +48,10 @@ export function series({ whole, added, ...of }: Series): Block<'f64'> {
  * Creates the block of the index level or divisor in a return variant; absent if the market prices do not allow that
  * variant.
  */
-export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: number): Block<'f64'> {
-  return series({
+export function createVariantBlock(of: ReturnVariant, member: 'level' | 'divisor', rank: number): Block<'f64'> {
+  return createSeriesBlock({
     axes: ['index dates'],
-    compare: byDate(rank),
+    compare: compareByDate(rank),
     meaning: `${of} return ${member}`,
     whole({ run }) {
       const { [of]: shown } = run.variants;
@@ -62,7 +62,7 @@ export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: nu
       const { levels } = continuation.index.book.reinvested ?? {};
       const isOwn = of === resolveVariant(continuation.index.sm.market, continuation.index.treatment.dividends);
       if (levels && !isOwn) return member === 'level' ? levels[of] : continuation.index.book.divisor;
-      return variantAfter(continuation, of)[member === 'level' ? 'value' : 'divisor'];
+      return findVariantBook(continuation, of)[member === 'level' ? 'value' : 'divisor'];
     },
   });
 }
@@ -71,19 +71,19 @@ export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: nu
  * Returns the book of a return variant as in a full run. A variant without a separate simulation shares the book of the
  * index or of the untaxed variant.
  */
-function variantAfter({ index, variants }: Continuation, of: ReturnVariant): Book {
+function findVariantBook({ index, variants }: Continuation, of: ReturnVariant): Book {
   const {
     treatment,
     sm: { market },
   } = index;
   const own = resolveVariant(market, treatment.dividends);
-  const bookOf = (shown: ReturnVariant): Book =>
-    shown === own ? index.book : (variants[shown] ?? bookOf(UNTAXED_TWINS[shown]));
-  return bookOf(of);
+  const findBook = (shown: ReturnVariant): Book =>
+    shown === own ? index.book : (variants[shown] ?? findBook(UNTAXED_TWINS[shown]));
+  return findBook(of);
 }
 
 /** Creates the block for numbers of the record of one type. */
-export function pool<K extends NumberType>(type: K, meaning: string): Block<K> {
+export function createPoolBlock<K extends NumberType>(type: K, meaning: string): Block<K> {
   return {
     type,
     meaning,

@@ -1,14 +1,14 @@
 import type { Book } from '../../books/book.js';
 import type { Block } from './block.js';
 import { countSessionsBefore } from './effects.js';
-import { fillWith, createPriceRows } from './panels.js';
-import { append, byDate } from './parts.js';
+import { toFilledFloats, createPriceRows } from './panels.js';
+import { createAppended, compareByDate } from './parts.js';
 
 export const price: Block<'f64'> = {
   type: 'f64',
   axes: ['dates', 'names'],
   meaning: 'CLOSE, NaN without a price bar',
-  compare: byDate(0),
+  compare: compareByDate(0),
   upgrade: 'same',
   joined: 'joinedPrice',
   whole({ run: { portfolio }, names }) {
@@ -17,7 +17,7 @@ export const price: Block<'f64'> = {
   },
   added({ continuation: { portfolio }, names }) {
     const { sm, from, length } = portfolio;
-    return append(fillWith(createPriceRows(sm, names, { from: from + 1, to: from + length })));
+    return createAppended(toFilledFloats(createPriceRows(sm, names, { from: from + 1, to: from + length })));
   },
 };
 
@@ -32,8 +32,8 @@ export const joinedPrice: Block<'f64'> = {
   added(source) {
     const { sm } = source.continuation.portfolio;
     const sessions = countSessionsBefore(source);
-    return append(
-      ...Array.from(source.joined, (column) => fillWith(createPriceRows(sm, Int32Array.of(column), sessions))),
+    return createAppended(
+      ...Array.from(source.joined, (column) => toFilledFloats(createPriceRows(sm, Int32Array.of(column), sessions))),
     );
   },
 };

@@ -19,7 +19,7 @@ export function readHeader(read: ReadRange): RunHeader {
     const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as
       | RunHeader
       | OneBaseHeader;
-    if (isOneBase(header)) return upgrade(header);
+    if (isOneBase(header)) return upgradeHeader(header);
     if (header.version === SEGMENTS_VERSION || header.version === WHOLE_VERSION) return header;
     throw createUnreadableError(
       `its version is ${String(header.version)}; the highest supported version is ${SEGMENTS_VERSION}`,
@@ -44,7 +44,7 @@ function isOneBase(header: RunHeader | OneBaseHeader): header is OneBaseHeader {
   return header.version === ONE_BASE_VERSION;
 }
 
-function upgrade({ base, blocks, ...header }: OneBaseHeader): RunHeader {
+function upgradeHeader({ base, blocks, ...header }: OneBaseHeader): RunHeader {
   const list = Object.entries(blocks).map(([name, block]) => [
     name,
     block && { ...block, begins: block.begins && [block.begins.offset, block.begins.length] },

@@ -5,10 +5,10 @@ import { findBlock, isPanel, type BlockName } from './schema.js';
 import {
   listFiles,
   findLaterSecurities,
-  rename,
+  renumberSecurities,
   listSegments,
   widenRows,
-  type Later,
+  type LaterSecurities,
   type ReadRange,
   type Segment,
 } from './segments.js';
@@ -40,11 +40,11 @@ export interface RunColumns {
  * @param openEarlier opens an earlier file of the run on its first read.
  * @throws Refusal DOCUMENT_UNREADABLE if the bytes are not a run
  */
-export function openColumns(read: ReadRange, openEarlier: (name: string) => ReadRange = notThere): RunColumns {
+export function openColumns(read: ReadRange, openEarlier: (name: string) => ReadRange = refuseMissingFile): RunColumns {
   const header = readHeader(read);
   const reader = createReader(header, listFiles(header, read, openEarlier));
   const { elements } = reader;
-  // `placedOf` checks the type of a block before every read.
+  // `requirePlacedBlock` checks the type of a block before every read.
   return {
     header,
     f64: (name, from = 0, to = undefined) => elements({ name, type: 'f64', from, to }) as Float64Array,
@@ -57,12 +57,12 @@ export function openColumns(read: ReadRange, openEarlier: (name: string) => Read
   };
 }
 
-function notThere(): never {
+function refuseMissingFile(): never {
   throw createUnreadableError('one of its earlier files is missing');
 }
 
 /** Range of elements of a block. */
-interface Wanted {
+interface ElementRange {
   readonly name: BlockName;
   readonly type: NumberType;
   readonly from: number;
@@ -71,7 +71,7 @@ interface Wanted {
 }
 
 /** Range of elements within one segment, counted from the segment's first element. */
-interface WithinSegment {
+interface SegmentRange {
   readonly name: BlockName;
   readonly type: NumberType;
   readonly segment: Segment;
@@ -84,16 +84,16 @@ interface Reader {
    * Returns elements of a block.
    * @param out array to fill. Default: a new array.
    */
-  elements(wanted: Wanted, out?: Numbers): Numbers;
+  elements(wanted: ElementRange, out?: Numbers): Numbers;
   column(name: BlockName, column: number): Float64Array;
 }
 
 function createReader(header: RunHeader, readerOf: (file: number) => ReadRange): Reader {
   const width = header.names.length;
-  const laterOf = new Map<number, Later>();
+  const laterOf = new Map<number, LaterSecurities>();
 
   /** Returns the securities that joined after a file was written; null if the file has every security. */
-  function later(file: number): Later | null {
+  function findLater(file: number): LaterSecurities | null {
     if (!header.joined?.some((joined) => joined.file > file)) return null;
     let entry = laterOf.get(file);
     if (!entry) laterOf.set(file, (entry = findLaterSecurities(header, file)));
@@ -101,17 +101,17 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   }
 
   /** Returns elements of a segment, including those of securities that joined after its file was written. */
-  function readWithin(part: WithinSegment, room?: Uint8Array): Numbers {
+  function readWithin(part: SegmentRange, room?: Uint8Array): Numbers {
     const { name, segment } = part;
-    const names = later(segment.file);
+    const names = findLater(segment.file);
     const { positionsEvery } = findBlock(name);
-    if (names === null) return storedIn(part, readerOf, room);
-    if (positionsEvery !== undefined) return rename(storedIn(part, readerOf), positionsEvery, names);
-    return isPanel(name) ? panelRows(part, names) : storedIn(part, readerOf, room);
+    if (names === null) return readStored(part, readerOf, room);
+    if (positionsEvery !== undefined) return renumberSecurities(readStored(part, readerOf), positionsEvery, names);
+    return isPanel(name) ? readPanelRows(part, names) : readStored(part, readerOf, room);
   }
 
   /** Returns elements of a panel segment from a file with fewer securities than the run. */
-  function panelRows(part: WithinSegment, names: Later): Numbers {
+  function readPanelRows(part: SegmentRange, names: LaterSecurities): Numbers {
     const {
       name,
       segment: { first, length, stored },
@@ -122,7 +122,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     const firstRow = Math.floor(from / width);
     const endRow = Math.ceil(to / width);
     const wide = widenRows({
-      rows: storedIn({ ...part, from: firstRow * narrow, to: endRow * narrow }, readerOf),
+      rows: readStored({ ...part, from: firstRow * narrow, to: endRow * narrow }, readerOf),
       later: names,
       width,
     });
@@ -130,70 +130,75 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     if (joined) {
       for (const { place, values } of names.missing) {
         const date = first / width + firstRow;
-        const own = elements({ name: joined, type: 'f64', from: values + date, to: values + date + endRow - firstRow });
+        const own = readElements({
+          name: joined,
+          type: 'f64',
+          from: values + date,
+          to: values + date + endRow - firstRow,
+        });
         for (let row = 0; row < own.length; row++) wide[row * width + place] = own[row]!;
       }
     }
     return wide.subarray(from - firstRow * width, to - firstRow * width);
   }
 
-  function elements({ name, type, from, to }: Wanted, out?: Numbers): Numbers {
-    const block = placedOf(header, name, type);
+  function readElements({ name, type, from, to }: ElementRange, out?: Numbers): Numbers {
+    const block = requirePlacedBlock(header, name, type);
     const last = to ?? block.length;
     if (from < 0 || last > block.length || from > last)
       throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
     const touched = listSegments(header, name).filter(({ first, length }) => from < first + length && last > first);
-    const partOf = (segment: Segment): WithinSegment => ({
+    const locatePart = (segment: Segment): SegmentRange => ({
       name,
       type,
       segment,
       from: Math.max(0, from - segment.first),
       to: Math.min(last - segment.first, segment.length),
     });
-    if (touched.length === 1 && !out) return readWithin(partOf(touched[0]!));
+    if (touched.length === 1 && !out) return readWithin(locatePart(touched[0]!));
     const all = out ?? new NUMBER_TYPES[type](last - from);
     for (const segment of touched) {
       const room = all.subarray(
         Math.max(0, segment.first - from),
         Math.min(last, segment.first + segment.length) - from,
       );
-      const part = readWithin(partOf(segment), new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
+      const part = readWithin(locatePart(segment), new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
       if (part.buffer !== room.buffer) room.set(part);
     }
     return all;
   }
 
   /** Copies one column of a panel segment into the result. */
-  function columnOf(
+  function copyColumnOfSegment(
     { name, segment, column }: { readonly name: BlockName; readonly segment: Segment; readonly column: number },
     rows: Float64Array,
   ): void {
-    const names = later(segment.file);
+    const names = findLater(segment.file);
     const missing = names?.missing.find(({ place }) => place === column);
     if (missing) {
       const { joined } = findBlock(name);
       const from = missing.values + segment.first / width;
-      if (joined) rows.set(elements({ name: joined, type: 'f64', from, to: from + rows.length }));
+      if (joined) rows.set(readElements({ name: joined, type: 'f64', from, to: from + rows.length }));
       return;
     }
     const narrow = names?.places.length ?? width;
     const own = names?.places.indexOf(column) ?? column;
-    const step = narrow * Math.max(1, Math.floor(PART / narrow));
+    const step = narrow * Math.max(1, Math.floor(PART_ELEMENTS / narrow));
     const room = new Uint8Array(8 * Math.min(segment.stored, step));
     for (let from = 0, row = 0; from < segment.stored; from += step) {
       const to = Math.min(segment.stored, from + step);
-      const part = storedIn({ name, type: 'f64', segment, from, to }, readerOf, room.subarray(0, 8 * (to - from)));
+      const part = readStored({ name, type: 'f64', segment, from, to }, readerOf, room.subarray(0, 8 * (to - from)));
       for (let at = own; at < part.length; at += narrow, row++) rows[row] = part[at]!;
     }
   }
 
   return {
-    elements,
+    elements: readElements,
     column(name, column) {
-      const values = new Float64Array(placedOf(header, name, 'f64').length / width);
+      const values = new Float64Array(requirePlacedBlock(header, name, 'f64').length / width);
       for (const segment of listSegments(header, name)) {
         const { first, length } = segment;
-        columnOf({ name, segment, column }, values.subarray(first / width, (first + length) / width));
+        copyColumnOfSegment({ name, segment, column }, values.subarray(first / width, (first + length) / width));
       }
       return values;
     },
@@ -201,8 +206,8 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
 }
 
 /** Reads stored elements of a file, into `room` if its size fits. */
-function storedIn(
-  { name, type, segment: { file, offset }, from, to }: WithinSegment,
+function readStored(
+  { name, type, segment: { file, offset }, from, to }: SegmentRange,
   readerOf: (file: number) => ReadRange,
   room?: Uint8Array,
 ): Numbers {
@@ -214,13 +219,13 @@ function storedIn(
 }
 
 /** Number of panel elements that are read at once: 2 MB. */
-const PART = 1 << 18;
+const PART_ELEMENTS = 1 << 18;
 
 /**
  * Returns the position of a block.
  * @throws Refusal DOCUMENT_UNREADABLE if the file has no such block of that type
  */
-function placedOf({ blocks }: RunHeader, name: BlockName, type: NumberType): PlacedBlock {
+function requirePlacedBlock({ blocks }: RunHeader, name: BlockName, type: NumberType): PlacedBlock {
   const block = blocks[name];
   if (block?.type !== type) throw createUnreadableError(`it has no ${type} block ${name}`);
   return block;

@@ -39,21 +39,24 @@ export interface StoredRebalances {
  */
 export function readRebalances(columns: RunColumns): StoredRebalances {
   const { identifiers } = readDescription(columns.u8('record'));
-  return { identifiers, rebalances: REBALANCES.read(packedRebalances(columns), readingWithoutWeights(columns)) };
+  return {
+    identifiers,
+    rebalances: REBALANCES.read(readPackedRebalances(columns), createSourceWithoutWeights(columns)),
+  };
 }
 
 /** Returns the weights of the latest rebalance. */
 export function readLatestWeights(columns: RunColumns): Float64Array {
-  const packed = packedRebalances(columns) as readonly unknown[]; // Written by packRecord or extendRecord.
-  return SNAPSHOT.fields.weights.read(readMember(packed.at(-1), 'weights'), readingWithoutWeights(columns));
+  const packed = readPackedRebalances(columns) as readonly unknown[]; // Written by packRecord or extendRecord.
+  return SNAPSHOT.fields.weights.read(readMember(packed.at(-1), 'weights'), createSourceWithoutWeights(columns));
 }
 
-function packedRebalances(columns: RunColumns): unknown {
+function readPackedRebalances(columns: RunColumns): unknown {
   return JSON.parse(new TextDecoder().decode(columns.u8('snapshots')));
 }
 
 /** Creates a source for all fields of a record except weights frames. */
-function readingWithoutWeights(columns: RunColumns): ArraySource {
+function createSourceWithoutWeights(columns: RunColumns): ArraySource {
   const stored = openStoredNumbers(columns);
   return {
     numbers: (place) => readNumbersAt(stored, place),
@@ -90,9 +93,9 @@ export interface RecordParts {
  * Opens the parts of a stored record.
  * @throws Refusal DOCUMENT_UNREADABLE if the file has no record, as in version 0.1.0
  */
-export function recordParts(columns: RunColumns): RecordParts {
+export function openRecordParts(columns: RunColumns): RecordParts {
   const { identifiers, plain, rest } = readDescription(columns.u8('record'));
-  const reading = readingWithoutWeights(columns);
+  const reading = createSourceWithoutWeights(columns);
   const portfolio = readMember(rest, 'portfolio');
   const index = readMember(rest, 'optimised') ?? readMember(rest, 'target');
   return {

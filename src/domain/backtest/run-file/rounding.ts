@@ -1,15 +1,15 @@
 import type { Block } from './block.js';
-import { byDate, series } from './parts.js';
+import { compareByDate, createSeriesBlock } from './parts.js';
 
 /**
  * Ratio of the divisor before rounding to the rounded divisor at each close. Index shares refer to the divisor before
  * rounding.
  */
 export const exactDivisor: Block<'f64'> = {
-  ...series({
+  ...createSeriesBlock({
     axes: ['index dates'],
     meaning: 'divisor before over divisor after its rounding at each close; absent if it is not rounded',
-    compare: byDate(24),
+    compare: compareByDate(24),
     whole: ({ run }) => run.index.book.exactDivisor ?? null,
     added: ({ continuation }) => continuation.index.book.exactDivisor ?? null,
   }),

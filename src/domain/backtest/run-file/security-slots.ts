@@ -11,7 +11,7 @@ export function assignSlots(columns: Int32Array, others: Int32Array): Int32Array
 }
 
 /** Rearranges a row to another set of securities; securities without a slot get 0. */
-export function scatter(row: Float64Array, slots: Int32Array, into: Float64Array): void {
+export function scatterRow(row: Float64Array, slots: Int32Array, into: Float64Array): void {
   for (let i = 0; i < slots.length; i++) into[i] = slots[i]! < 0 ? 0 : row[slots[i]!]!;
 }
 

@@ -33,7 +33,7 @@ export function listSegments(header: SegmentHeader, name: BlockName): Segment[] 
   let first = 0;
   for (let file = 0; file < earlierNames.length; file++) {
     const stored = begins[2 * file + 1] ?? 0;
-    const width = isPanel(name) ? widthIn(header, file) : names.length;
+    const width = isPanel(name) ? countPanelColumns(header, file) : names.length;
     const elements = width === names.length ? stored : (stored / width) * names.length;
     if (stored > 0) segments.push({ file, stored, first, offset: begins[2 * file]!, length: elements });
     first += elements;
@@ -42,19 +42,19 @@ export function listSegments(header: SegmentHeader, name: BlockName): Segment[] 
 }
 
 /** Returns the number of columns in the panels of a file. */
-function widthIn({ names, joined = [] }: SegmentHeader, file: number): number {
+function countPanelColumns({ names, joined = [] }: SegmentHeader, file: number): number {
   return names.length - joined.filter((name) => name.file > file).length;
 }
 
 /** Securities that joined the run after a file was written. */
-export interface Later {
+export interface LaterSecurities {
   /** Positions in the run's securities of the securities in the file, ascending. */
   readonly places: Int32Array;
   /** Positions of the missing securities that joined later, with the offset of their values in the `joined` block. */
   readonly missing: readonly { readonly place: number; readonly values: number }[];
 }
 
-export function findLaterSecurities({ names, joined = [] }: SegmentHeader, file: number): Later {
+export function findLaterSecurities({ names, joined = [] }: SegmentHeader, file: number): LaterSecurities {
   const placeOf = new Map(names.map((name, place) => [name, place]));
   const missing: { place: number; values: number }[] = [];
   const isMissing = new Uint8Array(names.length);
@@ -73,7 +73,7 @@ export function findLaterSecurities({ names, joined = [] }: SegmentHeader, file:
 interface WidenInput {
   /** Rows as stored in a file, with the file's columns. */
   readonly rows: Numbers;
-  readonly later: Later;
+  readonly later: LaterSecurities;
   /** Number of securities of the run. */
   readonly width: number;
 }
@@ -93,7 +93,7 @@ export function widenRows({ rows, later: { places }, width }: WidenInput): Numbe
 }
 
 /** Converts the first number of each row from a security position in the file to the position in the run. */
-export function rename(rows: Numbers, every: number, { places }: Later): Numbers {
+export function renumberSecurities(rows: Numbers, every: number, { places }: LaterSecurities): Numbers {
   const named = rows.slice();
   for (let at = 0; at < named.length; at += every) named[at] = places[named[at]!]!;
   return named;

@@ -1,10 +1,10 @@
 import type { MadeBytes } from '#base/memory/made-bytes.js';
 
 /** Name of the separate price file in the header of a whole run. */
-export const PRICES = 'prices';
+export const PRICES_NAME = 'prices';
 
 /** Minimum size in bytes of prices in a separate file. A smaller file costs more than it saves. */
-export const APART_BYTES_MIN = 1 << 20;
+export const SEPARATE_BYTES_MIN = 1 << 20;
 
 /** Prices of a run in a separate file, which runs with equal securities and days share. */
 export interface SeparatePrices extends MadeBytes {
@@ -24,10 +24,10 @@ export function findPricesFile(columns: string): string {
 
 /** Returns the full name of a file that the header of columns refers to. */
 export function resolveSiblingFile(columns: string, name: string): string {
-  return name === PRICES ? findPricesFile(columns) : name;
+  return name === PRICES_NAME ? findPricesFile(columns) : name;
 }
 
 /** Returns the name of a file as the header of columns refers to it: the inverse of `resolveSiblingFile`. */
-export function nameInHeader(columns: string, file: string): string {
-  return file === findPricesFile(columns) ? PRICES : file;
+export function formatNameInHeader(columns: string, file: string): string {
+  return file === findPricesFile(columns) ? PRICES_NAME : file;
 }

@@ -38,7 +38,7 @@ export type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits'
   };
 
 /** Settings of runs whose header omits them, as in versions up to 0.2.0. */
-const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
+const OLDER_SETTINGS = { reinvestment: 'constituent', rights: 'constituent' } as const;
 
 /** Settings that apply after the close of a day, from an amendment of the index. */
 export interface StoredAmendment {
@@ -56,13 +56,13 @@ export interface RunSettings {
 }
 
 /** Header members with the currencies of the run and of its securities. */
-interface HeldCurrency {
+interface RunCurrencies {
   readonly currency: string;
   readonly securities_in: string | undefined;
 }
 
 /** Returns treatment and rounding of a run in force on a day. */
-export function runSettingsOn(
+export function findRunSettings(
   { treatment, rounding = {}, amended = [] }: RunSettings,
   day: Day,
 ): Pick<StoredAmendment, 'treatment' | 'rounding'> {
@@ -74,44 +74,44 @@ export function toDatedRunTreatment({
   treatment,
   amended,
 }: Pick<RunSettings, 'treatment' | 'amended'>): DatedTreatment {
-  if (amended === undefined) return runTreatment(treatment);
+  if (amended === undefined) return restoreTreatment(treatment);
   return {
-    ...runTreatment(treatment),
+    ...restoreTreatment(treatment),
     amended: amended.map((one) => ({
       after: parseValidDay(one.after),
-      treatment: runTreatment(one.treatment),
+      treatment: restoreTreatment(one.treatment),
       weighting: undefined,
     })),
   };
 }
 
 /** Returns the growth terms of a run by date. */
-export function runGrowthTerms(header: RunSettings & HeldCurrency, variant: ReturnVariant): GrowthTerms {
-  const termsOf = (treatment: StoredTreatment): GrowthTerms => ({
-    ...createGrowthTerms(runTreatment(treatment), readSecurityCurrency(header), variant),
-    ...runShareTerms(treatment),
+export function readRunGrowthTerms(header: RunSettings & RunCurrencies, variant: ReturnVariant): GrowthTerms {
+  const createTerms = (treatment: StoredTreatment): GrowthTerms => ({
+    ...createGrowthTerms(restoreTreatment(treatment), readSecurityCurrency(header), variant),
+    ...readRunShareTerms(treatment),
   });
-  const terms = termsOf(header.treatment);
+  const terms = createTerms(header.treatment);
   if (header.amended === undefined) return terms;
   const amended = header.amended.map(({ after, treatment }) =>
-    toChangingTerms(termsOf(treatment), parseValidDay(after)),
+    toChangingTerms(createTerms(treatment), parseValidDay(after)),
   );
   return { ...terms, amended };
 }
 
 /** Restores the treatment of a run from its stored form. */
-export function runTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
+export function restoreTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
   const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
   const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions ?? STALE_SESSIONS };
-  return TreatmentSpec.parse({ ...OLDER, ...gaps, ...treatment });
+  return TreatmentSpec.parse({ ...OLDER_SETTINGS, ...gaps, ...treatment });
 }
 
 /** Returns the terms on which corporate actions change the index shares of a run. */
-export function runShareTerms({ rights = OLDER.rights, split_shares: kept }: StoredTreatment): ShareTerms {
+export function readRunShareTerms({ rights = OLDER_SETTINGS.rights, split_shares: kept }: StoredTreatment): ShareTerms {
   return { rights, splitShares: kept ?? 'multiply' };
 }
 
-const usualTreatment = callOnce(() => TreatmentSpec.parse({}));
+const readDefaultTreatment = callOnce(() => TreatmentSpec.parse({}));
 
 type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
   readonly rule: StoredTreatment['breach_rule'] | null;
@@ -129,15 +129,15 @@ export function toStoredTreatment(
     splits,
     ...(stale_targets === 'defer' ? { stale_targets } : {}),
     ...(rule ? { breach_rule: rule } : {}),
-    ...(delisting === usualTreatment().delisting ? {} : { delisting }),
+    ...(delisting === readDefaultTreatment().delisting ? {} : { delisting }),
     ...(max_stale_sessions === STALE_SESSIONS ? {} : { max_stale_sessions }),
     ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS
       ? {}
       : { entry_stale_sessions }),
     ...(suspension === 'zero' ? { suspension } : {}),
-    ...(withholding_tax === usualTreatment().withholding_tax ? {} : { withholding_tax }),
-    ...(reinvestment === OLDER.reinvestment ? {} : { reinvestment }),
-    ...(rights === OLDER.rights ? {} : { rights }),
+    ...(withholding_tax === readDefaultTreatment().withholding_tax ? {} : { withholding_tax }),
+    ...(reinvestment === OLDER_SETTINGS.reinvestment ? {} : { reinvestment }),
+    ...(rights === OLDER_SETTINGS.rights ? {} : { rights }),
     ...(spin_offs === 'drop_after_first_session' ? { spin_offs } : {}),
     ...(splitShares === 'keep' ? { split_shares: splitShares } : {}),
   };
@@ -170,6 +170,6 @@ export function toStoredAmendments(index: AmendedIndex): readonly StoredAmendmen
 }
 
 /** Returns the valuation currency of the securities of a run. */
-export function readSecurityCurrency({ currency, securities_in: own }: HeldCurrency): string {
+export function readSecurityCurrency({ currency, securities_in: own }: RunCurrencies): string {
   return own ?? currency;
 }

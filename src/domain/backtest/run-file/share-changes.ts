@@ -1,7 +1,7 @@
 import type { Book } from '../../books/book.js';
 import { findFirstAtLeast } from '../../numbers/search.js';
 import type { Block } from './block.js';
-import { append, byElement, toFillingOrNull } from './parts.js';
+import { createAppended, compareByElement, toFillingOrNull } from './parts.js';
 
 /** Number of elements in a row: security, date, shares before, shares after. */
 export const SHARE_CHANGE_WIDTH = 4;
@@ -11,16 +11,16 @@ export const shareChanges: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
   positionsEvery: SHARE_CHANGE_WIDTH,
-  compare: byElement(10),
+  compare: compareByElement(10),
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
     'rows of security, date, shares represented by the index before and after, on the share basis of the date, by date; absent if there are none, and up to 0.2.0',
   whole: ({ run: { index, portfolio }, names }) =>
-    toFillingOrNull(changeRows(index.book, { names, first: portfolio.from, before: 0 })),
+    toFillingOrNull(createChangeRows(index.book, { names, first: portfolio.from, before: 0 })),
   added({ continuation: { index, portfolio }, names, before }) {
-    const rows = changeRows(index.book, { names, first: portfolio.from, before: before - 1 });
-    return append(...(rows ? [rows] : []));
+    const rows = createChangeRows(index.book, { names, first: portfolio.from, before: before - 1 });
+    return createAppended(...(rows ? [rows] : []));
   },
 };
 
@@ -31,7 +31,7 @@ export const KEPT_WIDTH = 2;
 export const keptShares: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
-  compare: byElement(11),
+  compare: compareByElement(11),
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
@@ -39,7 +39,7 @@ export const keptShares: Block<'f64'> = {
   whole: ({ run: { portfolio } }) => toFillingOrNull(findKeptRows(portfolio, 0)),
   added({ continuation: { portfolio }, before }) {
     const rows = findKeptRows(portfolio, before - 1);
-    return append(...(rows ? [rows] : []));
+    return createAppended(...(rows ? [rows] : []));
   },
 };
 
@@ -58,7 +58,7 @@ function findKeptRows({ transfers }: Book, before: number): Float64Array | null 
   return rows;
 }
 
-interface Placed {
+interface ChangePlacement {
   readonly names: Int32Array;
   /** Session of the market that corresponds to the run date index `before`. */
   readonly first: number;
@@ -66,12 +66,15 @@ interface Placed {
 }
 
 /** Returns the share-count changes of a book as rows; null if there are none. */
-function changeRows({ shareChanges: changes }: Book, { names, first, before }: Placed): Float64Array | null {
+function createChangeRows(
+  { shareChanges: changes }: Book,
+  { names, first, before }: ChangePlacement,
+): Float64Array | null {
   if (changes === undefined) return null;
   const { session, column, before: from, after } = changes;
   const begin = findFirstAtLeast(session, first + 1);
   if (begin === session.length) return null;
-  const places = placesOf(names);
+  const places = indexPositions(names);
   const rows = new Float64Array(SHARE_CHANGE_WIDTH * (session.length - begin));
   for (let i = begin, at = 0; i < session.length; i++, at += SHARE_CHANGE_WIDTH) {
     rows[at] = places[column[i]!] ?? -1;
@@ -83,7 +86,7 @@ function changeRows({ shareChanges: changes }: Book, { names, first, before }: P
 }
 
 /** Returns the position in the ascending `names` of each market column; -1 if absent. */
-function placesOf(names: Int32Array): Int32Array {
+function indexPositions(names: Int32Array): Int32Array {
   const places = new Int32Array((names.at(-1) ?? -1) + 1).fill(-1);
   names.forEach((column, place) => (places[column] = place));
   return places;

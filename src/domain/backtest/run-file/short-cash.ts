@@ -4,7 +4,7 @@ import type { Book } from '../../books/book.js';
 import { createIndexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';
 import { findPosition } from './security-slots.js';
-import { append, byElement, toFillingOrNull } from './parts.js';
+import { createAppended, compareByElement, toFillingOrNull } from './parts.js';
 
 /** Number of elements in a row: security, date, cash. */
 export const SHORT_CASH_WIDTH = 3;
@@ -17,7 +17,7 @@ export const shortCash: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
   positionsEvery: SHORT_CASH_WIDTH,
-  compare: byElement(6),
+  compare: compareByElement(6),
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
@@ -30,7 +30,7 @@ export const shortCash: Block<'f64'> = {
   added({ continuation: { index, portfolio }, names, before }) {
     const books = [portfolio, index.book];
     const rows = findPaidByShorts({ terms: index, books, names, ...portfolio, before: before - 1 });
-    return append(...(rows ? [rows] : []));
+    return createAppended(...(rows ? [rows] : []));
   },
 };
 
@@ -54,14 +54,14 @@ function findPaidByShorts({ terms, books, names, sm, from, length, before }: Sho
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {
       const column = columns[e]!;
       const cash = paid[e]!;
-      if (cash > 0 && books.some((book) => weightIn(book, session - 1, column) < 0))
+      if (cash > 0 && books.some((book) => readWeight(book, session - 1, column) < 0))
         rows.push(findPosition(names, column), before + session - from, cash);
     }
   }
   return rows.length === 0 ? null : Float64Array.from(rows);
 }
 
-function weightIn({ from, columns, weights }: Book, session: number, column: number): number {
+function readWeight({ from, columns, weights }: Book, session: number, column: number): number {
   const slot = findPosition(columns, column);
   return slot < 0 ? 0 : weights[(session - from) * columns.length + slot]!;
 }

@@ -1,14 +1,14 @@
 import { createExchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../../numbers/number-types.js';
 import { packRecord } from '../record/pack.js';
-import { REBALANCES, recordOf } from '../record/schema.js';
+import { REBALANCES, createRunRecord } from '../record/schema.js';
 import type { Run } from '../run.js';
 import { readSecurityCurrency, type Book } from '../../books/book.js';
 import type { AnyBlock, Filling, WholeRun } from './block.js';
 import { createColumns, type BlockInPlace, type ColumnsWriter, type EarlierFiles } from './create.js';
 import { createForeignRates } from './foreign-rates.js';
 import { createWholeHeader } from './header.js';
-import { APART_BYTES_MIN, PRICES, type SeparatePrices } from './separate-prices.js';
+import { SEPARATE_BYTES_MIN, PRICES_NAME, type SeparatePrices } from './separate-prices.js';
 import { price, createPriceParts } from './prices.js';
 import { BLOCK_NAMES, findBlock, type BlockName } from './schema.js';
 
@@ -37,26 +37,26 @@ export interface RunFiles {
  * Writes a run as columns, including prices.
  * @cost one pass over [T x H] weights and prices
  */
-export function runToColumns(run: Run, { contentHash, inPlace = false }: ColumnsOptions): Uint8Array<ArrayBuffer> {
-  const source = sourceOf(run, contentHash);
-  return writeText(source, { parts: partsOf(source), inPlace });
+export function createRunColumns(run: Run, { contentHash, inPlace = false }: ColumnsOptions): Uint8Array<ArrayBuffer> {
+  const source = createWholeRun(run, contentHash);
+  return writeColumns(source, { parts: listBlockParts(source), inPlace });
 }
 
 /**
  * Writes a run as columns, with large prices in a separate file.
  * @cost one pass over [T x H] weights
  */
-export function runToFiles(
+export function createRunFiles(
   run: Run,
-  { contentHash, inPlace = false, apartBytesMin = APART_BYTES_MIN }: FilesOptions,
+  { contentHash, inPlace = false, apartBytesMin = SEPARATE_BYTES_MIN }: FilesOptions,
 ): RunFiles {
-  const source = sourceOf(run, contentHash);
-  const parts = partsOf(source);
+  const source = createWholeRun(run, contentHash);
+  const parts = listBlockParts(source);
   const prices = price.whole(source)!; // every run has prices
-  if (8 * prices.length < apartBytesMin) return { columns: writeText(source, { parts, inPlace }), prices: null };
+  if (8 * prices.length < apartBytesMin) return { columns: writeColumns(source, { parts, inPlace }), prices: null };
   const { portfolio, days } = run;
   return {
-    columns: writeText(source, {
+    columns: writeColumns(source, {
       parts: parts.map((part) => (part.name === 'price' ? NO_PRICES : part)),
       inPlace,
       prices,
@@ -70,34 +70,34 @@ export function runToFiles(
   };
 }
 
-interface Written {
-  readonly parts: readonly Part[];
+interface WrittenParts {
+  readonly parts: readonly BlockPart[];
   readonly inPlace: boolean;
   /** Prices to write to a separate file. */
   readonly prices?: Filling<Float64Array>;
 }
 
-function writeText(source: WholeRun, { parts, inPlace, prices }: Written): Uint8Array<ArrayBuffer> {
+function writeColumns(source: WholeRun, { parts, inPlace, prices }: WrittenParts): Uint8Array<ArrayBuffer> {
   const placed = inPlace ? findPlacedWeights(source) : undefined;
   const columns = createColumns(createWholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
     ...(placed ? { placed } : {}),
-    ...(prices ? { earlier: besidePrices(prices) } : {}),
+    ...(prices ? { earlier: createPricesFileReference(prices) } : {}),
   });
   const isInPlace = columns.bytes.buffer === placed?.values.buffer;
   for (const { name, write } of parts) if (!(isInPlace && name === placed.name)) write(columns);
   return columns.bytes;
 }
 
-function besidePrices({ length }: Filling<Float64Array>): EarlierFiles {
-  return { files: [PRICES], blocks: new Map([['price', { begins: [0, length], length }]]) };
+function createPricesFileReference({ length }: Filling<Float64Array>): EarlierFiles {
+  return { files: [PRICES_NAME], blocks: new Map([['price', { begins: [0, length], length }]]) };
 }
 
-function partsOf(source: WholeRun): Part[] {
-  return BLOCK_NAMES.flatMap((name) => partOf(name, source) ?? []);
+function listBlockParts(source: WholeRun): BlockPart[] {
+  return BLOCK_NAMES.flatMap((name) => createBlockPart(name, source) ?? []);
 }
 
 /** Block of a run with its write function. */
-interface Part {
+interface BlockPart {
   readonly name: BlockName;
   readonly type: AnyBlock['type'];
   readonly length: number;
@@ -105,9 +105,9 @@ interface Part {
 }
 
 /** Empty price block of the columns if prices are in a separate file. */
-const NO_PRICES: Part = { name: 'price', type: 'f64', length: 0, write: () => undefined };
+const NO_PRICES: BlockPart = { name: 'price', type: 'f64', length: 0, write: () => undefined };
 
-function partOf(name: BlockName, source: WholeRun): Part | null {
+function createBlockPart(name: BlockName, source: WholeRun): BlockPart | null {
   const block = findBlock(name);
   switch (block.type) {
     case 'f64': {
@@ -131,13 +131,13 @@ function partOf(name: BlockName, source: WholeRun): Part | null {
   }
 }
 
-function sourceOf(run: Run, contentHash: string): WholeRun {
+function createWholeRun(run: Run, contentHash: string): WholeRun {
   const { portfolio, index, document } = run;
   // Views of a strategy show the holdings of the index separately.
-  const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
-  const names = namesHeld(run, indexRows !== null);
+  const indexRows = run.plan.strategy !== undefined || haveSameWeights(run) ? null : index.book;
+  const names = listHeldColumns(run, indexRows !== null);
   const record = packRecord(
-    { record: recordOf(run), rebalances: REBALANCES.whole({ run }) },
+    { record: createRunRecord(run), rebalances: REBALANCES.whole({ run }) },
     new Map<Float64Array | Int32Array, BlockName>([
       [run.days, 'days'],
       [portfolio.value, 'value'],
@@ -158,18 +158,18 @@ function sourceOf(run: Run, contentHash: string): WholeRun {
 }
 
 /** Returns the market columns that the run held or targeted, ascending. */
-function namesHeld({ portfolio, index, rebalances }: Run, indexDiffers: boolean): Int32Array {
+function listHeldColumns({ portfolio, index, rebalances }: Run, indexDiffers: boolean): Int32Array {
   const held = new Uint8Array(portfolio.sm.securityCount);
   portfolio.columns.forEach((column, slot) => {
     if (portfolio.everHeld[slot] === 1) held[column] = 1;
   });
-  if (indexDiffers) noteHeld(held, index.book, portfolio.from - index.book.from);
+  if (indexDiffers) markHeldColumns(held, index.book, portfolio.from - index.book.from);
   for (const { columns } of rebalances) for (const column of columns) held[column] = 1;
   return Int32Array.from([...held.keys()].filter((column) => held[column] === 1));
 }
 
 /** Marks the columns that a book holds on or after session `from`. */
-function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): void {
+function markHeldColumns(held: Uint8Array, { columns, weights }: Book, from: number): void {
   const names = columns.length;
   for (let at = from * names; at < weights.length; at += names) {
     for (let slot = 0; slot < names; slot++) if (weights[at + slot] !== 0) held[columns[slot]!] = 1;
@@ -187,7 +187,7 @@ function findPlacedWeights({ run: { portfolio, index }, names }: WholeRun): Bloc
 }
 
 /** Returns true if portfolio and index have bit-identical weights on every date of the run. */
-function sameWeights({ portfolio, index: { book } }: Run): boolean {
+function haveSameWeights({ portfolio, index: { book } }: Run): boolean {
   if (portfolio.weights.buffer === book.weights.buffer) return true;
   if (!isEqual(portfolio.columns, book.columns)) return false;
   const first = (portfolio.from - book.from) * book.columns.length;

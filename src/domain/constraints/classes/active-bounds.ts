@@ -1,6 +1,6 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, fraction, notEmpty, scope } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, createFraction, lowerAtMostUpper, scope } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 import { listSecuritiesInScope } from '../scope.js';
 
 export const activeBounds = defineConstraintClass({
@@ -11,18 +11,18 @@ export const activeBounds = defineConstraintClass({
   unit: 'fraction',
   convex: true,
   params: defineConstraintParams({
-    lower: fraction({ label: 'Lower', help: 'Smallest active weight.' }, { least: -2 }),
-    upper: fraction({ label: 'Upper', help: 'Largest active weight.' }, { least: -2 }),
+    lower: createFraction({ label: 'Lower', help: 'Smallest active weight.' }, { least: -2 }),
+    upper: createFraction({ label: 'Upper', help: 'Largest active weight.' }, { least: -2 }),
     identifiers: scope,
-  }).refine(...notEmpty),
+  }).refine(...lowerAtMostUpper),
   isSymmetric: true,
   example: { id: 'active', type: 'ActiveBounds', params: { lower: -0.01, upper: 0.01 } },
   toRows: ({ lower, upper, identifiers }, context) =>
     listSecuritiesInScope(identifiers, context).map((name) => ({
       form: 'name',
       name,
-      lower: state(context.index[name]! + lower, 'lower'),
-      upper: state(context.index[name]! + upper, 'upper'),
+      lower: createParameterLimit(context.index[name]! + lower, 'lower'),
+      upper: createParameterLimit(context.index[name]! + upper, 'upper'),
       member: context.identifiers[name]!,
     })),
 });

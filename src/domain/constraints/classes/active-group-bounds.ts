@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { defineConstraintClass } from '../constraint-class.js';
-import { category, defineConstraintParams, fraction, groups, notEmpty } from '../parameters.js';
-import { createFixedLimit, state } from '../program-row.js';
+import { category, defineConstraintParams, createFraction, groups, lowerAtMostUpper } from '../parameters.js';
+import { createFixedLimit, createParameterLimit } from '../program-row.js';
 import { listGroupsInScope, createIndicator } from '../scope.js';
 
 const SmallGroup = defineObject(() => ({
-  below: fraction({ label: 'Below', help: 'Index weight below which a group is small.' }),
+  below: createFraction({ label: 'Below', help: 'Index weight below which a group is small.' }),
   multiple: z.number().min(1).max(1000).meta({
     label: 'Multiple',
     help: 'Maximum weight of a small group, as a multiple of its index weight.',
@@ -23,14 +23,14 @@ export const activeGroupBounds = defineConstraintClass({
   params: defineConstraintParams({
     field: category,
     groups,
-    lower: fraction({ label: 'Lower', help: 'Smallest active weight of a group.' }, { least: -2 }),
-    upper: fraction({ label: 'Upper', help: 'Largest active weight of a group.' }, { least: -2 }),
+    lower: createFraction({ label: 'Lower', help: 'Smallest active weight of a group.' }, { least: -2 }),
+    upper: createFraction({ label: 'Upper', help: 'Largest active weight of a group.' }, { least: -2 }),
     small_group: SmallGroup.nullable().default(null).meta({
       label: 'Small groups',
       help: 'Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none.',
       ref: 'SmallGroup',
     }),
-  }).refine(...notEmpty),
+  }).refine(...lowerAtMostUpper),
   isSymmetric: true,
   example: { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
   toRows: ({ field, groups, lower, upper, small_group: small }, context) =>
@@ -40,9 +40,11 @@ export const activeGroupBounds = defineConstraintClass({
       return {
         form: 'linear',
         coefficients: createIndicator(members, context),
-        lower: state(held + lower, 'lower'),
+        lower: createParameterLimit(held + lower, 'lower'),
         upper:
-          small !== null && held < small.below ? createFixedLimit(held * small.multiple) : state(held + upper, 'upper'),
+          small !== null && held < small.below
+            ? createFixedLimit(held * small.multiple)
+            : createParameterLimit(held + upper, 'upper'),
         member: group,
       };
     }),

@@ -1,6 +1,6 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, fraction } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, createFraction } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 
 export const activeShare = defineConstraintClass({
   type: 'ActiveShare',
@@ -10,10 +10,10 @@ export const activeShare = defineConstraintClass({
   unit: 'fraction',
   convex: true,
   params: defineConstraintParams({
-    limit: fraction({ label: 'Limit', help: 'Largest active share.' }, { most: 2 }),
+    limit: createFraction({ label: 'Limit', help: 'Largest active share.' }, { most: 2 }),
   }),
   example: { id: 'share', type: 'ActiveShare', params: { limit: 0.3 } },
   toRows: ({ limit }, { index }) => [
-    { form: 'distance', reference: index, fixed: 0, limit: state(limit, 'limit'), member: null },
+    { form: 'distance', reference: index, fixed: 0, limit: createParameterLimit(limit, 'limit'), member: null },
   ],
 });

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, notEmpty, notVacuous } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, lowerAtMostUpper, hasBound } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 
-const side = z.number().nullable().default(null);
+const nullableSide = z.number().nullable().default(null);
 
 export const beta = defineConstraintClass({
   type: 'Beta',
@@ -13,11 +13,11 @@ export const beta = defineConstraintClass({
   unit: 'value',
   convex: true,
   params: defineConstraintParams({
-    lower: side.meta({ label: 'Lower', help: 'Smallest beta.' }),
-    upper: side.meta({ label: 'Upper', help: 'Largest beta.' }),
+    lower: nullableSide.meta({ label: 'Lower', help: 'Smallest beta.' }),
+    upper: nullableSide.meta({ label: 'Upper', help: 'Largest beta.' }),
   })
-    .refine(...notEmpty)
-    .refine(...notVacuous),
+    .refine(...lowerAtMostUpper)
+    .refine(...hasBound),
   example: { id: 'beta', type: 'Beta', params: { lower: 0.98, upper: 1.02 } },
   toRows: ({ lower, upper }, context) => {
     const coefficients = context.covarianceTimesIndex().slice();
@@ -28,8 +28,8 @@ export const beta = defineConstraintClass({
       {
         form: 'linear',
         coefficients,
-        lower: lower === null ? null : state(lower, 'lower'),
-        upper: upper === null ? null : state(upper, 'upper'),
+        lower: lower === null ? null : createParameterLimit(lower, 'lower'),
+        upper: upper === null ? null : createParameterLimit(upper, 'upper'),
         member: null,
       },
     ];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, COUNT_MAX, countNotEmpty } from '../parameters.js';
+import { defineConstraintParams, COUNT_MAX, minimumAtMostMaximum } from '../parameters.js';
 
 export const cardinality = defineConstraintClass({
   type: 'Cardinality',
@@ -22,7 +22,7 @@ export const cardinality = defineConstraintClass({
       .max(COUNT_MAX)
       .default(COUNT_MAX)
       .meta({ label: 'Maximum', help: 'Maximum number of holdings.', unit: 'securities' }),
-  }).refine(...countNotEmpty),
+  }).refine(...minimumAtMostMaximum),
   example: { id: 'n', type: 'Cardinality', params: { maximum: 60 } },
   toRows: ({ minimum, maximum }, { identifiers }) => [
     { form: 'count', members: Int32Array.from(identifiers.keys()), minimum, maximum, member: null },

@@ -1,8 +1,8 @@
 import { readScenarioTerms } from '../../objectives/scenario-terms.js';
 import { tailParams } from '../../objectives/tail-params.js';
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, fraction } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, createFraction } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 
 const { confidence, scenarios } = tailParams.shape;
 
@@ -15,7 +15,7 @@ export const cdar = defineConstraintClass({
   convex: true,
   readsScenarios: true,
   params: defineConstraintParams({
-    limit: fraction({ label: 'Limit', help: 'Largest average drawdown, as a fraction of value.' }, { most: 10 }),
+    limit: createFraction({ label: 'Limit', help: 'Largest average drawdown, as a fraction of value.' }, { most: 10 }),
     confidence,
     scenarios,
   }),
@@ -24,7 +24,7 @@ export const cdar = defineConstraintClass({
     {
       form: 'tail',
       goal: context.tail('drawdown', params.confidence, readScenarioTerms(params)),
-      limit: state(params.limit, 'limit'),
+      limit: createParameterLimit(params.limit, 'limit'),
       member: null,
     },
   ],

@@ -1,5 +1,5 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, fraction, limitsInOrder } from '../parameters.js';
+import { defineConstraintParams, createFraction, triggerAtMostSingle } from '../parameters.js';
 
 export const concentrationRic = defineConstraintClass({
   type: 'ConcentrationRIC',
@@ -9,13 +9,15 @@ export const concentrationRic = defineConstraintClass({
   unit: 'fraction',
   convex: false,
   params: defineConstraintParams({
-    single: fraction({ label: 'Single', help: 'Maximum weight of one security.' }).default(0.25),
-    trigger: fraction({
+    single: createFraction({ label: 'Single', help: 'Maximum weight of one security.' }).default(0.25),
+    trigger: createFraction({
       label: 'Trigger',
       help: 'Weight above which a security counts towards the aggregate.',
     }).default(0.05),
-    aggregate: fraction({ label: 'Aggregate', help: 'Maximum sum of the securities above the trigger.' }).default(0.5),
-  }).refine(...limitsInOrder),
+    aggregate: createFraction({ label: 'Aggregate', help: 'Maximum sum of the securities above the trigger.' }).default(
+      0.5,
+    ),
+  }).refine(...triggerAtMostSingle),
   example: { id: 'ric', type: 'ConcentrationRIC', params: {} },
   toRows: ({ single, trigger, aggregate }) => [{ form: 'concentration', single, trigger, aggregate, member: null }],
 });

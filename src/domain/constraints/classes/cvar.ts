@@ -1,8 +1,8 @@
-import { drawnParams, readScenarioTerms } from '../../objectives/scenario-terms.js';
+import { drawnScenarioParams, readScenarioTerms } from '../../objectives/scenario-terms.js';
 import { tailParams } from '../../objectives/tail-params.js';
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, fraction } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, createFraction } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 
 const { confidence } = tailParams.shape;
 
@@ -15,19 +15,19 @@ export const cvar = defineConstraintClass({
   convex: true,
   readsScenarios: true,
   params: defineConstraintParams({
-    limit: fraction(
+    limit: createFraction(
       { label: 'Limit', help: 'Largest average loss of one session, as a fraction of value.' },
       { least: -1 },
     ),
     confidence,
-    ...drawnParams,
+    ...drawnScenarioParams,
   }),
   example: { id: 'cvar', type: 'CVaR', params: { limit: 0.02, confidence: 0.95 } },
   toRows: (params, context) => [
     {
       form: 'tail',
       goal: context.tail('loss', params.confidence, readScenarioTerms(params)),
-      limit: state(params.limit, 'limit'),
+      limit: createParameterLimit(params.limit, 'limit'),
       member: null,
     },
   ],

@@ -2,10 +2,10 @@ import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { defineConstraintClass } from '../constraint-class.js';
 import { defineConstraintParams } from '../parameters.js';
-import { state } from '../program-row.js';
+import { createParameterLimit } from '../program-row.js';
 
-const radiusOf = (minimum: number) => 1 / Math.sqrt(minimum);
-const parameterOf = (radius: number) => 1 / (radius * radius);
+const toRadius = (minimum: number) => 1 / Math.sqrt(minimum);
+const toParameter = (radius: number) => 1 / (radius * radius);
 
 export const effectiveNumber = defineConstraintClass({
   type: 'EffectiveNumber',
@@ -27,9 +27,9 @@ export const effectiveNumber = defineConstraintClass({
       form: 'norm',
       metric: 'identity',
       centre: null,
-      limit: state(radiusOf(minimum), 'minimum', -0.5 * raiseToPower(minimum, -1.5)),
-      radiusOf,
-      parameterOf,
+      limit: createParameterLimit(toRadius(minimum), 'minimum', -0.5 * raiseToPower(minimum, -1.5)),
+      radiusOf: toRadius,
+      parameterOf: toParameter,
       side: 'lower',
       member: null,
     },

@@ -1,5 +1,5 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, names } from '../parameters.js';
+import { defineConstraintParams, securities } from '../parameters.js';
 import { createFixedLimit } from '../program-row.js';
 import { listSecuritiesInScope } from '../scope.js';
 
@@ -10,7 +10,7 @@ export const exclude = defineConstraintClass({
   kind: 'eq',
   unit: 'fraction',
   convex: true,
-  params: defineConstraintParams({ identifiers: names }),
+  params: defineConstraintParams({ identifiers: securities }),
   example: { id: 'out', type: 'Exclude', params: { identifiers: ['AAPL'] } },
   toRows: ({ identifiers }, context) =>
     listSecuritiesInScope(identifiers, context).map((name) => ({

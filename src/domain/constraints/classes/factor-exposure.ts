@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, datapoint, notEmpty, notVacuous, numberOf, side } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, datapoint, lowerAtMostUpper, hasBound, requireNumber, side } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 import { createLabel } from '../../datapoints/expressions/print.js';
 import { toRequest } from '../../datapoints/field-use.js';
 
@@ -22,8 +22,8 @@ export const factorExposure = defineConstraintClass({
       .meta({ label: 'Standardise', help: 'Exposures are z-scores over the securities.' }),
     active: z.boolean().default(false).meta({ label: 'Active', help: 'Bounds hold for active weights.' }),
   })
-    .refine(...notEmpty)
-    .refine(...notVacuous),
+    .refine(...lowerAtMostUpper)
+    .refine(...hasBound),
   isSymmetric: true,
   example: {
     id: 'momentum',
@@ -32,7 +32,7 @@ export const factorExposure = defineConstraintClass({
   },
   toRows: ({ field, lower, upper, standardise, active }, context) => {
     const values = context.numbers(field);
-    const coefficients = exposures(values, standardise);
+    const coefficients = computeExposures(values, standardise);
     context.missing({ field: createLabel(toRequest(field)), values, effect: 'the mean is used instead' });
     let base = 0;
     if (active) for (let i = 0; i < coefficients.length; i++) base += coefficients[i]! * context.index[i]!;
@@ -40,15 +40,15 @@ export const factorExposure = defineConstraintClass({
       {
         form: 'linear',
         coefficients,
-        lower: lower === null ? null : state(base + numberOf(lower), 'lower'),
-        upper: upper === null ? null : state(base + numberOf(upper), 'upper'),
+        lower: lower === null ? null : createParameterLimit(base + requireNumber(lower), 'lower'),
+        upper: upper === null ? null : createParameterLimit(base + requireNumber(upper), 'upper'),
         member: null,
       },
     ];
   },
   measureOf({ field, standardise, active }, { weights, numbers }) {
     if (active) return 0;
-    return exposures(numbers(field), standardise).reduce((sum, value, i) => sum + value * weights[i]!, 0);
+    return computeExposures(numbers(field), standardise).reduce((sum, value, i) => sum + value * weights[i]!, 0);
   },
 });
 
@@ -56,7 +56,7 @@ export const factorExposure = defineConstraintClass({
  * Returns exposures with gaps filled by the mean; standardised exposures are z-scores with the population deviation,
  * zero if the deviation is zero.
  */
-function exposures(values: Float64Array, standardise: boolean): Float64Array {
+function computeExposures(values: Float64Array, standardise: boolean): Float64Array {
   const known = values.filter((value) => !Number.isNaN(value));
   const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;
   const variance = known.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(known.length, 1);

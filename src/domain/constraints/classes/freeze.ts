@@ -1,5 +1,5 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, names, reference } from '../parameters.js';
+import { defineConstraintParams, securities, reference } from '../parameters.js';
 import { createFixedLimit } from '../program-row.js';
 import { listSecuritiesInScope } from '../scope.js';
 
@@ -10,7 +10,7 @@ export const freeze = defineConstraintClass({
   kind: 'eq',
   unit: 'fraction',
   convex: true,
-  params: defineConstraintParams({ identifiers: names, reference }),
+  params: defineConstraintParams({ identifiers: securities, reference }),
   example: { id: 'keep', type: 'Freeze', params: { identifiers: ['AAPL'] } },
   toRows: ({ identifiers, reference }, context) => {
     const from = context.reference(reference);

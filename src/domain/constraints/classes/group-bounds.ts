@@ -1,6 +1,6 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { category, defineConstraintParams, fraction, groups, notEmpty } from '../parameters.js';
-import { state } from '../program-row.js';
+import { category, defineConstraintParams, createFraction, groups, lowerAtMostUpper } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 import { listGroupsInScope, createIndicator } from '../scope.js';
 
 export const groupBounds = defineConstraintClass({
@@ -13,16 +13,16 @@ export const groupBounds = defineConstraintClass({
   params: defineConstraintParams({
     field: category,
     groups,
-    lower: fraction({ label: 'Lower', help: 'Smallest weight of a group.' }, { least: -1 }).default(0),
-    upper: fraction({ label: 'Upper', help: 'Largest weight of a group.' }, { least: -1 }).default(1),
-  }).refine(...notEmpty),
+    lower: createFraction({ label: 'Lower', help: 'Smallest weight of a group.' }, { least: -1 }).default(0),
+    upper: createFraction({ label: 'Upper', help: 'Largest weight of a group.' }, { least: -1 }).default(1),
+  }).refine(...lowerAtMostUpper),
   example: { id: 'sectors', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.25 } },
   toRows: ({ field, groups, lower, upper }, context) =>
     listGroupsInScope(field, groups, context).map(({ group, members }) => ({
       form: 'linear',
       coefficients: createIndicator(members, context),
-      lower: state(lower, 'lower'),
-      upper: state(upper, 'upper'),
+      lower: createParameterLimit(lower, 'lower'),
+      upper: createParameterLimit(upper, 'upper'),
       member: group,
     })),
 });

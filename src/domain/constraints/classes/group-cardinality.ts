@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineConstraintClass } from '../constraint-class.js';
-import { category, defineConstraintParams, COUNT_MAX, countNotEmpty, groups } from '../parameters.js';
+import { category, defineConstraintParams, COUNT_MAX, minimumAtMostMaximum, groups } from '../parameters.js';
 import { listGroupsInScope } from '../scope.js';
 
 export const groupCardinality = defineConstraintClass({
@@ -25,7 +25,7 @@ export const groupCardinality = defineConstraintClass({
       .max(COUNT_MAX)
       .default(COUNT_MAX)
       .meta({ label: 'Maximum', help: 'Maximum number of holdings in a group.', unit: 'securities' }),
-  }).refine(...countNotEmpty),
+  }).refine(...minimumAtMostMaximum),
   example: { id: 'per-sector', type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 10 } },
   toRows: ({ field, groups, minimum, maximum }, context) =>
     listGroupsInScope(field, groups, context).map(({ group, members }) => ({

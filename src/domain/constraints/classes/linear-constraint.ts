@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { AssetIdentifier } from '../../schema/shape.js';
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, notEmpty, notVacuous } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, lowerAtMostUpper, hasBound } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 
-const side = z.number().nullable().default(null);
+const nullableSide = z.number().nullable().default(null);
 
 export const linearConstraint = defineConstraintClass({
   type: 'LinearConstraint',
@@ -17,11 +17,11 @@ export const linearConstraint = defineConstraintClass({
     coefficients: z
       .record(AssetIdentifier, z.number().min(-1e9).max(1e9))
       .meta({ label: 'Coefficients', help: 'Coefficient of each security.' }),
-    lower: side.meta({ label: 'Lower', help: 'Smallest sum.' }),
-    upper: side.meta({ label: 'Upper', help: 'Largest sum.' }),
+    lower: nullableSide.meta({ label: 'Lower', help: 'Smallest sum.' }),
+    upper: nullableSide.meta({ label: 'Upper', help: 'Largest sum.' }),
   })
-    .refine(...notEmpty)
-    .refine(...notVacuous),
+    .refine(...lowerAtMostUpper)
+    .refine(...hasBound),
   example: {
     id: 'pair',
     type: 'LinearConstraint',
@@ -33,8 +33,8 @@ export const linearConstraint = defineConstraintClass({
       {
         form: 'linear',
         coefficients: Float64Array.from(identifiers, (identifier) => given.get(identifier) ?? 0),
-        lower: lower === null ? null : state(lower, 'lower'),
-        upper: upper === null ? null : state(upper, 'upper'),
+        lower: lower === null ? null : createParameterLimit(lower, 'lower'),
+        upper: upper === null ? null : createParameterLimit(upper, 'upper'),
         member: null,
       },
     ];

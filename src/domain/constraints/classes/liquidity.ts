@@ -49,7 +49,7 @@ export const liquidity = defineConstraintClass({
           slope,
           further: {
             slopes: { days: (participation * median) / notional, notional: (-participation * slope) / notional },
-            valueOf: (params) => roomOf(median, params as unknown as Room), // parsed parameters of this class
+            valueOf: (params) => computeMaximumTrade(median, params as unknown as LiquidityTerms), // parsed parameters of this class
           },
         },
         context,
@@ -58,13 +58,13 @@ export const liquidity = defineConstraintClass({
   },
 });
 
-interface Room {
+interface LiquidityTerms {
   readonly notional: number;
   readonly participation: number;
   readonly days: number;
 }
 
 /** Returns the maximum weight change of a security with a median value traded. */
-function roomOf(median: number, { notional, participation, days }: Room): number {
+function computeMaximumTrade(median: number, { notional, participation, days }: LiquidityTerms): number {
   return participation * ((days * median) / notional);
 }

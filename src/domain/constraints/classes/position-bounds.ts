@@ -1,6 +1,6 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, fraction, notEmpty, scope } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, createFraction, lowerAtMostUpper, scope } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 import { listSecuritiesInScope } from '../scope.js';
 
 export const positionBounds = defineConstraintClass({
@@ -11,17 +11,17 @@ export const positionBounds = defineConstraintClass({
   unit: 'fraction',
   convex: true,
   params: defineConstraintParams({
-    lower: fraction({ label: 'Lower', help: 'Smallest weight.' }, { least: -1 }).default(0),
-    upper: fraction({ label: 'Upper', help: 'Largest weight.' }, { least: -1 }).default(1),
+    lower: createFraction({ label: 'Lower', help: 'Smallest weight.' }, { least: -1 }).default(0),
+    upper: createFraction({ label: 'Upper', help: 'Largest weight.' }, { least: -1 }).default(1),
     identifiers: scope,
-  }).refine(...notEmpty),
+  }).refine(...lowerAtMostUpper),
   example: { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } },
   toRows: ({ lower, upper, identifiers }, context) =>
     listSecuritiesInScope(identifiers, context).map((name) => ({
       form: 'name',
       name,
-      lower: state(lower, 'lower'),
-      upper: state(upper, 'upper'),
+      lower: createParameterLimit(lower, 'lower'),
+      upper: createParameterLimit(upper, 'upper'),
       member: context.identifiers[name]!,
     })),
 });

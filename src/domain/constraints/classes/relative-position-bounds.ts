@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, notEmpty, scope } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, lowerAtMostUpper, scope } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 import { listSecuritiesInScope } from '../scope.js';
 
 export const relativePositionBounds = defineConstraintClass({
@@ -24,13 +24,13 @@ export const relativePositionBounds = defineConstraintClass({
       .max(1000)
       .meta({ label: 'Upper', help: 'Largest multiple of the index weight.', unit: 'multiple' }),
     identifiers: scope,
-  }).refine(...notEmpty),
+  }).refine(...lowerAtMostUpper),
   example: { id: 'multiple', type: 'RelativePositionBounds', params: { lower: 0.5, upper: 2 } },
   toRows: ({ lower, upper, identifiers }, context) =>
     listSecuritiesInScope(identifiers, context).map((name) => {
       const weight = context.index[name]!;
-      const least = state(lower * weight, 'lower', weight);
-      const most = state(upper * weight, 'upper', weight);
+      const least = createParameterLimit(lower * weight, 'lower', weight);
+      const most = createParameterLimit(upper * weight, 'upper', weight);
       // For a short position the larger multiple gives the lower bound.
       const [below, above] = weight < 0 ? [most, least] : [least, most];
       return { form: 'name', name, lower: below, upper: above, member: context.identifiers[name]! };

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineConstraintClass } from '../constraint-class.js';
 import { defineConstraintParams } from '../parameters.js';
-import { state } from '../program-row.js';
+import { createParameterLimit } from '../program-row.js';
 
 /**
  * Distance that counts as zero: half of the holding threshold. A limit of 0 leaves a single feasible point without a
  * finite shadow price.
  */
-const NONE = 5e-10;
+const ZERO_LENGTH = 5e-10;
 
 export const trackingError = defineConstraintClass({
   type: 'TrackingError',
@@ -29,9 +29,9 @@ export const trackingError = defineConstraintClass({
       form: 'norm',
       metric: 'covariance',
       centre: index,
-      limit: state(Math.max(limit, NONE), 'limit'),
-      radiusOf: (parameter) => Math.max(parameter, NONE),
-      parameterOf: (radius) => (radius <= NONE ? 0 : radius),
+      limit: createParameterLimit(Math.max(limit, ZERO_LENGTH), 'limit'),
+      radiusOf: (parameter) => Math.max(parameter, ZERO_LENGTH),
+      parameterOf: (radius) => (radius <= ZERO_LENGTH ? 0 : radius),
       side: 'upper',
       member: null,
     },

@@ -1,5 +1,5 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, fraction, reference } from '../parameters.js';
+import { defineConstraintParams, createFraction, reference } from '../parameters.js';
 import { readTradeBounds } from '../scope.js';
 
 export const tradeSize = defineConstraintClass({
@@ -10,7 +10,7 @@ export const tradeSize = defineConstraintClass({
   unit: 'fraction',
   convex: true,
   params: defineConstraintParams({
-    upper: fraction({ label: 'Upper', help: 'Largest change of one weight.' }, { most: 2 }),
+    upper: createFraction({ label: 'Upper', help: 'Largest change of one weight.' }, { most: 2 }),
     reference,
   }),
   example: { id: 'trade', type: 'TradeSize', params: { upper: 0.02 } },

@@ -1,6 +1,6 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, fraction, reference } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, createFraction, reference } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 
 export const turnover = defineConstraintClass({
   type: 'Turnover',
@@ -10,7 +10,7 @@ export const turnover = defineConstraintClass({
   unit: 'fraction',
   convex: true,
   params: defineConstraintParams({
-    limit: fraction({ label: 'Limit', help: 'Largest one-way turnover.' }, { most: 2 }),
+    limit: createFraction({ label: 'Limit', help: 'Largest one-way turnover.' }, { most: 2 }),
     reference,
   }),
   example: { id: 'turn', type: 'Turnover', params: { limit: 0.15, reference: 'index', priority: 2 } },
@@ -22,7 +22,7 @@ export const turnover = defineConstraintClass({
         form: 'distance',
         reference: from.weights,
         fixed: from.outside,
-        limit: state(limit, 'limit'),
+        limit: createParameterLimit(limit, 'limit'),
         member: null,
       },
     ];

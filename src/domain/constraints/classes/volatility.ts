@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineConstraintClass } from '../constraint-class.js';
 import { defineConstraintParams } from '../parameters.js';
-import { state } from '../program-row.js';
+import { createParameterLimit } from '../program-row.js';
 
 export const volatility = defineConstraintClass({
   type: 'Volatility',
@@ -23,7 +23,7 @@ export const volatility = defineConstraintClass({
       form: 'norm',
       metric: 'covariance',
       centre: null,
-      limit: state(limit, 'limit'),
+      limit: createParameterLimit(limit, 'limit'),
       radiusOf: (parameter) => parameter,
       parameterOf: (radius) => radius,
       side: 'upper',

@@ -1,15 +1,15 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, fraction, notEmpty } from '../parameters.js';
-import { state } from '../program-row.js';
+import { defineConstraintParams, createFraction, lowerAtMostUpper } from '../parameters.js';
+import { createParameterLimit } from '../program-row.js';
 
 /** Maximum absolute sum of weights of an overlay, equal to its maximum factor or leverage. */
 const LEVERAGE_MAX = 10;
 
-const params = ({ least, most }: { readonly least: number; readonly most: number }) =>
+const createParams = ({ least, most }: { readonly least: number; readonly most: number }) =>
   defineConstraintParams({
-    lower: fraction({ label: 'Lower', help: 'Smallest sum.' }, { least, most }).default(1),
-    upper: fraction({ label: 'Upper', help: 'Largest sum.' }, { least, most }).default(1),
-  }).refine(...notEmpty);
+    lower: createFraction({ label: 'Lower', help: 'Smallest sum.' }, { least, most }).default(1),
+    upper: createFraction({ label: 'Upper', help: 'Largest sum.' }, { least, most }).default(1),
+  }).refine(...lowerAtMostUpper);
 
 export const weightSum = defineConstraintClass({
   type: 'WeightSum',
@@ -18,15 +18,15 @@ export const weightSum = defineConstraintClass({
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: params({ least: 0, most: 1 }),
-  watched: params({ least: -LEVERAGE_MAX, most: LEVERAGE_MAX }),
+  params: createParams({ least: 0, most: 1 }),
+  watched: createParams({ least: -LEVERAGE_MAX, most: LEVERAGE_MAX }),
   example: { id: 'cash', type: 'WeightSum', params: { lower: 0.98, upper: 1 } },
   toRows: ({ lower, upper }, { identifiers }) => [
     {
       form: 'linear',
       coefficients: new Float64Array(identifiers.length).fill(1),
-      lower: state(lower, 'lower'),
-      upper: state(upper, 'upper'),
+      lower: createParameterLimit(lower, 'lower'),
+      upper: createParameterLimit(upper, 'upper'),
       member: null,
     },
   ],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineConstraintClass } from '../constraint-class.js';
-import { defineConstraintParams, datapoint, notEmpty, notVacuous, numberOf, side } from '../parameters.js';
-import { state, type LinearRow } from '../program-row.js';
+import { defineConstraintParams, datapoint, lowerAtMostUpper, hasBound, requireNumber, side } from '../parameters.js';
+import { createParameterLimit, type LinearRow } from '../program-row.js';
 import { createLabel } from '../../datapoints/expressions/print.js';
 import { toRequest } from '../../datapoints/field-use.js';
 
@@ -26,8 +26,8 @@ export const weightedAverage = defineConstraintClass({
       stated: 'renormalise',
     }),
   })
-    .refine(...notEmpty)
-    .refine(...notVacuous),
+    .refine(...lowerAtMostUpper)
+    .refine(...hasBound),
   example: { id: 'carbon', type: 'WeightedAverage', params: { field: 'CARBON_INTENSITY', upper: 0.5, relative: true } },
   toRows: ({ field, lower, upper, relative, missing }, context) => {
     const values = context.numbers(field);
@@ -38,18 +38,18 @@ export const weightedAverage = defineConstraintClass({
     });
     const numerator = values.map((value) => (Number.isNaN(value) ? 0 : value));
     const denominator = values.map((value) => (missing === 'renormalise' && Number.isNaN(value) ? 0 : 1));
-    const scale = relative ? averageOf(context.index, numerator, denominator) : 1;
-    const row = (bound: number, parameter: 'lower' | 'upper'): LinearRow => ({
+    const scale = relative ? computeAverage(context.index, numerator, denominator) : 1;
+    const createRow = (bound: number, parameter: 'lower' | 'upper'): LinearRow => ({
       form: 'linear',
       coefficients: numerator.map((value, i) => value - bound * scale * denominator[i]!),
-      lower: parameter === 'lower' ? state(0, parameter, scale) : null,
-      upper: parameter === 'upper' ? state(0, parameter, scale) : null,
+      lower: parameter === 'lower' ? createParameterLimit(0, parameter, scale) : null,
+      upper: parameter === 'upper' ? createParameterLimit(0, parameter, scale) : null,
       member: null,
       average: { numerator, denominator, scale },
     });
     return [
-      ...(lower === null ? [] : [row(numberOf(lower), 'lower')]),
-      ...(upper === null ? [] : [row(numberOf(upper), 'upper')]),
+      ...(lower === null ? [] : [createRow(requireNumber(lower), 'lower')]),
+      ...(upper === null ? [] : [createRow(requireNumber(upper), 'upper')]),
     ];
   },
   measureOf({ field, missing, relative }, { weights, numbers }) {
@@ -57,11 +57,11 @@ export const weightedAverage = defineConstraintClass({
     const values = numbers(field);
     const numerator = values.map((value) => (Number.isNaN(value) ? 0 : value));
     const denominator = values.map((value) => (missing === 'renormalise' && Number.isNaN(value) ? 0 : 1));
-    return averageOf(weights, numerator, denominator);
+    return computeAverage(weights, numerator, denominator);
   },
 });
 
-function averageOf(weights: Float64Array, numerator: Float64Array, denominator: Float64Array): number {
+function computeAverage(weights: Float64Array, numerator: Float64Array, denominator: Float64Array): number {
   let above = 0;
   let below = 0;
   for (let i = 0; i < weights.length; i++) {

@@ -55,11 +55,11 @@ export const blackLitterman = defineReturnsClass({
     tau: 0.05,
   },
   sentence: ({ views, tau, risk_aversion }) =>
-    `the Black-Litterman posterior of ${risk_aversion} times the covariances with the source, tau ${tau}${views.length === 0 ? ', without views' : `, and ${views.map(viewText).join('; ')}`}`,
+    `the Black-Litterman posterior of ${risk_aversion} times the covariances with the source, tau ${tau}${views.length === 0 ? ', without views' : `, and ${views.map(formatView).join('; ')}`}`,
   returns: (params, context) => computePosteriorReturns(params, context),
 });
 
-function viewText({ weights, value, confidence }: z.output<typeof View>): string {
+function formatView({ weights, value, confidence }: z.output<typeof View>): string {
   const legs = Object.entries(weights).map(([identifier, weight]) => `${weight} ${identifier}`);
   return `a view that ${legs.join(' + ')} returns ${value} with confidence ${confidence}`;
 }

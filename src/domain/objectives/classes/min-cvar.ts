@@ -1,6 +1,6 @@
 import { defineObject } from '../../schema/define-object.js';
 import { createLossMeasure, defineObjectiveClass } from '../objective-class.js';
-import { drawnParams, readScenarioTerms } from '../scenario-terms.js';
+import { drawnScenarioParams, readScenarioTerms } from '../scenario-terms.js';
 import { describeTailShare, tailParams } from '../tail-params.js';
 import { createTailGoal } from '../tail.js';
 
@@ -10,7 +10,7 @@ export const minCvar = defineObjectiveClass({
   help: 'Minimum average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns.',
   sense: 'minimise',
   needsReturns: false,
-  params: defineObject(() => ({ ...tailParams.shape, ...drawnParams })),
+  params: defineObject(() => ({ ...tailParams.shape, ...drawnScenarioParams })),
   measure: createLossMeasure('the conditional value at risk'),
   example: { type: 'min_cvar', confidence: 0.95, scenarios: 252 },
   sentence: ({ confidence }) => `the least average loss of the worst ${describeTailShare(confidence)} of sessions`,

@@ -14,9 +14,9 @@ const SUM_TOLERANCE = 1e-6;
 const Budgets = z
   .record(z.string().min(1).max(200), z.number().gt(0).max(1))
   .refine((budgets) => Object.keys(budgets).length <= BUDGETS_MAX, { error: `has more than ${BUDGETS_MAX} keys` })
-  .refine((budgets) => Math.abs(sumOf(budgets) - 1) <= SUM_TOLERANCE, {
+  .refine((budgets) => Math.abs(sumBudgets(budgets) - 1) <= SUM_TOLERANCE, {
     params: { finding: 'WEIGHTS_NOT_ONE' },
-    error: ({ input }) => `has a sum of ${sumOf(input as Record<string, number>)}, but must sum to 1`, // a refinement runs on a parsed record
+    error: ({ input }) => `has a sum of ${sumBudgets(input as Record<string, number>)}, but must sum to 1`, // a refinement runs on a parsed record
   });
 
 export const riskParity = defineObjectiveClass({
@@ -54,6 +54,6 @@ export const riskParity = defineObjectiveClass({
   }),
 });
 
-function sumOf(budgets: Readonly<Record<string, number>>): number {
+function sumBudgets(budgets: Readonly<Record<string, number>>): number {
   return Object.values(budgets).reduce((sum, share) => sum + share, 0);
 }

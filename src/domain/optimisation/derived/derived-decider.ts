@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Composer, Composition } from '../../books/compositions.js';
-import type { Decided, Decider } from '../../books/decider.js';
+import type { DecidedComposition, Decider } from '../../books/decider.js';
 import { formatDay } from '../../time/days.js';
 import type { DerivedDocument } from '../../documents/index-document.js';
 import type { Finding } from '../../refusals/findings.js';
@@ -13,7 +13,7 @@ import { countReturns } from '../insufficient-risk.js';
 import { computeTrackingVariance } from '../tracking-variance.js';
 import { reportRelaxedRows, reportRelaxSteps } from '../relaxation/relaxed-findings.js';
 import { describeUncovered } from '../uncovered-securities.js';
-import { refuse, explainUnsolved } from '../explain-unsolved.js';
+import { createRefusal, explainUnsolved } from '../explain-unsolved.js';
 
 export interface DerivedDeciderInput {
   readonly document: DerivedDocument;
@@ -44,12 +44,13 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
     },
     decide(session, _incumbents, outgoing = null) {
       const parent = composer.decidedOn(parentId, session);
-      if (parent === undefined) return refuse('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
+      if (parent === undefined) return createRefusal('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
       const latest = solved.findLast((entry) => entry.session < session);
       const standing = { previous: latest?.weights ?? null, outgoing };
       const target = findTarget(parent, session, composer.market(parentId));
       const solve = solveOrRefuse(() => solver.solve(target, standing));
-      if (solve instanceof Refusal) return refuse(solve.code, solve.message, () => solve, 'derivation.risk_model');
+      if (solve instanceof Refusal)
+        return createRefusal(solve.code, solve.message, () => solve, 'derivation.risk_model');
       if (solve.outcome.kind !== 'solved') return explainUnsolved(solver.solvers, solve);
       const weights = listHeldWeights(solve);
       solved.push({ session, weights });
@@ -89,7 +90,7 @@ export function listHeldWeights({ columns, outcome }: DerivedSolve): SolvedWeigh
   return selectHeldWeights(columns, outcome.solution.weights);
 }
 
-function toDecision({ columns, weights }: SolvedWeights, findings: readonly Finding[]): Decided {
+function toDecision({ columns, weights }: SolvedWeights, findings: readonly Finding[]): DecidedComposition {
   return {
     kind: 'decided',
     columns,
@@ -103,7 +104,7 @@ function toDecision({ columns, weights }: SolvedWeights, findings: readonly Find
 }
 
 /** Returns the forecast tracking error of a solution under the risk model of the optimisation. */
-function createForecast({ risk, problem, outcome }: DerivedSolve): Pick<Decided, 'trackingError'> {
+function createForecast({ risk, problem, outcome }: DerivedSolve): Pick<DecidedComposition, 'trackingError'> {
   if (risk.isIdentity || outcome.kind !== 'solved') return {};
   return { trackingError: Math.sqrt(computeTrackingVariance(problem, outcome.solution.weights)) };
 }
@@ -111,7 +112,7 @@ function createForecast({ risk, problem, outcome }: DerivedSolve): Pick<Decided,
 /** Returns the warnings of one optimisation. */
 export function listFindings(solve: DerivedSolve, sm: SessionMarket): Finding[] {
   const { risk, problem, parent } = solve;
-  const warning = (code: Finding['code'], message: string): Finding => ({
+  const createWarning = (code: Finding['code'], message: string): Finding => ({
     severity: 'warning',
     code,
     message,
@@ -120,28 +121,28 @@ export function listFindings(solve: DerivedSolve, sm: SessionMarket): Finding[] 
   const date = formatDay(parent.date);
   const results: Finding[] = [
     ...problem.warnings.map(({ message, path }) => ({
-      ...warning('NO_WEIGHT_DATA', `On ${date}: ${message}`),
+      ...createWarning('NO_WEIGHT_DATA', `On ${date}: ${message}`),
       path: `derivation.${path}`,
     })),
     ...reportRelaxSteps(solve),
     ...reportRelaxedRows(solve),
-    ...choiceFindings(solve),
+    ...listChoiceFindings(solve),
   ];
   if (risk.isIdentity) {
     results.push(
-      warning(
+      createWarning(
         'RISK_FALLBACK_IDENTITY',
         `On ${date} ${risk.coverage.columns.length} securities are covered, with ${countReturns(risk.coverage)}: the identity matrix replaces the covariance.${solve.isNearest ? ' The objective needs more returns: the result is the weights nearest to the parent.' : ''}`,
       ),
     );
   } else if (risk.coverage.excluded.size > 0) {
-    results.push(warning('NO_WEIGHT_DATA', `On ${date} ${describeUncovered(sm, risk, problem)}`));
+    results.push(createWarning('NO_WEIGHT_DATA', `On ${date} ${describeUncovered(sm, risk, problem)}`));
   }
   return results;
 }
 
 /** Reports how much better another choice of securities may be, if a bound over all choices is known. */
-function choiceFindings({ outcome, parent }: DerivedSolve): Finding[] {
+function listChoiceFindings({ outcome, parent }: DerivedSolve): Finding[] {
   if (outcome.kind !== 'solved' || !outcome.solution.isHeuristic) return [];
   const { objective, bound } = outcome.solution;
   const gap = (objective - bound) / Math.max(Math.abs(objective), Number.MIN_VALUE);

@@ -25,7 +25,7 @@ export interface DerivedLookBackInput {
 }
 
 /** Returns the decision sessions of the parent at which bound paths are measured. */
-function pathReviews(
+function listPathReviews(
   { derivation }: DerivedDocument,
   { sessions, parents }: Pick<DerivedLookBackInput, 'sessions' | 'parents'>,
 ): number[] {
@@ -58,7 +58,7 @@ export function computeDerivedLookBack({
     dividendYears,
     maxStaleSessions,
     sessions,
-    decision: Math.min(decided, ...pathReviews(document, { sessions, parents })),
+    decision: Math.min(decided, ...listPathReviews(document, { sessions, parents })),
   });
   const returnsBehind = findStyledReturns(document);
   // Style exposures must be known before the first return of the window.
@@ -72,7 +72,7 @@ export function computeDerivedLookBack({
   // the first return needs the previous session
   const returns = (memory?.moments?.rows ?? []).reduce(
     (first, rows) => Math.min(first, rows[0]! - 1),
-    decided - Math.max(LIMITS.DERIVED_RISK_SESSIONS, scenariosOf(document)),
+    decided - Math.max(LIMITS.DERIVED_RISK_SESSIONS, countScenarioSessions(document)),
   );
   // The book of the previous weights is simulated from the beginning of the market, so that results are bit-identical.
   const held = readsHeldWeights(document) && memory?.solved ? 0 : Number.POSITIVE_INFINITY;
@@ -81,7 +81,7 @@ export function computeDerivedLookBack({
 }
 
 /** Returns the number of sessions from which the objective takes scenarios. */
-function scenariosOf({ derivation: { objective } }: DerivedDocument): number {
+function countScenarioSessions({ derivation: { objective } }: DerivedDocument): number {
   const { scenarios } = readObjective(objective).params;
   return typeof scenarios === 'number' ? scenarios : 0;
 }

@@ -5,7 +5,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { takeOver } from '../../books/proceeds.js';
 import { restoreDecided, type Composer, type Composition } from '../../books/compositions.js';
 import { findConstraintClass } from '../../constraints/catalogue.js';
-import type { DecisionMemory, Outgoing } from '../../books/decider.js';
+import type { DecisionMemory, OutgoingComposition } from '../../books/decider.js';
 import type { DerivedDocument } from '../../documents/index-document.js';
 import type { ConstraintRow } from '../../constraints/constraint-row.js';
 import { compareText } from '../../refusals/findings.js';
@@ -18,7 +18,7 @@ import type { CrossSections } from '../../datapoints/cross-section.js';
 import { createIndexCrossSections } from '../../rules/decide.js';
 import { createRiskMemory, estimateRisk, readStoredRisk, type RiskEstimate } from '../covariance.js';
 import { relaxByPriority, type InfeasibleSolve } from '../relaxation/relax-by-priority.js';
-import { setPathValues } from '../bound-paths.js';
+import { resolvePathValues } from '../bound-paths.js';
 import { parseValidDay } from '../../time/days.js';
 import { relaxBySteps, type RelaxedStep, type RelaxInput } from '../relaxation/relax-steps.js';
 import { listCandidates, type Candidates } from '../candidates.js';
@@ -29,7 +29,7 @@ import type { SolvedWeights } from './solved-weights.js';
 import { isReplaced, removeReturnTerms } from '../remove-return-terms.js';
 import type { Origin, Problem } from '../problem.js';
 import { createDecisionProblem, type WeightsBefore } from '../decision-problem.js';
-import type { Moved } from '../relaxation/relaxation.js';
+import type { ExecutedMove } from '../relaxation/relaxation.js';
 import { solveProblem, type SearchOutcome } from '../search.js';
 import type { Solvers } from '../solvers.js';
 import { createIndexWeights } from '../../books/index-weights.js';
@@ -39,11 +39,11 @@ import { readsConstituents } from '../../datapoints/expressions/reads.js';
 import { listFieldsRead } from '../field-uses.js';
 
 /** Earlier portfolios of an index at a decision. */
-export interface Standing {
+export interface EarlierPortfolios {
   /** Weights of the previous solution; null if there is none. */
   readonly previous: SolvedWeights | null;
   /** Composition that the decision replaces; null if there are no holdings yet. */
-  readonly outgoing: Outgoing | null;
+  readonly outgoing: OutgoingComposition | null;
 }
 
 /** Optimisation of a derived index with all inputs. */
@@ -58,7 +58,7 @@ export interface DerivedSolve {
   /** True if the weights nearest to the parent replace the objective, because there were too few returns for it. */
   readonly isNearest: boolean;
   /** Rows that were relaxed by priority, with the changed parameters of `problem`. */
-  readonly relaxed: readonly Moved[];
+  readonly relaxed: readonly ExecutedMove[];
   /** Steps of `relax` that were applied to `problem`. */
   readonly steps: readonly RelaxedStep[];
   /** Securities of the previous portfolios that are no longer candidates, largest weight first. */
@@ -83,7 +83,7 @@ export interface DerivedSolver {
    * Optimises a composition of the parent.
    * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA for a stored risk model
    */
-  solve(parent: Composition, standing: Standing): DerivedSolve;
+  solve(parent: Composition, standing: EarlierPortfolios): DerivedSolve;
   memory(): SolverMemory;
 }
 
@@ -131,14 +131,14 @@ export function createDerivedSolver({
   const memory = createRiskMemory(engine, left?.moments);
   let last = left?.active ?? null;
   let sections: CrossSections | undefined;
-  const datapoints = (): CrossSections =>
+  const readDatapoints = (): CrossSections =>
     (sections ??= createIndexCrossSections({ market: sm, treatment, currency, datapoints: readDefinitions(document) }));
   const indexWeights = createIndexWeights(composer, parentId);
 
   /** Returns the risk model of securities as known at a decision. */
-  function riskAt(decision: number, columns: Int32Array): RiskEstimate {
+  function estimateRiskAt(decision: number, columns: Int32Array): RiskEstimate {
     const from = Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS);
-    const window = { sm, growth, datapoints: datapoints(), from, to: decision };
+    const window = { sm, growth, datapoints: readDatapoints(), from, to: decision };
     const { risk_model: model } = document.derivation;
     return typeof model === 'string'
       ? readStoredRisk(composer.riskModel(model), { window, decision }, columns)
@@ -158,12 +158,12 @@ export function createDerivedSolver({
       const { columns, index } = removeLeavers(found, (column) =>
         hasLeft(sm, decision, column, countStaleSessions(treatment)),
       );
-      const risk = riskAt(decision, columns);
+      const risk = estimateRiskAt(decision, columns);
       const spec = risk.isIdentity ? removeReturnTerms(document.derivation) : document.derivation;
-      const rows = setPathValues(constraints, {
+      const rows = resolvePathValues(constraints, {
         composer,
         parentId,
-        datapoints,
+        datapoints: readDatapoints,
         indexWeights,
         day: sm.sessions[decision]!,
         baseDay: parseValidDay(document.base_date),
@@ -177,9 +177,9 @@ export function createDerivedSolver({
         // In other cases these weights would only start the search, for which a preview would need every earlier
         // rebalance.
         previous: previous === null || !isRemembering ? null : alignWeights(previous, columns),
-        held: before && selectHeld(before, columns),
+        held: before && splitHeldWeights(before, columns),
         risk,
-        cross: datapoints()
+        cross: readDatapoints()
           .at(decision, columns)
           .given({
             incumbents: previous === null ? null : flagMembers(previous.columns, sm.securityCount),
@@ -215,10 +215,10 @@ function removeLeavers(candidates: Candidates, isGone: (column: number) => boole
 const readsPrevious = (document: DerivedDocument): boolean =>
   listFieldsRead(document.derivation).some(({ use }) => readsConstituents(use.field, readDefinitions(document)));
 
-type Relaxed = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'steps'>;
+type RelaxedSolve = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'steps'>;
 
 /** Solves a problem. If it is infeasible, relaxes rows by the given steps, then by priority as little as necessary. */
-function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInput, 'problem'>): Relaxed {
+function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInput, 'problem'>): RelaxedSolve {
   const outcome = solveProblem(solvers, problem, { warm: terms.warm, proof: 'brief' });
   const unrelaxed = { problem, outcome, relaxed: [], steps: [] };
   if (outcome.kind === 'solved') return unrelaxed;
@@ -243,12 +243,12 @@ function solveRelaxingPriorities(
   return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : undefined;
 }
 
-function createRelaxedProblem(problem: Problem, moves: readonly Moved[]): Problem {
+function createRelaxedProblem(problem: Problem, moves: readonly ExecutedMove[]): Problem {
   return problem.withParameters(moves.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to })));
 }
 
 /** Returns the held weights of candidates, and separately those of all other securities. */
-function selectHeld({ columns: held, weights }: SolvedWeights, columns: Int32Array): WeightsBefore {
+function splitHeldWeights({ columns: held, weights }: SolvedWeights, columns: Int32Array): WeightsBefore {
   const places = new Set(columns);
   const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !places.has(held[k]!));
   return { weights: alignWeights({ columns: held, weights }, columns).weights, leavers };

@@ -1,5 +1,5 @@
 import { listHeld, createIndexTerms } from '../../books/index-run.js';
-import type { Outgoing } from '../../books/decider.js';
+import type { OutgoingComposition } from '../../books/decider.js';
 import { simulateBook } from '../../books/simulate-book.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
 import type { SessionMarket } from '../../market/session-market.js';
@@ -9,7 +9,7 @@ export interface HeldInput {
   readonly document: IndexDocument;
   readonly sm: SessionMarket;
   readonly treatment: TreatmentSpec;
-  readonly outgoing: Outgoing;
+  readonly outgoing: OutgoingComposition;
   readonly decision: number;
 }
 

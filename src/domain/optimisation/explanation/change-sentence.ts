@@ -5,16 +5,16 @@ import type { Problem } from '../problem.js';
 const DIGITS = 3;
 
 /** Describes a change of the objective, for the end of a sentence: `lowers the tracking error by 3.1 basis points`. */
-export function changeSentence({ objective: { entry } }: Problem, before: number, after: number): string {
+export function describeChange({ objective: { entry } }: Problem, before: number, after: number): string {
   const { name, unit, of } = entry.measure;
   const change = of(after) - of(before);
-  if (Math.abs(change) < NOTHING[unit]) return `leaves ${name} unchanged`;
+  if (Math.abs(change) < NO_CHANGE[unit]) return `leaves ${name} unchanged`;
   const amount = Number(Math.abs(change).toPrecision(DIGITS));
   return `${change < 0 ? 'lowers' : 'raises'} ${name} by ${amount}${unit === 'number' ? '' : ` ${unit}`}`;
 }
 
 /** Changes below which a value counts as unchanged, by unit. */
-const NOTHING: Readonly<Record<Measure['unit'], number>> = { 'basis points': 1e-6, number: 1e-10 };
+const NO_CHANGE: Readonly<Record<Measure['unit'], number>> = { 'basis points': 1e-6, number: 1e-10 };
 
 /** Converts a minimised value to the unit of the objective. */
 export function convertToObjectiveTerms({ objective: { entry } }: Problem, value: number): number {

@@ -6,13 +6,13 @@ import type { RowSide } from '../report.js';
 import type { ConvexSolution } from '../solve-convex.js';
 
 /** Distance below which a bound counts as active, as for `RowSide`. */
-const MET = 1e-7;
+const ACTIVE_TOLERANCE = 1e-7;
 
 /** Rounding tolerance of a row's remainder, relative to the row's largest coefficient. */
 const ROUNDING = 1e-9;
 
 /** Gradient of an active bound of the program. */
-interface MetBound {
+interface ActiveBound {
   readonly placed: PlacedRow | undefined;
   /** [n] */
   readonly gradient: Float64Array;
@@ -27,11 +27,11 @@ interface MetBound {
 export function findDependentSides({ assembled, answer }: ConvexSolution, sides: readonly RowSide[]): Set<RowSide> {
   const { program } = assembled;
   const { x } = answer.point;
-  const met = listMetBounds({ assembled, answer });
-  const isFree = freeNames(program, x);
+  const met = listActiveBounds({ assembled, answer });
+  const isFree = markFreeSecurities(program, x);
   const rows = new Set<PlacedRow>();
   const names = new Set<number>();
-  for (const shares of dependencies(met, isFree)) {
+  for (const shares of findDependencies(met, isFree)) {
     const sum = new Float64Array(program.n);
     shares.forEach((share, r) => {
       const { placed, gradient } = met[r]!;
@@ -67,19 +67,19 @@ function listSharedBounds(sides: readonly RowSide[]): Set<string> {
 }
 
 /** Returns the active linear rows, kink limits and norm limits, with their gradients. */
-function listMetBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' | 'answer'>): MetBound[] {
+function listActiveBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' | 'answer'>): ActiveBound[] {
   const { program, linear, kinks, norms } = assembled;
   const { n, rows } = program;
   const { x } = answer.point;
-  const met: MetBound[] = [];
+  const met: ActiveBound[] = [];
   for (let r = 0; r < rows.count; r++) {
     const gradient = rows.coefficients.subarray(r * n, (r + 1) * n);
     const value = dot(gradient, x);
-    if (Math.min(Math.abs(value - rows.lower[r]!), Math.abs(value - rows.upper[r]!)) <= MET)
+    if (Math.min(Math.abs(value - rows.lower[r]!), Math.abs(value - rows.upper[r]!)) <= ACTIVE_TOLERANCE)
       met.push({ placed: linear[r], gradient });
   }
   program.kinks.forEach((kink, k) => {
-    if (kink.limit === null || Math.abs(sumKinks(kink, x) - kink.limit) > MET) return;
+    if (kink.limit === null || Math.abs(sumKinks(kink, x) - kink.limit) > ACTIVE_TOLERANCE) return;
     const { at, left, right } = kink;
     met.push({ placed: kinks[k], gradient: x.map((value, i) => (value > at[i]! ? right[i]! : left[i]!)) });
   });
@@ -87,19 +87,22 @@ function listMetBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' |
     const offset = x.map((value, i) => value - norm.centre[i]!);
     const force = computeNormForce(program, norm, offset, new Float64Array(n));
     const length = Math.sqrt(Math.max(0, dot(force, offset)));
-    if (length > MET && Math.abs(length - norm.radius) <= MET) met.push({ placed: norms[q], gradient: force });
+    if (length > ACTIVE_TOLERANCE && Math.abs(length - norm.radius) <= ACTIVE_TOLERANCE)
+      met.push({ placed: norms[q], gradient: force });
   });
   return met;
 }
 
 /** Returns 1 for securities that neither a bound nor a kink holds, [n]. */
-function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Array {
-  const free = Uint8Array.from(x, (value, i) => Number(value - lower[i]! > MET && upper[i]! - value > MET));
+function markFreeSecurities({ lower, upper, kinks }: Program, x: Float64Array): Uint8Array {
+  const free = Uint8Array.from(x, (value, i) =>
+    Number(value - lower[i]! > ACTIVE_TOLERANCE && upper[i]! - value > ACTIVE_TOLERANCE),
+  );
   for (const kink of kinks) {
     const { at, left, right, limit } = kink;
-    const isMet = limit === null || sumKinks(kink, x) >= limit - MET;
+    const isMet = limit === null || sumKinks(kink, x) >= limit - ACTIVE_TOLERANCE;
     for (let i = 0; i < x.length; i++)
-      if (isMet && left[i] !== right[i] && Math.abs(x[i]! - at[i]!) <= MET) free[i] = 0;
+      if (isMet && left[i] !== right[i] && Math.abs(x[i]! - at[i]!) <= ACTIVE_TOLERANCE) free[i] = 0;
   }
   return free;
 }
@@ -108,7 +111,7 @@ function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Arra
  * Returns the linear combinations of rows that are zero on all free securities, as coefficients by row. Computed by
  * Gaussian elimination with the largest coefficient as pivot.
  */
-function dependencies(met: readonly MetBound[], isFree: Uint8Array): Float64Array[] {
+function findDependencies(met: readonly ActiveBound[], isFree: Uint8Array): Float64Array[] {
   const results: Float64Array[] = [];
   const pivots: { readonly at: number; readonly row: Float64Array; readonly shares: Float64Array }[] = [];
   met.forEach(({ gradient }, r) => {

@@ -6,7 +6,7 @@ import type { ConvexSolution } from '../solve-convex.js';
 import { convertToObjectiveTerms } from './change-sentence.js';
 
 /** Security without a weight, and the change that would give it a weight. */
-export interface NextName {
+export interface NextSecurity {
   readonly identifier: string;
   /** Change of the objective, in reported units, per unit of weight in the security. */
   readonly marginal: number;
@@ -19,7 +19,7 @@ export interface NextName {
 }
 
 /** Maximum number of securities listed. */
-export const NEXT_NAMES_MAX = 10;
+export const NEXT_SECURITIES_MAX = 10;
 
 /**
  * Returns the securities that would be held next: only their lower bound of zero excludes them. They are ordered by
@@ -31,16 +31,16 @@ export const NEXT_NAMES_MAX = 10;
 export function listNextSecurities(
   problem: Problem,
   { assembled, answer, weights, priceScale }: ConvexSolution,
-): NextName[] {
+): NextSecurity[] {
   const { lower, upper } = assembled.program;
   const { right } = computeLagrangianSlopes(assembled.program, answer.point);
-  const perReturn = returnScale(problem, weights);
+  const perReturn = computeReturnScale(problem, weights);
   const { expectedReturns } = problem;
   return Array.from(weights.keys())
     .filter((i) => weights[i] === 0 && lower[i] === 0 && upper[i]! > 0)
     .map((i) => ({ i, distance: priceScale * Math.max(right[i]!, 0) }))
     .toSorted((a, b) => a.distance - b.distance || compareText(problem.identifiers[a.i]!, problem.identifiers[b.i]!))
-    .slice(0, NEXT_NAMES_MAX)
+    .slice(0, NEXT_SECURITIES_MAX)
     .map(({ i, distance }) => ({
       identifier: problem.identifiers[i]!,
       marginal: convertToObjectiveTerms(problem, distance),
@@ -53,7 +53,7 @@ export function listNextSecurities(
  * Returns the expected return that offsets one unit of the objective, both per unit of weight; null if the objective
  * has no expected returns.
  */
-function returnScale(problem: Problem, weights: Float64Array): number | null {
+function computeReturnScale(problem: Problem, weights: Float64Array): number | null {
   const { objective, expectedReturns, goal, metric, robustness } = problem;
   if (!objective.entry.needsReturns || expectedReturns === null) return null;
   return goal.form === 'ratio' ? Math.sqrt(computeWorstVariance(metric, robustness, weights)) : 1;

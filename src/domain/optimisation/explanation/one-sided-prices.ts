@@ -11,7 +11,7 @@ import { fixHeldSecurities } from './held-choice.js';
 import { createWeighing, SPENT, type Weighing } from './weighing.js';
 
 /** Fraction of a sensitivity step that counts as a small change. */
-export const SMALL = 0.01;
+export const SMALL_FRACTION = 0.01;
 
 /** Small change of a bound in the bound's unit, relative to 1 and the bound. */
 const SMALL_STEP = 1e-4;
@@ -23,9 +23,9 @@ const LOOSENED_MAX = 40;
 const WORK_MAX = 2e9;
 
 /** Change of the objective below which it counts as zero, relative to 1 and the objective. */
-const NOTHING = 1e-12;
+const ZERO_CHANGE = 1e-12;
 
-export interface OneSided {
+export interface OneSidedPrices {
   /** Row sides whose shadow price is the change of the objective per unit when only that side is loosened slightly. */
   readonly sides: readonly RowSide[];
   /** Row sides whose multipliers are not prices, because other bounds imply them. */
@@ -42,7 +42,7 @@ export function computeOneSidedPrices(
   solvers: Solvers,
   { problem, solution, sides }: ExplainedInput,
   workMax = WORK_MAX,
-): OneSided {
+): OneSidedPrices {
   const dependent = findDependentSides(solution, sides);
   if (dependent.size === 0) return { sides, dependent };
   const weighing = createWeighing(solvers, problem, workMax);
@@ -54,10 +54,14 @@ export function computeOneSidedPrices(
   return { sides: sides.map((side) => ({ ...side, shadowPrice: prices.get(side) ?? side.shadowPrice })), dependent };
 }
 
-type Solved = Pick<ExplainedInput, 'problem' | 'solution'>;
+type SolvedProblem = Pick<ExplainedInput, 'problem' | 'solution'>;
 
 /** Returns the price of one side of a row; undefined without a solution, or if the work limit is reached. */
-function computeSinglePrice(weighing: Weighing, { problem, solution }: Solved, side: RowSide): number | undefined {
+function computeSinglePrice(
+  weighing: Weighing,
+  { problem, solution }: SolvedProblem,
+  side: RowSide,
+): number | undefined {
   const { placed, limit } = side;
   const by = (side.side === 'upper' ? 1 : -1) * SMALL_STEP * Math.max(1, Math.abs(limit));
   const loosened = { ...placed, row: loosenRow(placed.row, side, by) };
@@ -66,22 +70,26 @@ function computeSinglePrice(weighing: Weighing, { problem, solution }: Solved, s
 }
 
 /** Returns the change of the objective per unit between a solution and the solution after a bound changed by `by`. */
-export function computeSlopeToSide(weighing: Weighing, { problem, solution }: Solved, by: number): number | undefined {
+export function computeSlopeToSide(
+  weighing: Weighing,
+  { problem, solution }: SolvedProblem,
+  by: number,
+): number | undefined {
   const options = { restriction: fixHeldSecurities(problem, solution.weights), warm: solution.answer.state };
   const again = weighing.find(({ solver }) => solveConvex(solver, problem, options));
-  return again === undefined || again === SPENT ? undefined : differenceOf(problem, solution, again) / by;
+  return again === undefined || again === SPENT ? undefined : computeDifference(problem, solution, again) / by;
 }
 
-function differenceOf(problem: Problem, before: ConvexSolution, after: ConvexSolution): number {
+function computeDifference(problem: Problem, before: ConvexSolution, after: ConvexSolution): number {
   const change = after.objective - before.objective;
-  return Math.abs(change) <= NOTHING * Math.max(1, Math.abs(before.objective))
+  return Math.abs(change) <= ZERO_CHANGE * Math.max(1, Math.abs(before.objective))
     ? 0
     : convertToObjectiveTerms(problem, change);
 }
 
 /** Moves one side of a row by an amount in the unit of its shadow price. */
 function loosenRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: number): ProgramRow {
-  const move = (limit: Limit): Limit => ({ ...limit, value: limit.value + by });
+  const moveLimit = (limit: Limit): Limit => ({ ...limit, value: limit.value + by });
   switch (row.form) {
     case 'linear': {
       const { average } = row;
@@ -96,7 +104,7 @@ function loosenRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: number)
       return moveSide(row);
     case 'distance':
     case 'tail':
-      return { ...row, limit: move(row.limit) };
+      return { ...row, limit: moveLimit(row.limit) };
     case 'norm':
       return { ...row, limit: { ...row.limit, value: row.radiusOf(row.parameterOf(row.limit.value) + by) } };
     default:
@@ -105,7 +113,7 @@ function loosenRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: number)
 
   function moveSide<T extends { readonly lower: Limit | null; readonly upper: Limit | null }>(bounded: T): T {
     return side === 'upper'
-      ? { ...bounded, upper: bounded.upper && move(bounded.upper) }
-      : { ...bounded, lower: bounded.lower && move(bounded.lower) };
+      ? { ...bounded, upper: bounded.upper && moveLimit(bounded.upper) }
+      : { ...bounded, lower: bounded.lower && moveLimit(bounded.lower) };
   }
 }

@@ -3,7 +3,7 @@ import type { Origin, Problem } from '../problem.js';
 import { solveProblem } from '../search.js';
 import { solveConvex } from '../solve-convex.js';
 import type { Solvers } from '../solvers.js';
-import { changeSentence, convertToObjectiveTerms } from './change-sentence.js';
+import { describeChange, convertToObjectiveTerms } from './change-sentence.js';
 import type { ExplainedInput } from './explained-input.js';
 import { fixHeldSecurities } from './held-choice.js';
 import { createWeighing, SPENT } from './weighing.js';
@@ -55,17 +55,17 @@ export function computeRowCosts(
     const isConvex = findConstraintClass(origin.type)!.convex; // rows have been validated
     const mayMatter = !isConvex || priced.has(origin) || REPLACES_DEFAULT.has(origin.type);
     const value = mayMatter
-      ? weighing.find((again) => objectiveWithout(again, problem, { origin, isConvex, solution }))
+      ? weighing.find((again) => computeObjectiveWithout(again, problem, { origin, isConvex, solution }))
       : solution.objective;
     const about = { id: origin.id, index: origin.index!, type: origin.type };
-    const sentence = (change: string) => `Removing ${origin.name} ${change}.`;
+    const createSentence = (change: string) => `Removing ${origin.name} ${change}.`;
     if (value === null || value === SPENT)
       return {
         ...about,
         without: null,
         cost: null,
         reason: value === null ? 'no_answer' : 'work_spent',
-        sentence: sentence(
+        sentence: createSentence(
           value === null
             ? 'leaves the objective unbounded'
             : 'was not solved: the work limit for explanations was reached',
@@ -77,18 +77,22 @@ export function computeRowCosts(
       without,
       cost: solution.objective - value,
       reason: null,
-      sentence: sentence(changeSentence(problem, before, without)),
+      sentence: createSentence(describeChange(problem, before, without)),
     };
   });
 }
 
-interface LeftOut extends Pick<ExplainedInput, 'solution'> {
+interface RemovedRow extends Pick<ExplainedInput, 'solution'> {
   readonly origin: Origin;
   readonly isConvex: boolean;
 }
 
 /** Returns the minimised objective without a row; null without a solution. */
-function objectiveWithout(solvers: Solvers, problem: Problem, { origin, isConvex, solution }: LeftOut): number | null {
+function computeObjectiveWithout(
+  solvers: Solvers,
+  problem: Problem,
+  { origin, isConvex, solution }: RemovedRow,
+): number | null {
   const rest = problem.without(origin);
   if (isConvex) {
     const restriction = fixHeldSecurities(problem, solution.weights);

@@ -4,10 +4,10 @@ import type { Origin } from '../problem.js';
 import type { RowSide } from '../report.js';
 import { solveConvex } from '../solve-convex.js';
 import type { Solvers } from '../solvers.js';
-import { changeSentence, convertToObjectiveTerms } from './change-sentence.js';
+import { describeChange, convertToObjectiveTerms } from './change-sentence.js';
 import type { ExplainedInput } from './explained-input.js';
 import { fixHeldSecurities } from './held-choice.js';
-import { computeSlopeToSide, SMALL } from './one-sided-prices.js';
+import { computeSlopeToSide, SMALL_FRACTION } from './one-sided-prices.js';
 import { createWeighing, SPENT } from './weighing.js';
 
 /** Effect of a change of one parameter on the objective, from solving the problem again. */
@@ -32,10 +32,10 @@ export interface Sensitivity {
 export const SENSITIVITIES_MAX = 20;
 
 /** Step of a parameter by unit: a percentage point, one security, or one hundredth of the value. */
-const STEP = { fraction: 0.01, count: 1, value: 0.01 } as const;
+const STEP_BY_UNIT = { fraction: 0.01, count: 1, value: 0.01 } as const;
 
 /** Parameter of a binding row. */
-interface Bound {
+interface BindingParameter {
   readonly origin: Origin;
   readonly parameter: string;
   readonly from: number;
@@ -65,7 +65,7 @@ export function computeSensitivities(
   const weighing = createWeighing(solvers, problem, workMax);
   const restriction = fixHeldSecurities(problem, solution.weights);
   const warm = solution.answer.state;
-  return boundsOf(sides, dependent).flatMap((bound): Sensitivity[] => {
+  return listBounds(sides, dependent).flatMap((bound): Sensitivity[] => {
     const { origin, parameter, from, to } = bound;
     const again = weighing.find(({ solver }) =>
       solveConvex(solver, problem.withParameters([{ origin, parameter, to }]), { restriction, warm }),
@@ -75,13 +75,13 @@ export function computeSensitivities(
     const change =
       again === SPENT
         ? 'was not solved: the work limit for explanations was reached'
-        : changeSentence(
+        : describeChange(
             problem,
             convertToObjectiveTerms(problem, solution.objective),
             convertToObjectiveTerms(problem, again.objective),
           );
     const held = restriction === undefined || again === SPENT ? '' : ', with the same securities held';
-    const step = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${valueText(origin, from)} to ${valueText(origin, to)}`;
+    const step = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${formatValue(origin, from)} to ${formatValue(origin, to)}`;
     return [
       {
         id: origin.id,
@@ -98,27 +98,27 @@ export function computeSensitivities(
     ];
   });
 
-  function computeSmallestSlope({ origin, parameter, from, to }: Bound): number | undefined {
-    const by = SMALL * (to - from);
+  function computeSmallestSlope({ origin, parameter, from, to }: BindingParameter): number | undefined {
+    const by = SMALL_FRACTION * (to - from);
     const near = { origin, parameter, to: from + by };
     return computeSlopeToSide(weighing, { problem: problem.withParameters([near]), solution }, by);
   }
 }
 
 /** Returns the parameters that set bounds with a nonzero price, largest effect of a step first. */
-function boundsOf(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>): Bound[] {
-  const bounds = new Map<string, Bound>();
+function listBounds(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>): BindingParameter[] {
+  const bounds = new Map<string, BindingParameter>();
   for (const each of sides) {
     const { placed, side, isBinding, shadowPrice } = each;
     const { origin, row } = placed;
-    const limit = side === 'eq' ? null : limitOf(row, side);
+    const limit = side === 'eq' ? null : findLimit(row, side);
     const parameter = limit?.parameter ?? null;
     if (!isBinding || shadowPrice === 0 || origin.index === null || limit === null || parameter === null) continue;
     const from = origin.params[parameter];
     // Securities that only a lower bound of zero excludes are reported by `listNextSecurities`.
     if (typeof from !== 'number' || (row.form === 'name' && side === 'lower' && from === 0)) continue;
     const key = `${origin.index} ${parameter}`;
-    const price = shadowPrice * slopeOf(row, limit);
+    const price = shadowPrice * computeSlope(row, limit);
     const known = bounds.get(key);
     const outward = (side === 'upper' ? 1 : -1) * (limit.slope < 0 ? -1 : 1);
     const to = solveAtStep(origin, { parameter, from, outward });
@@ -126,11 +126,11 @@ function boundsOf(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>): B
     const isDependent = known?.isDependent === true || dependent.has(each);
     bounds.set(key, { origin, parameter, from, to, shadowPrice: price + (known?.shadowPrice ?? 0), isDependent });
   }
-  const weight = ({ from, to, shadowPrice }: Bound) => Math.abs((to - from) * shadowPrice);
-  return [...bounds.values()].toSorted((a, b) => weight(b) - weight(a)).slice(0, SENSITIVITIES_MAX);
+  const computeEffect = ({ from, to, shadowPrice }: BindingParameter) => Math.abs((to - from) * shadowPrice);
+  return [...bounds.values()].toSorted((a, b) => computeEffect(b) - computeEffect(a)).slice(0, SENSITIVITIES_MAX);
 }
 
-function limitOf(row: ProgramRow, side: 'lower' | 'upper'): Limit | null {
+function findLimit(row: ProgramRow, side: 'lower' | 'upper'): Limit | null {
   switch (row.form) {
     case 'name':
     case 'linear':
@@ -148,26 +148,26 @@ function limitOf(row: ProgramRow, side: 'lower' | 'upper'): Limit | null {
  * Returns the change of the priced bound per unit of the parameter. The price of a norm is already per unit of the
  * parameter.
  */
-function slopeOf(row: ProgramRow, limit: Limit): number {
+function computeSlope(row: ProgramRow, limit: Limit): number {
   if (row.form === 'norm') return 1;
   return row.form === 'linear' && row.average !== undefined ? row.average.scale : limit.slope;
 }
 
-interface Stepping {
+interface ParameterStep {
   readonly parameter: string;
   readonly from: number;
   readonly outward: number;
 }
 
 /** Returns the value of a parameter after one loosening step; undefined if the class does not accept the value. */
-function solveAtStep({ type, unit, params }: Origin, { parameter, from, outward }: Stepping): number | undefined {
-  const size = unit === 'value' && from !== 0 ? STEP.value * Math.abs(from) : STEP[unit];
+function solveAtStep({ type, unit, params }: Origin, { parameter, from, outward }: ParameterStep): number | undefined {
+  const size = unit === 'value' && from !== 0 ? STEP_BY_UNIT.value * Math.abs(from) : STEP_BY_UNIT[unit];
   const to = Number((from + outward * size).toPrecision(12));
   const accepted = findConstraintClass(type)!.params.safeParse({ ...params, [parameter]: to }).success; // rows have been validated
   return accepted ? to : undefined;
 }
 
-function valueText({ unit }: Origin, value: number): string {
-  const round = (number: number) => String(Number(number.toPrecision(6)));
-  return unit === 'fraction' ? `${round(100 * value)} %` : round(value);
+function formatValue({ unit }: Origin, value: number): string {
+  const formatRounded = (number: number) => String(Number(number.toPrecision(6)));
+  return unit === 'fraction' ? `${formatRounded(100 * value)} %` : formatRounded(value);
 }

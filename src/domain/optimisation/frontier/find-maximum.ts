@@ -12,10 +12,10 @@ export interface MaximumBracket {
 }
 
 /** Smaller fraction of a golden section; the search continues in the larger part. */
-const GOLDEN = (3 - Math.sqrt(5)) / 2;
+const GOLDEN_SECTION = (3 - Math.sqrt(5)) / 2;
 
 /** Distance of two points that counts as rounding, relative to 1 and the point. */
-const CLOSE = 1e-9;
+const POINT_TOLERANCE = 1e-9;
 
 /** Maximum number of evaluations; six to ten are usual. */
 const STEPS_MAX = 40;
@@ -33,12 +33,12 @@ export function findMaximum(valueOf: (at: number) => number, { low, best, high }
   let [step, before] = [to - from, to - from];
   for (let k = 0; k < STEPS_MAX; k++) {
     const middle = (from + to) / 2;
-    const close = CLOSE * (1 + Math.abs(first.at));
+    const close = POINT_TOLERANCE * (1 + Math.abs(first.at));
     if (Math.abs(first.at - middle) <= 2 * close - (to - from) / 2) return;
     const top = findVertex(first, second, third);
     const isUseful = top > from && top < to && Math.abs(top - first.at) < Math.abs(before) / 2;
     before = isUseful ? step : first.at < middle ? to - first.at : from - first.at;
-    step = isUseful ? top - first.at : GOLDEN * before;
+    step = isUseful ? top - first.at : GOLDEN_SECTION * before;
     if (isUseful && (top - from < 2 * close || to - top < 2 * close)) step = Math.sign(middle - first.at) * close;
     const at = first.at + (Math.abs(step) >= close ? step : Math.sign(step) * close);
     const tried = { at, value: valueOf(at) };

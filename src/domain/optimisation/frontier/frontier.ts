@@ -98,10 +98,10 @@ const PLANES_MAX = 400;
  * that return are found by solves of a millisecond, while solves for the largest return take 20 to 100 ms. Drawdowns
  * need few planes.
  */
-const APPROACH: Readonly<Record<TailMeasure, readonly number[]>> = { loss: [3, 1, 0.3, 0], drawdown: [0] };
+const APPROACH_AVERSIONS: Readonly<Record<TailMeasure, readonly number[]>> = { loss: [3, 1, 0.3, 0], drawdown: [0] };
 
 /** Result of a search, with the portfolios that must satisfy the rows. */
-interface Found<T> {
+interface FeasibleResult<T> {
   readonly found: T;
   readonly weights: readonly Float64Array[];
 }
@@ -115,7 +115,7 @@ type TailSearch = Pick<FrontierInput, 'problem' | 'restriction'>;
  */
 function addTailPlanesUntilFeasible<T>(
   { problem, restriction }: TailSearch,
-  solve: (program: Program) => Found<T> | null,
+  solve: (program: Program) => FeasibleResult<T> | null,
 ): T | null {
   const assembly = { withTracking: true, restriction };
   for (let round = 0; round < PLANES_MAX; round++) {
@@ -132,7 +132,7 @@ export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem
   /** Solution with the largest expected return within the rows, if another frontier found it and its planes. */
   readonly most?: ProgramAnswer | undefined;
   /** Traces the frontier of a program; null without a result. */
-  readonly trace: (program: Program) => Found<T> | null;
+  readonly trace: (program: Program) => FeasibleResult<T> | null;
 }
 
 /**
@@ -142,7 +142,7 @@ export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem
 export function traceWithinTails<T>({ solver, means, most, trace, ...search }: TailFrontier<T>): T | null {
   let before: Optimum | undefined;
   for (const { row } of most === undefined ? search.problem.rows : []) {
-    for (const aversion of row.form === 'tail' ? APPROACH[row.goal.measure] : [])
+    for (const aversion of row.form === 'tail' ? APPROACH_AVERSIONS[row.goal.measure] : [])
       addTailPlanesUntilFeasible(search, (base) => {
         const program = findUtilityPoint(base, means, aversion);
         const follow = before === undefined || aversion === 0 ? undefined : startAt(program, before);
@@ -158,10 +158,10 @@ export function traceWithinTails<T>({ solver, means, most, trace, ...search }: T
 /** Computes the frontier; null if the rows have no portfolio of least variance. @cost about 30 warm solves */
 export function computeFrontier(input: FrontierInput): Frontier | null {
   const { solver, problem, means, points: count } = input;
-  const pointOf = (weights: Float64Array) => computeFrontierPoint(problem, means, weights);
-  const portfolioOf = ({ x, slope }: FrontierWeights): FrontierPortfolio => {
+  const createPoint = (weights: Float64Array) => computeFrontierPoint(problem, means, weights);
+  const createPortfolio = ({ x, slope }: FrontierWeights): FrontierPortfolio => {
     const weights = clearRoundingWeights(x);
-    return { ...pointOf(weights), weights, risk_aversion: computeRiskAversion(slope) };
+    return { ...createPoint(weights), weights, risk_aversion: computeRiskAversion(slope) };
   };
   let before: Trace | undefined;
   const found = traceWithinTails({
@@ -170,7 +170,7 @@ export function computeFrontier(input: FrontierInput): Frontier | null {
       const traced = traceFrontier(solver, base, means, { points: count, before });
       if (traced === null) return null;
       before = traced.trace;
-      const points = traced.solved.map(portfolioOf);
+      const points = traced.solved.map(createPortfolio);
       return { found: { base, traced, points }, weights: points.map(({ weights }) => weights) };
     },
   });
@@ -180,8 +180,14 @@ export function computeFrontier(input: FrontierInput): Frontier | null {
   const traced = limitsTails
     ? { ...found.traced, at: listTargetsWithinTails(input, found.traced.trace) }
     : found.traced;
-  const tangency = findTangentPoint({ base, traced, points, portfolioOf, riskFreeRate: input.riskFreeRate });
-  return { points, tangency, pointOf, most: traced.trace.most };
+  const tangency = findTangentPoint({
+    base,
+    traced,
+    points,
+    portfolioOf: createPortfolio,
+    riskFreeRate: input.riskFreeRate,
+  });
+  return { points, tangency, pointOf: createPoint, most: traced.trace.most };
 }
 
 /**
@@ -223,35 +229,41 @@ interface TangencyInput {
  */
 function findTangentPoint(input: TangencyInput): Frontier['tangency'] {
   const { traced, points, portfolioOf, riskFreeRate } = input;
-  const sharpeOf = ({ expected_return, volatility }: FrontierPoint) =>
+  const computeSharpe = ({ expected_return, volatility }: FrontierPoint) =>
     volatility > 0 ? (expected_return - riskFreeRate) / volatility : 0;
-  const best = points.reduce((leader, point, k) => (sharpeOf(point) > sharpeOf(points[leader]!) ? k : leader), 0);
-  if (!(sharpeOf(points[best]!) > 0)) return null;
+  const best = points.reduce(
+    (leader, point, k) => (computeSharpe(point) > computeSharpe(points[leader]!) ? k : leader),
+    0,
+  );
+  if (!(computeSharpe(points[best]!) > 0)) return null;
   let result = points[best]!;
-  const probe = (target: number): VariancePoint | undefined => {
+  const probeTarget = (target: number): VariancePoint | undefined => {
     const answer = traced.at(target);
     if (answer === undefined) return undefined;
     const point = portfolioOf(answer);
-    if (sharpeOf(point) > sharpeOf(result)) result = point;
-    return borneBy(target, point, answer.slope);
+    if (computeSharpe(point) > computeSharpe(result)) result = point;
+    return createVariancePoint(target, point, answer.slope);
   };
   const [before, after] = [Math.max(best - 1, 0), Math.min(best + 1, points.length - 1)];
-  const sides = sidesOf(input, best);
-  if (sides !== undefined) findTangentPortfolio({ ...sides, riskFreeRate, probe });
+  const sides = findTangencyBracket(input, best);
+  if (sides !== undefined) findTangentPortfolio({ ...sides, riskFreeRate, probe: probeTarget });
   else if (!isRisingAtEnd(input, best)) {
-    const placeOf = (k: number): MaximumPoint => ({ at: traced.targets[k]!, value: sharpeOf(points[k]!) });
+    const createMaximumPoint = (k: number): MaximumPoint => ({
+      at: traced.targets[k]!,
+      value: computeSharpe(points[k]!),
+    });
     const valueOf = (place: VariancePoint | undefined) =>
       place === undefined ? Number.NEGATIVE_INFINITY : (place.at - riskFreeRate) / Math.sqrt(place.variance);
-    findMaximum((target) => valueOf(probe(target)), {
-      low: placeOf(before),
-      best: placeOf(best),
-      high: placeOf(after),
+    findMaximum((target) => valueOf(probeTarget(target)), {
+      low: createMaximumPoint(before),
+      best: createMaximumPoint(best),
+      high: createMaximumPoint(after),
     });
   }
-  return { ...result, sharpe: sharpeOf(result) };
+  return { ...result, sharpe: computeSharpe(result) };
 }
 
-function borneBy(at: number, { volatility }: FrontierPoint, slope: number | null): VariancePoint {
+function createVariancePoint(at: number, { volatility }: FrontierPoint, slope: number | null): VariancePoint {
   return { at, variance: volatility ** 2, slope: slope === null ? Number.NaN : Math.abs(slope) };
 }
 
@@ -259,12 +271,12 @@ function borneBy(at: number, { volatility }: FrontierPoint, slope: number | null
  * Returns the points between which the Sharpe ratio reaches its maximum, if multipliers show on which side of the best
  * point it is.
  */
-function sidesOf(
+function findTangencyBracket(
   { base, traced: { targets, solved }, points, riskFreeRate }: TangencyInput,
   best: number,
 ): Pick<TangentSearchInput, 'low' | 'high'> | undefined {
   if (!isVarianceAlone(base)) return undefined;
-  const at = (k: number) => borneBy(targets[k]!, points[k]!, k === 0 ? 0 : solved[k]!.slope);
+  const at = (k: number) => createVariancePoint(targets[k]!, points[k]!, k === 0 ? 0 : solved[k]!.slope);
   const isRising = computeSharpeSlope(at(best), riskFreeRate) > 0;
   const [low, high] = isRising ? [best, best + 1] : [best - 1, best];
   if (low < 0 || high >= points.length) return undefined;
@@ -280,7 +292,7 @@ function sidesOf(
 function isRisingAtEnd({ base, traced, points, riskFreeRate }: TangencyInput, k: number): boolean {
   const slope = traced.solved[k]!.slope;
   if (k !== points.length - 1 || slope === null || !isVarianceAlone(base)) return false;
-  return computeSharpeSlope(borneBy(traced.targets[k]!, points[k]!, slope), riskFreeRate) >= 0;
+  return computeSharpeSlope(createVariancePoint(traced.targets[k]!, points[k]!, slope), riskFreeRate) >= 0;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Finding } from '../../refusals/findings.js';
-import { TRACKING } from '../../objectives/objective.js';
+import { TRACKING_OBJECTIVE } from '../../objectives/objective.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 import type { Restriction } from '../assemble.js';
 import { computeFrontierPoint, traceWithinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
@@ -27,7 +27,7 @@ export interface ObjectivePortfolio extends FrontierPoint {
 /** Returns the risk measure that the objective of a problem minimises. */
 export function findFrontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'objective'>): FrontierRisk {
   if (goal.form === 'tail') return goal.measure === 'loss' ? 'cvar' : 'cdar';
-  return objective.entry.type === TRACKING.entry.type ? 'tracking_error' : 'volatility';
+  return objective.entry.type === TRACKING_OBJECTIVE.entry.type ? 'tracking_error' : 'volatility';
 }
 
 export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRate'> {
@@ -92,7 +92,7 @@ const WORK_MAX = 2e9;
 const TRACES_WORK_MAX = 2e10;
 
 /** Numbers of frontier points, from which the work limit selects. */
-const POINTS = [21, 11, 6] as const;
+const POINT_COUNTS = [21, 11, 6] as const;
 
 interface TailTrace extends Pick<ObjectiveFrontierInput, 'problem' | 'means' | 'most'> {
   readonly goal: TailGoal;
@@ -110,7 +110,7 @@ function minimiseTails(
   const solver = meterSolver(inner);
   const alone = { ...problem, costs: null, robustness: null };
   const first = solveTailGoal(solver, alone, goal, base, undefined);
-  const count = POINTS.find((points) => points * solver.spent() <= WORK_MAX);
+  const count = POINT_COUNTS.find((points) => points * solver.spent() <= WORK_MAX);
   const last = findLargestReturn(solver, base, means, known);
   if (first === undefined || count === undefined || last.status !== 'solved') return undefined;
   const [least, most] = [first.answer.point.x, last.point.x];
@@ -146,7 +146,7 @@ export function fixChoice(problem: Problem, weights: Float64Array): Restriction 
   if (rows.length === 0) return undefined;
   const large = rows.flatMap((row) =>
     row.form === 'concentration'
-      ? [Uint8Array.from(weights, (weight) => (weight > row.trigger + TRIGGERED ? 1 : 0))]
+      ? [Uint8Array.from(weights, (weight) => (weight > row.trigger + TRIGGER_TOLERANCE ? 1 : 0))]
       : [],
   );
   return createRestriction(rows, {
@@ -158,24 +158,24 @@ export function fixChoice(problem: Problem, weights: Float64Array): Restriction 
 }
 
 /** Excess over a trigger above which a weight counts as exceeding it. */
-const TRIGGERED = 1e-10;
+const TRIGGER_TOLERANCE = 1e-10;
 
 /** Objectives without a separate frontier, with the reason. */
-const WITHOUT_OWN: Readonly<Record<string, string>> = {
+const OBJECTIVES_WITHOUT_FRONTIER: Readonly<Record<string, string>> = {
   risk_parity: 'budgets of risk have one answer within the rows, and no frontier',
   max_diversification: 'the ratio has no expected return; its solution is reported with the points as portfolio',
   max_decorrelation: 'correlations have no expected return; the solution is reported with the points as portfolio',
 };
 
-export interface Traced {
+export interface FrontierAvailability {
   readonly problem: Problem;
   readonly hasFrontier: boolean;
   readonly hasOwn: boolean;
 }
 
 /** Returns the findings on the frontiers of a result: risk measure, securities, and missing frontiers. */
-export function listFrontierFindings({ problem, hasFrontier, hasOwn }: Traced): Finding[] {
-  const info = (severity: Finding['severity'], message: string): Finding => ({
+export function listFrontierFindings({ problem, hasFrontier, hasOwn }: FrontierAvailability): Finding[] {
+  const createInfo = (severity: Finding['severity'], message: string): Finding => ({
     severity,
     code: 'FRONTIER_SCOPE',
     message,
@@ -183,25 +183,25 @@ export function listFrontierFindings({ problem, hasFrontier, hasOwn }: Traced): 
   });
   if (!hasFrontier)
     return [
-      info(
+      createInfo(
         'warning',
         'There is no frontier: the solver found no least variance or no largest expected return within the rows.',
       ),
     ];
   const { type } = problem.objective.entry;
-  const other = WITHOUT_OWN[type];
+  const other = OBJECTIVES_WITHOUT_FRONTIER[type];
   const choosing = [...new Set(listNonConvexRows(problem).map(({ origin }) => origin.type))];
   return [
     ...(other === undefined
       ? []
-      : [info('info', `The frontier is that of mean and variance, not of ${type}: ${other}.`)]),
+      : [createInfo('info', `The frontier is that of mean and variance, not of ${type}: ${other}.`)]),
     ...(findFrontierRisk(problem) === 'volatility' || hasOwn
       ? []
-      : [info('warning', `There is no frontier by the risk of ${type}: it would exceed the work limit.`)]),
+      : [createInfo('warning', `There is no frontier by the risk of ${type}: it would exceed the work limit.`)]),
     ...(choosing.length === 0
       ? []
       : [
-          info(
+          createInfo(
             'info',
             `The frontier uses the securities of the solution, chosen by ${choosing.join(', ')}; other securities may be better at other returns.`,
           ),

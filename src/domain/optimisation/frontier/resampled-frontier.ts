@@ -60,13 +60,13 @@ export function computeResampledFrontier(input: ResampledInput): ResampledFronti
     periods,
   });
   let known = 0;
-  let sums: Sums[] | undefined;
+  let sums: RunningMoments[] | undefined;
   for (let draw = 0; draw < draws; draw++) {
     report?.(draw / draws);
     const panel = returns.draw(createCounterRandom({ seed, stream: draw }), sessions, null);
-    const moments = momentsOf(algebra, panel, { sessions, n, periods });
+    const moments = estimateMoments(algebra, panel, { sessions, n, periods });
     let before: Trace | undefined;
-    const trace = (program: Program) => {
+    const traceDraw = (program: Program) => {
       const drawn = setCovariance(program, moments.metric);
       const traced = traceFrontier(solver, drawn, moments.means, { points: count, before });
       if (traced === null) return null;
@@ -74,11 +74,11 @@ export function computeResampledFrontier(input: ResampledInput): ResampledFronti
       const results = traced.solved.map(({ x }) => clearRoundingWeights(x));
       return { found: results, weights: results };
     };
-    const drawn = traceWithinTails({ solver, problem, means: moments.means, restriction, trace });
+    const drawn = traceWithinTails({ solver, problem, means: moments.means, restriction, trace: traceDraw });
     if (drawn === null) continue;
     sums ??= drawn.map(() => ({ mean: new Float64Array(n), squares: new Float64Array(n) }));
     known++;
-    for (const [rank, weights] of drawn.entries()) addTo(sums[rank]!, weights, known);
+    for (const [rank, weights] of drawn.entries()) addPortfolio(sums[rank]!, weights, known);
   }
   if (sums === undefined) return null;
   return {
@@ -92,7 +92,7 @@ export function computeResampledFrontier(input: ResampledInput): ResampledFronti
 }
 
 /** Running mean of the weights, and sum of squared deviations from it. */
-interface Sums {
+interface RunningMoments {
   readonly mean: Float64Array;
   readonly squares: Float64Array;
 }
@@ -101,7 +101,7 @@ interface Sums {
  * Adds a portfolio to the running moments.
  * @source Welford (1962), Technometrics 4(3)
  */
-function addTo({ mean, squares }: Sums, weights: Float64Array, count: number): void {
+function addPortfolio({ mean, squares }: RunningMoments, weights: Float64Array, count: number): void {
   for (let i = 0; i < weights.length; i++) {
     const before = weights[i]! - mean[i]!;
     mean[i]! += before / count;
@@ -110,7 +110,7 @@ function addTo({ mean, squares }: Sums, weights: Float64Array, count: number): v
 }
 
 /** Returns the annual means and the covariance of a panel, estimated with the default estimator. */
-function momentsOf(
+function estimateMoments(
   algebra: DenseAlgebra,
   panel: Float64Array,
   { sessions, n, periods }: { readonly sessions: number; readonly n: number; readonly periods: number },

@@ -6,12 +6,12 @@ import type { Finding } from '../../refusals/findings.js';
  * expected returns are above cash and include it.
  */
 export function readTangencyRate(spec: OptimisationSpec, asked: number): number {
-  return isAboveCash(spec) ? cashOf(spec) : asked;
+  return isAboveCash(spec) ? readCashRate(spec) : asked;
 }
 
 /** Reports a tangency rate that has no effect, or that differs from the rate of the objective. */
 export function checkTangencyRate(spec: OptimisationSpec, asked: number): Finding[] {
-  const cash = cashOf(spec);
+  const cash = readCashRate(spec);
   const report = { path: 'risk_free_rate', value: asked };
   if (asked === cash) return [];
   if (isAboveCash(spec)) {
@@ -28,7 +28,7 @@ function isAboveCash(spec: OptimisationSpec): boolean {
   return readExpectedReturns(spec)?.entry.isAboveCash === true;
 }
 
-function cashOf({ objective }: OptimisationSpec): number {
+function readCashRate({ objective }: OptimisationSpec): number {
   const { entry, params } = readObjective(objective);
   return entry.cash(params);
 }

@@ -14,7 +14,7 @@ export interface TangentSearchInput {
 }
 
 /** Maximum possible relative gain of the Sharpe ratio that is ignored. */
-const GAINED = 1e-12;
+const GAIN_MIN = 1e-12;
 
 /** Maximum number of evaluated frontier points; three to eight are usual. */
 const PROBES_MAX = 40;
@@ -30,16 +30,19 @@ export function computeSharpeSlope({ at, variance, slope }: VariancePoint, riskF
  * the active set is unchanged, and the intersection of the tangents of the variance, which is exact at a kink.
  */
 export function findTangentPortfolio({ low, high, riskFreeRate, probe }: TangentSearchInput): void {
-  const rise = (place: VariancePoint) => computeSharpeSlope(place, riskFreeRate);
-  const gain = (place: VariancePoint) =>
-    ((right.at - left.at) * Math.abs(rise(place))) / (2 * place.variance * (place.at - riskFreeRate));
+  const computeRise = (place: VariancePoint) => computeSharpeSlope(place, riskFreeRate);
+  const computeGain = (place: VariancePoint) =>
+    ((right.at - left.at) * Math.abs(computeRise(place))) / (2 * place.variance * (place.at - riskFreeRate));
   let [left, right] = [low, high];
-  for (let k = 0; k < PROBES_MAX && Math.min(gain(left), gain(right)) > GAINED; k++) {
-    const at = k % 2 === 0 ? interpolateZero(left, rise(left), right, rise(right)) : intersectTangents(left, right);
+  for (let k = 0; k < PROBES_MAX && Math.min(computeGain(left), computeGain(right)) > GAIN_MIN; k++) {
+    const at =
+      k % 2 === 0
+        ? interpolateZero(left, computeRise(left), right, computeRise(right))
+        : intersectTangents(left, right);
     if (!(at > left.at && at < right.at)) return;
     const result = probe(at);
     if (result === undefined) return;
-    if (rise(result) > 0) left = result;
+    if (computeRise(result) > 0) left = result;
     else right = result;
   }
 }

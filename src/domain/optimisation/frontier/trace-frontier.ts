@@ -7,7 +7,7 @@ import { computeCornerSlope } from '#kernels/optimisation/simplex/corner-slope.j
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 
 /** Number of frontier points in results. */
-const POINTS = 21;
+const POINT_COUNT = 21;
 
 /** Weights with the least variance at an expected return. */
 export interface FrontierWeights {
@@ -57,9 +57,9 @@ export function traceFrontier(
   solver: Solver,
   base: Program,
   means: Float64Array,
-  { points: count = POINTS, centre = new Float64Array(base.n), before, most: mostKnown, near }: TraceOptions = {},
+  { points: count = POINT_COUNT, centre = new Float64Array(base.n), before, most: mostKnown, near }: TraceOptions = {},
 ): TracedFrontier | null {
-  const variance = createPointAnswer(base, centre);
+  const variance = createVarianceProgram(base, centre);
   const from = before?.least ?? near;
   const follow = from && from.program.rows.count <= base.rows.count ? startAt(variance, from) : undefined;
   const first = reuseSolution(base, before?.least.answer) ?? solver.solve(variance, { follow, pivots: PIVOTS });
@@ -104,7 +104,7 @@ export function findLargestReturn(
   return reuseSolution(base, known) ?? solver.solve(createReturnProgram(base, means));
 }
 
-function createPointAnswer(base: Program, centre: Float64Array): Program {
+function createVarianceProgram(base: Program, centre: Float64Array): Program {
   return { ...base, centre, curvature: 2, linear: new Float64Array(base.n) };
 }
 
@@ -113,7 +113,7 @@ export function createReturnProgram(base: Program, means: Float64Array): Program
 }
 
 /** Accepted violation of a row's bound, relative to 1 + |bound|. */
-const HELD = 1e-10;
+const ROW_TOLERANCE = 1e-10;
 
 /**
  * Returns the solution of a program with fewer rows if it satisfies the additional rows (upper bounds at the end);
@@ -132,7 +132,7 @@ function addIdleRows(
   count: number,
 ): Pick<ProgramAnswer, 'point' | 'state'> {
   return {
-    point: { ...point, rowMultipliers: lengthen(point.rowMultipliers, count) },
+    point: { ...point, rowMultipliers: extendValues(point.rowMultipliers, count) },
     state: { ...state, rows: Int8Array.from({ length: count }, (_, r) => state.rows[r] ?? IDLE) },
   };
 }
@@ -163,7 +163,7 @@ export function startAt(program: Program, { program: before, answer }: Optimum):
  * @param from first row that may be exceeded
  */
 function widenUpperBounds({ n, rows }: Pick<Program, 'n' | 'rows'>, from: number, x: Float64Array, to = rows.count) {
-  const values = Float64Array.from({ length: to - from }, (_, k) => valueOf(rows, from + k, n, x));
+  const values = Float64Array.from({ length: to - from }, (_, k) => computeRowValue(rows, from + k, n, x));
   const excess = values.reduce((most, value, k) => Math.max(most, value - rows.upper[from + k]!), 0);
   const upper = rows.upper.slice();
   for (const [k, value] of values.entries())
@@ -178,17 +178,17 @@ function satisfiesAddedRows(
   to = rows.count,
 ): boolean {
   for (let r = from; r < to; r++)
-    if (valueOf(rows, r, n, x) > rows.upper[r]! + HELD * (1 + Math.abs(rows.upper[r]!))) return false;
+    if (computeRowValue(rows, r, n, x) > rows.upper[r]! + ROW_TOLERANCE * (1 + Math.abs(rows.upper[r]!))) return false;
   return true;
 }
 
-function valueOf({ coefficients }: Program['rows'], r: number, n: number, x: Float64Array): number {
+function computeRowValue({ coefficients }: Program['rows'], r: number, n: number, x: Float64Array): number {
   let value = 0;
   for (let i = 0; i < n; i++) value += coefficients[r * n + i]! * x[i]!;
   return value;
 }
 
-function lengthen(values: Float64Array, length: number): Float64Array {
+function extendValues(values: Float64Array, length: number): Float64Array {
   const long = new Float64Array(length);
   long.set(values);
   return long;
@@ -210,8 +210,8 @@ function convertToTarget(program: Program, target: number, { point, state }: Pro
   rows.set(state.rows);
   return {
     target,
-    program: { ...program, rows: targeted(program.rows, target) },
-    answer: { point: { ...point, rowMultipliers: append(point.rowMultipliers, 0) }, state: { ...state, rows } },
+    program: { ...program, rows: setTarget(program.rows, target) },
+    answer: { point: { ...point, rowMultipliers: appendValue(point.rowMultipliers, 0) }, state: { ...state, rows } },
   };
 }
 
@@ -245,7 +245,7 @@ function createTracer(
     const own = findNearest(known, target)!; // the list begins with the portfolio of least variance
     const isNearer = before !== undefined && Math.abs(before.target - target) <= Math.abs(own.target - target);
     const start = isNearer ? before.traced : own;
-    const wanted = { ...program, rows: targeted(program.rows, target) };
+    const wanted = { ...program, rows: setTarget(program.rows, target) };
     const answer = solver.solve(wanted, {
       warm: start.answer.state,
       follow: { program: start.program, ...start.answer },
@@ -261,7 +261,7 @@ function createTracer(
   }
 }
 
-interface Resumed {
+interface ResumedPoint {
   readonly target: number;
   readonly traced: TracedPoint;
   /** True if the weights satisfy the additional rows, and so are the solution with all rows. */
@@ -275,10 +275,10 @@ interface Resumed {
 function resumePath(
   program: Program,
   { target, program: { rows: before }, answer: { point, state } }: TracedPoint,
-): Resumed {
+): ResumedPoint {
   const { n, rows } = program;
   const last = before.count - 1;
-  const own = targeted(rows, target);
+  const own = setTarget(rows, target);
   const upper = widenUpperBounds({ n, rows: own }, last, point.x, rows.count - 1);
   const rowMultipliers = new Float64Array(rows.count);
   rowMultipliers.set(point.rowMultipliers.subarray(0, last));
@@ -316,23 +316,23 @@ export function addRow(program: Program, coefficients: Float64Array): Program {
     rows: {
       count: rows.count + 1,
       coefficients: all,
-      lower: append(rows.lower, 0),
-      upper: append(rows.upper, 0),
-      penalty: append(rows.penalty, Infinity),
+      lower: appendValue(rows.lower, 0),
+      upper: appendValue(rows.upper, 0),
+      penalty: appendValue(rows.penalty, Infinity),
     },
   };
 }
 
-function targeted(rows: Program['rows'], target: number): Program['rows'] {
-  const set = (values: Float64Array) => {
+function setTarget(rows: Program['rows'], target: number): Program['rows'] {
+  const setLast = (values: Float64Array) => {
     const next = values.slice();
     next[next.length - 1] = target;
     return next;
   };
-  return { ...rows, lower: set(rows.lower), upper: set(rows.upper) };
+  return { ...rows, lower: setLast(rows.lower), upper: setLast(rows.upper) };
 }
 
-function append(values: Float64Array, value: number): Float64Array {
+function appendValue(values: Float64Array, value: number): Float64Array {
   const next = new Float64Array(values.length + 1);
   next.set(values);
   next[values.length] = value;

@@ -1,19 +1,19 @@
 import { computeMetricDiagonal, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /** Correlation metrics by covariance metric, cached so that solvers receive an identical object. */
-const known = new WeakMap<Metric, Metric>();
+const correlationCache = new WeakMap<Metric, Metric>();
 
 /**
  * Returns the correlations of a covariance in the covariance's form; zero for a security without variance.
  * @cost n^2, or n k for loadings
  */
 export function computeCorrelation(metric: Metric): Metric {
-  const result = known.get(metric) ?? scale(metric);
-  known.set(metric, result);
+  const result = correlationCache.get(metric) ?? scaleToCorrelation(metric);
+  correlationCache.set(metric, result);
   return result;
 }
 
-function scale(metric: Metric): Metric {
+function scaleToCorrelation(metric: Metric): Metric {
   const inverse = computeMetricDiagonal(metric).map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
   if (metric.form === 'factor') {
     const { factors: k } = metric;

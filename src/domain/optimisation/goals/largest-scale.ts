@@ -3,10 +3,10 @@ import { sumKinks, type Program } from '#kernels/optimisation/program/program.js
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
 /** Maximum distance from one at which a scale counts as one. */
-const SAME = 1e-12;
+const SCALE_TOLERANCE = 1e-12;
 
 /** Number of bisection steps towards the scale at which a limit on trades or a norm begins to bind. */
-const HALVINGS = 60;
+const BISECTION_STEPS = 60;
 
 /** Scale above which the weights count as unbounded. */
 const SCALE_MAX = 1e6;
@@ -15,35 +15,35 @@ const SCALE_MAX = 1e6;
 export function findLargestScale(program: Program, { point: { x } }: Pick<ProgramAnswer, 'point'>): number {
   const { n, lower, upper, rows } = program;
   let scale = SCALE_MAX;
-  const limit = (value: number, least: number, most: number) => {
+  const limitScale = (value: number, least: number, most: number) => {
     if (value > 0 && Number.isFinite(most)) scale = Math.min(scale, Math.max(most / value, 1));
     if (value < 0 && Number.isFinite(least)) scale = Math.min(scale, Math.max(least / value, 1));
   };
-  for (let i = 0; i < n; i++) limit(x[i]!, lower[i]!, upper[i]!);
+  for (let i = 0; i < n; i++) limitScale(x[i]!, lower[i]!, upper[i]!);
   for (let r = 0; r < rows.count; r++) {
     let value = 0;
     for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * x[i]!;
-    limit(value, rows.lower[r]!, rows.upper[r]!);
+    limitScale(value, rows.lower[r]!, rows.upper[r]!);
   }
-  if (scale <= 1 + SAME || scale === SCALE_MAX) return 1;
-  return withinLimits(program, x, scale);
+  if (scale <= 1 + SCALE_TOLERANCE || scale === SCALE_MAX) return 1;
+  return findScaleWithinLimits(program, x, scale);
 }
 
 /** Returns the largest scale, at most `most`, that satisfies the limits on trades and norms. */
-function withinLimits(program: Program, x: Float64Array, most: number): number {
-  const holds = (scale: number) => {
+function findScaleWithinLimits(program: Program, x: Float64Array, most: number): number {
+  const isWithinLimits = (scale: number) => {
     const at = x.map((value) => value * scale);
     return (
       program.kinks.every((kink) => kink.limit === null || sumKinks(kink, at) <= kink.limit) &&
       program.norms.every((norm) => computeNormLength(program, norm, at) <= norm.radius)
     );
   };
-  if (holds(most)) return most;
+  if (isWithinLimits(most)) return most;
   let [near, far] = [1, most];
-  for (let step = 0; step < HALVINGS; step++) {
+  for (let step = 0; step < BISECTION_STEPS; step++) {
     const middle = (near + far) / 2;
-    if (holds(middle)) near = middle;
+    if (isWithinLimits(middle)) near = middle;
     else far = middle;
   }
-  return near <= 1 + SAME ? 1 : near;
+  return near <= 1 + SCALE_TOLERANCE ? 1 : near;
 }

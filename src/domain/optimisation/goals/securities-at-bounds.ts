@@ -4,28 +4,28 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
 /** Number of securities below which the program includes all of them from the start. */
-export const MANY = 100;
+export const SECURITIES_MIN = 100;
 
 /** Maximum fraction of the securities in a reduced program. With more, the reduction saves little. */
-const PART = 0.7;
+const REDUCED_FRACTION_MAX = 0.7;
 
 /** Distance from a bound below which a weight counts as at the bound. */
-const AT_BOUND = 1e-9;
+const BOUND_TOLERANCE = 1e-9;
 
 /**
  * Returns 1 for securities whose weights are at a bound, to be fixed there while the other securities are optimised;
  * null if there are too few.
  */
 export function findSecuritiesAtBounds({ n, lower, upper }: Program, weights: Float64Array): Uint8Array | null {
-  if (n < MANY) return null;
+  if (n < SECURITIES_MIN) return null;
   const resting = new Uint8Array(n);
   let moving = 0;
   for (let i = 0; i < n; i++) {
-    const isAtBound = weights[i]! - lower[i]! <= AT_BOUND || upper[i]! - weights[i]! <= AT_BOUND;
+    const isAtBound = weights[i]! - lower[i]! <= BOUND_TOLERANCE || upper[i]! - weights[i]! <= BOUND_TOLERANCE;
     if (isAtBound) resting[i] = 1;
     else moving++;
   }
-  return moving <= PART * n ? resting : null;
+  return moving <= REDUCED_FRACTION_MAX * n ? resting : null;
 }
 
 /** Fixes the securities of `resting` at the bound at which their weights are. */
@@ -41,7 +41,7 @@ export function restoreSecuritiesAtBounds(rows: Program, resting: Uint8Array | n
 }
 
 /** Solution over some securities, extended to all securities. */
-export interface AmongAll {
+export interface WholeSolution {
   readonly program: Program;
   readonly answer: ProgramAnswer;
   /** Fixed securities whose release would improve the objective; empty if the solution is optimal. */
@@ -54,9 +54,9 @@ export interface AmongAll {
  * @param program program of the solution, with fixed securities; @param rows program with all bounds
  */
 export function expandAnswer(
-  { program, answer }: Pick<AmongAll, 'program' | 'answer'>,
+  { program, answer }: Pick<WholeSolution, 'program' | 'answer'>,
   { lower, upper }: Program,
-): AmongAll | undefined {
+): WholeSolution | undefined {
   const whole = { ...program, lower, upper };
   const { point, state } = answer;
   const kkt = checkKkt(whole, point);

@@ -2,7 +2,7 @@ import { raiseToPower } from '#kernels/power.js';
 import type { TradeCosts } from '../../objectives/goal.js';
 
 /** Sum of smooth convex functions of single weights, with value and quadratic model. */
-export interface Separable {
+export interface SeparableFunction {
   valueAt(x: Float64Array): number;
   /** Adds the first and second derivatives at x to the model. */
   addModel(x: Float64Array, model: SeparableModel): void;
@@ -10,13 +10,13 @@ export interface Separable {
    * Returns the point near x for the next model, with each weight at its optimum while the other weights are fixed.
    * Default: x.
    */
-  settle?(x: Float64Array, rest: Rest): Float64Array;
+  settle?(x: Float64Array, rest: RemainingDerivatives): Float64Array;
   /** Returns the smallest weights that a step from x may reach, [N]; absent if the function is defined everywhere. */
   leastFrom?(x: Float64Array): Float64Array;
 }
 
 /** Derivatives of the remaining objective at a point, by weight. */
-export interface Rest {
+export interface RemainingDerivatives {
   /**
    * First derivatives, including the forces of rows, for a decrease (`left`) and an increase (`right`), which differ at
    * a kink, [N].
@@ -41,7 +41,11 @@ const TRADE_MIN = 1e-14;
  * Creates the market impact cost: scale times coefficient times |w - reference|^1.5.
  * @param least trade size below which the curvature of this size is used; settled steps do not depend on it.
  */
-export function createImpactTerm({ impact, reference }: TradeCosts, scale: number, least = TRADE_MIN): Separable {
+export function createImpactTerm(
+  { impact, reference }: TradeCosts,
+  scale: number,
+  least = TRADE_MIN,
+): SeparableFunction {
   const coefficient = scale * impact;
   return {
     valueAt: (x) =>
@@ -72,10 +76,10 @@ function solveSingleTrade(pull: number, stiffness: number, steepness: number): n
 }
 
 /** Minimum fraction of a weight that remains after one step. */
-const LEFT_MIN = 0.1;
+const REMAINING_MIN = 0.1;
 
 /** Creates the barrier - sum of shares_i log x_i over the securities with a share. */
-export function createBarrierTerm(shares: Float64Array): Separable {
+export function createBarrierTerm(shares: Float64Array): SeparableFunction {
   return {
     valueAt: (x) =>
       x.reduce((sum, value, i) => (shares[i] === 0 ? sum : sum - shares[i]! * Math.log(Math.max(value, 0))), 0),
@@ -86,12 +90,12 @@ export function createBarrierTerm(shares: Float64Array): Separable {
         curvature[i]! += shares[i]! / (x[i]! * x[i]!);
       }
     },
-    leastFrom: (x) => x.map((value, i) => (shares[i] === 0 ? Number.NEGATIVE_INFINITY : LEFT_MIN * value)),
+    leastFrom: (x) => x.map((value, i) => (shares[i] === 0 ? Number.NEGATIVE_INFINITY : REMAINING_MIN * value)),
   };
 }
 
 /** Creates the sum of separable functions. */
-export function addSeparableTerms(parts: readonly Separable[]): Separable {
+export function addSeparableTerms(parts: readonly SeparableFunction[]): SeparableFunction {
   const [first, ...others] = parts;
   if (first === undefined || others.length === 0) return first ?? { valueAt: () => 0, addModel: () => {} };
   const bounded = parts.filter((part) => part.leastFrom !== undefined);

@@ -67,20 +67,26 @@ function solveQuadratic(
   const program = addLinearCost(
     {
       ...rows,
-      ...metricsFor(goal.metric, metric, rows.norms),
+      ...selectMetrics(goal.metric, metric, rows.norms),
       curvature: goal.curvature,
       centre: goal.centre,
       linear: goal.linear,
     },
     costs,
   );
-  const inner = (own: Program, warm: ActiveState | undefined) =>
+  const solveInner = (own: Program, warm: ActiveState | undefined) =>
     solveCostly(solver, own, { costs, returnPrice: 1 }, { ...options, warm });
-  const result = solveUncertain(inner, program, { robustness, metric, returnPrice: 1, warm: options.warm, near: {} });
+  const result = solveUncertain(solveInner, program, {
+    robustness,
+    metric,
+    returnPrice: 1,
+    warm: options.warm,
+    near: {},
+  });
   return result === undefined ? undefined : { ...result, priceScale: 1, penaltyScale: 1 };
 }
 
-interface Charged {
+interface CurvedCosts {
   readonly costs: TradeCosts | null;
   /** Value of a unit of return in the program's objective. */
   readonly returnPrice: number;
@@ -90,7 +96,7 @@ interface Charged {
 function solveCostly(
   solver: Solver,
   program: Program,
-  { costs, returnPrice }: Charged,
+  { costs, returnPrice }: CurvedCosts,
   options: GoalOptions,
 ): Pick<GoalAnswer, 'program' | 'answer'> | undefined {
   return costs !== null && costs.impact > 0
@@ -99,7 +105,7 @@ function solveCostly(
 }
 
 /** Returns the metric of the objective. Norms keep their metric if it differs. */
-function metricsFor(
+function selectMetrics(
   kind: QuadraticGoal['metric'],
   metric: Metric,
   norms: readonly Norm[],
@@ -120,7 +126,7 @@ function solveLinearRatio(
 ): GoalAnswer | undefined {
   const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: rows.ridge / 2 };
   const priced = addLinearCost(free, costs);
-  const numeratorOf = (x: Float64Array) =>
+  const computeNumerator = (x: Float64Array) =>
     dot(slopes, x) -
     computeReturnShortfall(robustness?.returns ?? null, x) -
     computeCost(costs, x) -
@@ -130,25 +136,26 @@ function solveLinearRatio(
   let isPositive = false;
   let iterations = 0;
   let near: PathStart | undefined;
-  const at = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
+  const solveAtPrice = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
     const program = { ...scalePrices(priced, price), linear: slopes.map((slope) => -price * slope) };
-    const inner = (own: Program, warm: ActiveState | undefined) =>
+    const solveInner = (own: Program, warm: ActiveState | undefined) =>
       solveCostly(solver, own, { costs, returnPrice: price }, { ...options, warm, near });
-    const result = solveUncertain(inner, program, { ...terms, returnPrice: price, warm: last ?? options.warm });
+    const result = solveUncertain(solveInner, program, { ...terms, returnPrice: price, warm: last ?? options.warm });
     if (result === undefined) return undefined;
     iterations += result.answer.iterations;
     near = { program: result.program, point: result.answer.point, state: result.answer.state };
     const { x } = result.answer.point;
-    const numerator = numeratorOf(x);
+    const numerator = computeNumerator(x);
     isPositive ||=
-      numerator > 0 || isAttainable(solver, { ...priced, linear: slopes.map((slope) => -slope) }, terms, numeratorOf);
+      numerator > 0 ||
+      isAttainable(solver, { ...priced, linear: slopes.map((slope) => -slope) }, terms, computeNumerator);
     return isPositive
       ? { ...result, price, variance: computeWorstVariance(metric, robustness, x), numerator }
       : undefined;
   };
-  const guess = startPrice(rows, { weights: index, slopes, numerator: numeratorOf(index) });
+  const guess = computeStartPrice(rows, { weights: index, slopes, numerator: computeNumerator(index) });
   const isCurved = rows.norms.length > 0 || (costs !== null && costs.impact > 0);
-  const point = solveRatio(at, guess, isCurved ? CURVED_ACCURACY : undefined);
+  const point = solveRatio(solveAtPrice, guess, isCurved ? CURVED_ACCURACY : undefined);
   if (point === undefined || !(point.numerator > 0)) return undefined;
   const { variance, numerator } = point;
   const isHomogeneous =
@@ -166,7 +173,7 @@ function solveLinearRatio(
 /** Factor around the mean variance over the steepest slope, outside which a price is no useful start. */
 const PRICE_RANGE = 1e3;
 
-interface Beginning {
+interface PriceStart {
   readonly weights: Float64Array;
   readonly slopes: Float64Array;
   readonly numerator: number;
@@ -176,7 +183,7 @@ interface Beginning {
  * Returns the price at which the index would be optimal, or a price of the problem's order of magnitude if that is not
  * usable.
  */
-function startPrice(rows: Program, { weights, slopes, numerator }: Beginning): number {
+function computeStartPrice(rows: Program, { weights, slopes, numerator }: PriceStart): number {
   const steepest = slopes.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0) || 1;
   const typical =
     computeVariance(
@@ -197,8 +204,8 @@ function isAttainable(
   { robustness, metric }: Pick<Problem, 'robustness' | 'metric'>,
   numeratorOf: (x: Float64Array) => number,
 ): boolean {
-  const inner = (own: Program) => solvePlain(solver, own, {});
+  const solveInner = (own: Program) => solvePlain(solver, own, {});
   const free = { ...program, curvature: 0, ridge: 0 };
-  const largest = solveUncertain(inner, free, { robustness, metric, returnPrice: 1, warm: undefined, near: {} });
+  const largest = solveUncertain(solveInner, free, { robustness, metric, returnPrice: 1, warm: undefined, near: {} });
   return largest === undefined || numeratorOf(largest.answer.point.x) > 0;
 }

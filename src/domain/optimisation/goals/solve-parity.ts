@@ -21,7 +21,7 @@ import { solveSeparable } from './solve-separable.js';
 const ROUNDS_MAX = 40;
 
 /** Relative change of a price below which it counts as converged. */
-const SETTLED = 1e-11;
+const PRICE_TOLERANCE = 1e-11;
 
 /**
  * Solves risk budgets within rows. The portfolio with the largest evenness over volatility minimises half the variance
@@ -53,7 +53,7 @@ export function solveParity(
     // the gradient of (evenness - off) is evenness times the gradient of the logarithms, less the gradient of the costs
     const net = evenness - off;
     if (!(net > 0)) return undefined;
-    const at = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
+    const solveAtPrice = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
       const program = scalePrices(addLinearCost(free, costs), price / net);
       const barrier = createBarrierTerm(budgets.map((budget) => (price * budget * evenness) / net));
       const parts = costs !== null && costs.impact > 0 ? [barrier, createImpactTerm(costs, price / net)] : [barrier];
@@ -68,7 +68,7 @@ export function solveParity(
       iterations += result.answer.iterations;
       return { ...result, price, variance: computeVariance(program, start), numerator: 1 };
     };
-    const point = solveRatio(at, variance, CURVED_ACCURACY);
+    const point = solveRatio(solveAtPrice, variance, CURVED_ACCURACY);
     if (point === undefined) return undefined;
     const { x } = point.answer.point;
     const before = evenness / net;
@@ -76,7 +76,7 @@ export function solveParity(
     warm = point.answer.state;
     off = computeTotalCost(x);
     evenness = off === 0 ? 1 : computeEvenness(budgets, x);
-    if (Math.abs(before - evenness / (evenness - off)) <= SETTLED * before)
+    if (Math.abs(before - evenness / (evenness - off)) <= PRICE_TOLERANCE * before)
       return {
         program: point.program,
         answer: { ...point.answer, iterations },

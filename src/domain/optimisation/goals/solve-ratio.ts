@@ -19,7 +19,7 @@ export interface RatioPoint {
  * Distance from the root, relative to the variance, below which a distance that no longer halves is rounding of the
  * portfolios.
  */
-const STALLED = 1e-9;
+const STALL_TOLERANCE = 1e-9;
 
 /** Maximum number of portfolios in a search; five to eight are usual. */
 const POINTS_MAX = 60;
@@ -28,7 +28,7 @@ const POINTS_MAX = 60;
 const GROWTH = 4;
 
 /** Number of points after which a bisection step replaces the secant step. */
-const HALVED = 8;
+const BISECTION_PERIOD = 8;
 
 /** Distance from the root, relative to the variance, that counts as rounding. */
 const ROUNDING = 1e-14;
@@ -57,14 +57,19 @@ export function solveRatio(
   for (let k = 0; k < POINTS_MAX; k++) {
     const point = at(price, last?.answer.state);
     if (point === undefined || !(price < Number.MAX_VALUE)) return undefined;
-    const excess = excessOf(point);
+    const excess = computeExcess(point);
     if (Math.abs(excess) <= rounding * (point.variance + Math.abs(price * point.numerator))) return point;
     const before = last;
     last = point;
     if (before !== undefined && isStalled(point, before)) return point;
     if (excess > 0) low = point;
     else high = point;
-    const next = computeNextPrice({ low, high, point, before: k % HALVED === HALVED - 1 ? undefined : before });
+    const next = computeNextPrice({
+      low,
+      high,
+      point,
+      before: k % BISECTION_PERIOD === BISECTION_PERIOD - 1 ? undefined : before,
+    });
     if (next === price || next === low?.price || next === high?.price) return selectNearer(low, high) ?? point;
     price = next;
   }
@@ -72,18 +77,18 @@ export function solveRatio(
 }
 
 /** Returns variance less price times numerator, which is positive below the root. */
-function excessOf({ price, variance, numerator }: RatioPoint): number {
+function computeExcess({ price, variance, numerator }: RatioPoint): number {
   return variance - price * numerator;
 }
 
 function isStalled(point: RatioPoint, before: RatioPoint): boolean {
-  const [excess, size] = [Math.abs(excessOf(point)), point.variance + Math.abs(point.price * point.numerator)];
-  return excess <= STALLED * size && 2 * excess > Math.abs(excessOf(before));
+  const [excess, size] = [Math.abs(computeExcess(point)), point.variance + Math.abs(point.price * point.numerator)];
+  return excess <= STALL_TOLERANCE * size && 2 * excess > Math.abs(computeExcess(before));
 }
 
 function selectNearer(low: RatioPoint | undefined, high: RatioPoint | undefined): RatioPoint | undefined {
   if (low === undefined || high === undefined) return undefined;
-  return Math.abs(excessOf(low)) <= Math.abs(excessOf(high)) ? low : high;
+  return Math.abs(computeExcess(low)) <= Math.abs(computeExcess(high)) ? low : high;
 }
 
 interface Bracket {
@@ -101,7 +106,7 @@ function computeNextPrice({ low, high, point, before }: Bracket): number {
   const own = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;
   let wanted = own;
   if (before !== undefined && before.price !== point.price) {
-    const [here, there] = [excessOf(point), excessOf(before)];
+    const [here, there] = [computeExcess(point), computeExcess(before)];
     wanted = point.price - (here * (point.price - before.price)) / (here - there);
   }
   if (high === undefined) {

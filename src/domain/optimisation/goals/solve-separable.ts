@@ -10,7 +10,7 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { applyMetric } from '../apply-metric.js';
 import { computeGradient } from './gradient.js';
 import { computePrices } from './prices.js';
-import type { Separable } from './separable.js';
+import type { SeparableFunction } from './separable.js';
 
 /** Optimum of a program with an added separable function. */
 export interface SeparableAnswer {
@@ -30,16 +30,16 @@ export interface SeparableOptions {
 const MODELS_MAX = 60;
 
 /** Residual of the optimality conditions below which the solution cannot be improved. */
-const EXACT = 1e-13;
+const EXACT_RESIDUAL = 1e-13;
 
 /** Maximum number of halvings of a step that does not lower the objective. */
-const HALVINGS = 40;
+const HALVINGS_MAX = 40;
 
 /** Relative change of the objective that counts as rounding: rows are satisfied to 1e-10. */
 const ROUNDING = 1e-10;
 
 /** Fraction of the way to the edge of the domain that a step may take. */
-const INSIDE = 0.9;
+const DOMAIN_FRACTION = 0.9;
 
 /**
  * Minimises a program's objective plus a smooth separable function within its rows, by successive quadratic models of
@@ -51,52 +51,58 @@ const INSIDE = 0.9;
 export function solveSeparable(
   solver: Solver,
   base: Program,
-  smooth: Separable,
+  smooth: SeparableFunction,
   options: SeparableOptions,
 ): SeparableAnswer | undefined {
   const { norms, metric, curvature } = base;
   if (norms.length === 0) return solveModels(solver, base, smooth, options);
   const isFlat = metric === null || curvature === 0;
-  const [first, second] = isFlat ? [solveByPrice, solveModels] : [solveModels, solveByPrice];
+  const [first, second] = isFlat ? [solveByNormPrice, solveModels] : [solveModels, solveByNormPrice];
   return first(solver, base, smooth, options) ?? second(solver, base, smooth, options);
 }
 
 function solveModels(
   solver: Solver,
   base: Program,
-  smooth: Separable,
+  smooth: SeparableFunction,
   { start, warm, effort }: SeparableOptions,
 ): SeparableAnswer | undefined {
   const options = effort === undefined ? {} : { effort };
-  const merit = (x: Float64Array) => objectiveOf(base, x) + smooth.valueAt(x);
+  const computeMerit = (x: Float64Array) => computeObjective(base, x) + smooth.valueAt(x);
   const plain = smooth.settle === undefined ? undefined : solver.solve(base, { warm, ...options });
   const isSolved = plain?.status === 'solved';
   let x = isSolved ? plain.point.x : start;
-  let around = isSolved ? isConverged(plain, base, smooth.settle!) : start; // present, because `isSolved` requires it
+  let around = isSolved ? settlePoint(plain, base, smooth.settle!) : start; // present, because `isSolved` requires it
   let state = isSolved ? plain.state : warm;
   let isFeasible = isSolved;
   let iterations = plain?.iterations ?? 0;
   let best: SeparableAnswer | undefined;
   for (let k = 0; k < MODELS_MAX; k++) {
-    let result = solver.solve(modelOf(base, smooth, { x, around, isBounded: true }), { warm: state, ...options });
+    let result = solver.solve(createModelProgram(base, smooth, { x, around, isBounded: true }), {
+      warm: state,
+      ...options,
+    });
     iterations += result.iterations;
     if (result.status !== 'solved' && smooth.leastFrom !== undefined) {
-      result = solver.solve(modelOf(base, smooth, { x, around, isBounded: false }), { warm: state, ...options });
+      result = solver.solve(createModelProgram(base, smooth, { x, around, isBounded: false }), {
+        warm: state,
+        ...options,
+      });
       iterations += result.iterations;
     }
     if (result.status !== 'solved') break;
     const from: Float64Array = x;
-    const whole = stepLength(from, result.point.x, smooth);
-    const length: number = isFeasible && whole === 1 ? findDecreasingStep(from, result.point.x, merit) : whole;
+    const whole = computeStepLength(from, result.point.x, smooth);
+    const length: number = isFeasible && whole === 1 ? findDecreasingStep(from, result.point.x, computeMerit) : whole;
     state = result.state;
     x = length === 1 ? result.point.x : from.map((value, i) => value + length * (result.point.x[i]! - value));
     isFeasible ||= length === 1;
-    const judged = judge(base, smooth, { ...result.point, x }, result, iterations);
-    around = smooth.settle === undefined ? x : isConverged(judged.answer, base, smooth.settle);
+    const judged = checkSolution(base, smooth, { ...result.point, x }, result, iterations);
+    around = smooth.settle === undefined ? x : settlePoint(judged.answer, base, smooth.settle);
     if (length < 1) continue;
-    const isBetter = best === undefined || residualOf(judged.answer.kkt) < residualOf(best.answer.kkt) / 2;
-    if (isBetter || residualOf(judged.answer.kkt) < residualOf(best!.answer.kkt)) best = judged;
-    if (residualOf(best!.answer.kkt) <= EXACT || (best!.answer.status === 'solved' && !isBetter)) break;
+    const isBetter = best === undefined || computeResidual(judged.answer.kkt) < computeResidual(best.answer.kkt) / 2;
+    if (isBetter || computeResidual(judged.answer.kkt) < computeResidual(best!.answer.kkt)) best = judged;
+    if (computeResidual(best!.answer.kkt) <= EXACT_RESIDUAL || (best!.answer.status === 'solved' && !isBetter)) break;
   }
   return best?.answer.status === 'solved' ? best : undefined;
 }
@@ -108,20 +114,20 @@ const PRICES_MAX = 60;
  * Relative distance of a norm from its radius that counts as zero, and the distance below which the search stops once
  * prices no longer improve.
  */
-const HELD = 1e-11;
-const NEAR = 1e-9;
+const NORM_TOLERANCE = 1e-11;
+const NEAR_TOLERANCE = 1e-9;
 
 /** Number of prices without improvement after which the rest is rounding. */
-const PATIENCE = 4;
+const IDLE_PRICES_MAX = 4;
 
 /**
  * Minimises the objective with the first norm as a priced term instead of a row, at the price for which the norm equals
  * its radius. This is more stable if only the separable function is curved.
  */
-function solveByPrice(
+function solveByNormPrice(
   solver: Solver,
   base: Program,
-  smooth: Separable,
+  smooth: SeparableFunction,
   options: SeparableOptions,
 ): SeparableAnswer | undefined {
   const norm = base.norms[0]!; // only programs with norms reach this function
@@ -134,7 +140,7 @@ function solveByPrice(
   let { start } = options;
   let warm: ActiveState | undefined;
   let iterations = 0;
-  let best: (Priced & { readonly excess: number }) | undefined;
+  let best: (PricedSolution & { readonly excess: number }) | undefined;
   let since = 0;
   const bracket = createBracket();
   for (let k = 0; k < PRICES_MAX; k++) {
@@ -149,12 +155,13 @@ function solveByPrice(
       best = { found: result, price, iterations, excess };
       since = 0;
     }
-    if (Math.abs(excess) <= HELD || (Math.abs(best.excess) <= NEAR && since > PATIENCE)) break;
+    if (Math.abs(excess) <= NORM_TOLERANCE || (Math.abs(best.excess) <= NEAR_TOLERANCE && since > IDLE_PRICES_MAX))
+      break;
     const next = bracket.next(price, excess);
     if (next === undefined) break;
     price = next;
   }
-  return best === undefined || Math.abs(best.excess) > NEAR
+  return best === undefined || Math.abs(best.excess) > NEAR_TOLERANCE
     ? undefined
     : setFirstNorm(base, smooth, { ...best, iterations });
 }
@@ -189,7 +196,7 @@ function createBracket(): { next(price: number, excess: number): number | undefi
   };
 }
 
-interface Priced {
+interface PricedSolution {
   readonly found: SeparableAnswer;
   readonly price: number;
   readonly iterations: number;
@@ -198,27 +205,27 @@ interface Priced {
 /** Converts a solution with the first norm as a priced term to a solution with the norm as a row. */
 function setFirstNorm(
   base: Program,
-  smooth: Separable,
-  { found, price, iterations }: Priced,
+  smooth: SeparableFunction,
+  { found, price, iterations }: PricedSolution,
 ): SeparableAnswer | undefined {
   const { point, state } = found.answer;
   const whole = { ...point, normMultipliers: Float64Array.of(price, ...point.normMultipliers) };
   const held = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
-  const judged = judge(base, smooth, whole, { ...found.answer, state: held }, iterations);
+  const judged = checkSolution(base, smooth, whole, { ...found.answer, state: held }, iterations);
   return judged.answer.status === 'solved' ? judged : undefined;
 }
 
 /** Distance from a kink that counts as rounding, relative to 1 + the kink's magnitude. */
-const AT_KINK = 1e-12;
+const KINK_TOLERANCE = 1e-12;
 
 /**
  * Returns the point for the next model: each weight at its optimum under the forces of the last solution, within its
  * bounds, and on the side of a kink towards which it moves.
  */
-function isConverged(
+function settlePoint(
   { point }: Pick<ProgramAnswer, 'point'>,
   base: Program,
-  settle: NonNullable<Separable['settle']>,
+  settle: NonNullable<SeparableFunction['settle']>,
 ): Float64Array {
   const { metric, curvature, ridge, kinks, n } = base;
   const { x, kinkMultipliers } = point;
@@ -229,7 +236,7 @@ function isConverged(
     const price = kinkMultipliers[k]!;
     for (let i = 0; i < n; i++) {
       if (price === 0 || below[i] === above[i]) continue;
-      const isAt = Math.abs(x[i]! - at[i]!) <= AT_KINK * (1 + Math.abs(at[i]!));
+      const isAt = Math.abs(x[i]! - at[i]!) <= KINK_TOLERANCE * (1 + Math.abs(at[i]!));
       const isAbove = x[i]! > at[i]!;
       left[i]! += price * (isAt || !isAbove ? below[i]! : above[i]!);
       right[i]! += price * (isAt || isAbove ? above[i]! : below[i]!);
@@ -252,7 +259,7 @@ interface ModelPlace {
 }
 
 /** Returns the program with a quadratic model of the function. */
-function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: ModelPlace): Program {
+function createModelProgram(base: Program, smooth: SeparableFunction, { x, around, isBounded }: ModelPlace): Program {
   const { n, metric, curvature } = base;
   const model = { slope: new Float64Array(n), curvature: new Float64Array(n) };
   smooth.addModel(around, model);
@@ -276,7 +283,7 @@ function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: Mod
 }
 
 /** Returns the objective of a program, including penalties. */
-function objectiveOf(program: Program, x: Float64Array): number {
+function computeObjective(program: Program, x: Float64Array): number {
   const { n, metric, curvature, ridge, centre, linear } = program;
   const offset = x.map((value, i) => value - centre[i]!);
   const force = metric === null || curvature === 0 ? undefined : applyMetric(metric, offset);
@@ -287,13 +294,13 @@ function objectiveOf(program: Program, x: Float64Array): number {
 }
 
 /** Returns the step length: 1, or less if the whole step would leave the domain. */
-function stepLength(x: Float64Array, to: Float64Array, { leastFrom }: Separable): number {
+function computeStepLength(x: Float64Array, to: Float64Array, { leastFrom }: SeparableFunction): number {
   const least = leastFrom?.(x);
   if (least === undefined) return 1;
   let length = 1;
   for (let i = 0; i < x.length; i++)
     if (least[i]! > Number.NEGATIVE_INFINITY && to[i]! <= 0)
-      length = Math.min(length, (INSIDE * x[i]!) / (x[i]! - to[i]!));
+      length = Math.min(length, (DOMAIN_FRACTION * x[i]!) / (x[i]! - to[i]!));
   return length;
 }
 
@@ -304,16 +311,16 @@ function stepLength(x: Float64Array, to: Float64Array, { leastFrom }: Separable)
 function findDecreasingStep(x: Float64Array, to: Float64Array, merit: (x: Float64Array) => number): number {
   const before = merit(x);
   const enough = before + ROUNDING * Math.abs(before);
-  for (let length = 1, k = 0; k < HALVINGS; length /= 2, k++) {
+  for (let length = 1, k = 0; k < HALVINGS_MAX; length /= 2, k++) {
     if (merit(x.map((value, i) => value + length * (to[i]! - value))) <= enough) return length;
   }
   return 1;
 }
 
 /** Checks a point against the optimality conditions of the program with the function's tangent at that point. */
-function judge(
+function checkSolution(
   base: Program,
-  smooth: Separable,
+  smooth: SeparableFunction,
   point: Point,
   { state, route }: ProgramAnswer,
   iterations: number,
@@ -325,6 +332,6 @@ function judge(
   return { program, answer: { status: isOptimal(kkt) ? 'solved' : 'failed', point, state, kkt, iterations, route } };
 }
 
-function residualOf({ primal, stationarity, multipliers }: KktReport): number {
+function computeResidual({ primal, stationarity, multipliers }: KktReport): number {
   return Math.max(primal, stationarity, multipliers);
 }

@@ -30,12 +30,12 @@ export function solveTailGoal(
   const curved = hasImpact ? MODELLED_TRADES.map((least) => createImpactTerm(costs, 1, least)) : [null];
   return (
     (hasImpact ? undefined : solveAmongFew(solver, problem, goal, priced, tail)) ??
-    solveTail(solver, { goal, rows: priced, curved, ...startOf(solver, problem.index, priced, tail) })
+    solveTail(solver, { goal, rows: priced, curved, ...createStart(solver, problem.index, priced, tail) })
   );
 }
 
 /** Returns the initial weights of a tail search: similar weights, or those of least variance. */
-function startOf(
+function createStart(
   solver: Solver,
   index: Float64Array,
   rows: Program,
@@ -61,11 +61,11 @@ function solveAmongFew(
   const reduced = lower.some((bound, i) => bound === upper[i] && bound !== 0) ? null : removeFixedVariables(rows);
   if (reduced === null) return undefined;
   const kept = Int32Array.from(lower.keys()).filter((i) => lower[i]! < upper[i]!);
-  const pick = (values: Float64Array) => Float64Array.from(kept, (i) => values[i]!);
-  const few: TailGoal = { ...goal, returns: columnsOf(goal, n, kept) };
-  const near = tail === undefined ? undefined : { ...tail, weights: pick(tail.weights) };
+  const pickValues = (values: Float64Array) => Float64Array.from(kept, (i) => values[i]!);
+  const few: TailGoal = { ...goal, returns: selectColumns(goal, n, kept) };
+  const near = tail === undefined ? undefined : { ...tail, weights: pickValues(tail.weights) };
   const terms = { goal: few, rows: reduced.program, curved: [null] };
-  const result = solveTail(solver, { ...terms, ...startOf(solver, pick(index), reduced.program, near) });
+  const result = solveTail(solver, { ...terms, ...createStart(solver, pickValues(index), reduced.program, near) });
   if (result === undefined) return undefined;
   const { answer, shares } = result;
   const point = reduced.toFull(answer.point);
@@ -81,7 +81,7 @@ function solveAmongFew(
 }
 
 /** Returns the scenario returns of some securities, [T x K]. */
-function columnsOf({ scenarios, returns }: TailGoal, n: number, names: Int32Array): Float64Array {
+function selectColumns({ scenarios, returns }: TailGoal, n: number, names: Int32Array): Float64Array {
   const width = names.length;
   const own = new Float64Array(scenarios * width);
   for (let t = 0; t < scenarios; t++) for (let k = 0; k < width; k++) own[t * width + k] = returns[t * n + names[k]!]!;

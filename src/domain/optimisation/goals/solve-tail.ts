@@ -4,11 +4,16 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
-import type { Separable } from './separable.js';
+import type { SeparableFunction } from './separable.js';
 import { solveSeparable } from './solve-separable.js';
-import { expandAnswer, MANY, findSecuritiesAtBounds, restoreSecuritiesAtBounds } from './securities-at-bounds.js';
+import {
+  expandAnswer,
+  SECURITIES_MIN,
+  findSecuritiesAtBounds,
+  restoreSecuritiesAtBounds,
+} from './securities-at-bounds.js';
 import { computeTailForces, createTailProgram, computeTailShares, type TailSet } from './tail-program.js';
-import { isMuchLarger, isSame, findPeaks, setAt, unionSets, selectWorst } from './tail-sets.js';
+import { isMuchLarger, isSame, findPeaks, findWorstScenarios, uniteSets, selectWorst } from './tail-sets.js';
 import { meterSolver } from '../work-meter.js';
 
 /**
@@ -42,7 +47,7 @@ export interface TailTerms {
   /** Rows, bounds and linear costs of the program, without an objective. */
   readonly rows: Program;
   /** Curved costs in the forms to try; a single null without curved costs. */
-  readonly curved: readonly (Separable | null)[];
+  readonly curved: readonly (SeparableFunction | null)[];
   /** Start weights, whose worst scenarios form the first set. */
   readonly near: Float64Array;
   /** First set of scenarios, if a solution at similar weights provides one. */
@@ -55,25 +60,25 @@ export interface TailTerms {
 const ROUNDS_MAX = 60;
 
 /** Minimum size of the first set: up to this number, all scenarios are used. */
-const SMALL = 400;
+const ALL_SCENARIOS_MAX = 400;
 
 /** Number of scenarios in the first set, as a multiple of the tail size. */
-const FIRST = 2;
+const FIRST_TAIL_SIZES = 2;
 
 /** Relative difference of average and bound below which both count as equal. */
-const CLOSED = 1e-9;
+const GAP_TOLERANCE = 1e-9;
 
 /**
  * Relative difference if no scenario is left to add: rows are satisfied to 1e-10, and curved costs are not more
  * accurate.
  */
-const CLOSED_BY_ALL = 1e-6;
+const GAP_TOLERANCE_COMPLETE = 1e-6;
 
 /**
  * Maximum optimality gap, as a fraction of the value, that is accepted if the solver fails within the work limit. The
  * gap is reported.
  */
-const OPEN_MAX = 0.01;
+const GAP_MAX = 0.01;
 
 /**
  * Number of multiplications after which no better proof is searched, one to two minutes. The remaining gap is reported.
@@ -82,13 +87,13 @@ const OPEN_MAX = 0.01;
 const WORK_MAX = { loss: 1e11, drawdown: 2e10 } as const;
 
 /** Fraction of new scenarios in the first set of losses above which the optimum is far from the known weights. */
-const GROWING_FIRST = 0.5;
+const NEW_SCENARIOS_MAX = 0.5;
 
 /** Maximum number of approximate optima that add scenarios before an exact solve; ten are usual. */
 const ROUGH_ROUNDS_MAX = 20;
 
 /** Units of the additional variables to try, relative to the size of a loss. Rounding depends on the unit. */
-export const UNITS = [1, 8, 0.125, 2, 0.5];
+export const VARIABLE_UNITS = [1, 8, 0.125, 2, 0.5];
 
 /**
  * Minimises the average of the worst scenarios within rows. Few scenarios determine the solution: a set grows by the
@@ -124,7 +129,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     terms.first === undefined ? createFirstSet(solver, among, unit) : { set: terms.first, isFar: isExpensive(terms) };
   if (isGrowing && !isExpensive(terms))
     among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting?.fill(0) ?? null, near) };
-  let best: Proven | undefined;
+  let best: ProvenAnswer | undefined;
   for (let round = 0; round < ROUNDS_MAX && isWithin(); round++) {
     if (isGrowing) set = addNearScenarios(solver, { ...among, unit, isWithin }, set);
     const result = solveInUnits(solver, among, set, unit);
@@ -133,17 +138,21 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     const { x } = result.answer.point;
     const outcomes = computeOutcomes(goal, x);
     const value = computeTailAverage(outcomes, size);
-    const own = setAt(goal, x, outcomes);
+    const own = findWorstScenarios(goal, x, outcomes);
     const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
-    const grown = unionSets(set, own);
+    const grown = uniteSets(set, own);
     const isWhole = isSame(grown, set);
     isGrowing = isExpensive(terms) || isMuchLarger(grown, set);
     if (pulled.length === 0) {
       const { program, answer } = whole;
       const { bound, shares } = result;
       const least = goal.measure === 'drawdown' ? Math.max(bound, 0) : bound; // no drawdown is below zero
-      best = better(best, { program, answer, shares, value, bound: least, start: { weights: x, set: own } }, unit);
-      if (best.open <= CLOSED || (isWhole && best.open <= CLOSED_BY_ALL)) return best.answer;
+      best = selectBetter(
+        best,
+        { program, answer, shares, value, bound: least, start: { weights: x, set: own } },
+        unit,
+      );
+      if (best.open <= GAP_TOLERANCE || (isWhole && best.open <= GAP_TOLERANCE_COMPLETE)) return best.answer;
       if (isWhole) break;
     }
     set = grown;
@@ -152,17 +161,17 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     if (isGrowing && !isExpensive(terms)) resting.fill(0);
     among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting, near) };
   }
-  return best !== undefined && (best.open <= OPEN_MAX || !isWithin()) ? best.answer : undefined;
+  return best !== undefined && (best.open <= GAP_MAX || !isWithin()) ? best.answer : undefined;
 }
 
 /** Solution with its optimality gap. */
-interface Proven {
+interface ProvenAnswer {
   readonly answer: TailAnswer;
   readonly open: number;
 }
 
 /** Returns the solution with the lower value, combined with the higher of both bounds. */
-function better(best: Proven | undefined, found: TailAnswer, unit: number): Proven {
+function selectBetter(best: ProvenAnswer | undefined, found: TailAnswer, unit: number): ProvenAnswer {
   const bound = Math.max(best?.answer.bound ?? -Infinity, found.bound);
   const least = best === undefined || found.value <= best.answer.value ? found : best.answer;
   return { answer: { ...least, bound }, open: (least.value - bound) / Math.max(Math.abs(least.value), unit) };
@@ -182,14 +191,17 @@ function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: n
   const size = Math.max(countTailScenarios(goal), 1);
   const outcomes = computeOutcomes(goal, near);
   const known: TailSet = {
-    scenarios: selectWorst(outcomes, Math.max(Math.ceil(FIRST * size), SMALL)),
+    scenarios: selectWorst(outcomes, Math.max(Math.ceil(FIRST_TAIL_SIZES * size), ALL_SCENARIOS_MAX)),
     peaks: findPeaks(goal, near, selectWorst(outcomes, 2 * Math.ceil(size))),
   };
   if (goal.measure === 'drawdown' || known.scenarios.length === goal.scenarios)
     return { set: known, isFar: isExpensive({ goal, rows }) };
-  const set = setAt(goal, solver.nearly(createTailProgram(goal, rows, known, unit).program).slice(0, rows.n));
-  const isNew = unionSets(known, set).scenarios.length - known.scenarios.length;
-  return { set, isFar: isNew > GROWING_FIRST * set.scenarios.length };
+  const set = findWorstScenarios(
+    goal,
+    solver.nearly(createTailProgram(goal, rows, known, unit).program).slice(0, rows.n),
+  );
+  const isNew = uniteSets(known, set).scenarios.length - known.scenarios.length;
+  return { set, isFar: isNew > NEW_SCENARIOS_MAX * set.scenarios.length };
 }
 
 function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
@@ -197,7 +209,7 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
   // cases, so it is tried once, as the last attempt.
   for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
     for (const effort of isExpensive(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
-      for (const times of leastLevel === 0 ? UNITS.slice(0, 1) : UNITS) {
+      for (const times of leastLevel === 0 ? VARIABLE_UNITS.slice(0, 1) : VARIABLE_UNITS) {
         for (const curved of terms.curved) {
           const result = solveSet(solver, { ...terms, curved, effort, leastLevel }, set, times * unit);
           if (result !== undefined) return result;
@@ -213,12 +225,12 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
  * another unit is tried before more iterations.
  */
 function isExpensive({ goal, rows }: Pick<TailTerms, 'goal' | 'rows'>): boolean {
-  return goal.measure === 'drawdown' && rows.n >= MANY;
+  return goal.measure === 'drawdown' && rows.n >= SECURITIES_MIN;
 }
 
 /** Terms with one form of the curved costs. */
 interface ModelledTerms extends Omit<TailTerms, 'curved'> {
-  readonly curved: Separable | null;
+  readonly curved: SeparableFunction | null;
   readonly effort: 'quick' | 'thorough';
   readonly leastLevel: number;
 }
@@ -270,19 +282,26 @@ function solveWith(
   if (curved === null) return solver.solve(program, { effort });
   const start = new Float64Array(program.n);
   start.set(near);
-  return solveSeparable(solver, program, widen(curved, rows.n), { start, effort })?.answer;
+  return solveSeparable(solver, program, extendToAllVariables(curved, rows.n), { start, effort })?.answer;
 }
 
 /** Extends a function of the first n variables to all variables. */
-function widen(curved: Separable, n: number): Separable {
-  const own = (values: Float64Array) => values.subarray(0, n);
+function extendToAllVariables(curved: SeparableFunction, n: number): SeparableFunction {
+  const selectOwn = (values: Float64Array) => values.subarray(0, n);
   return {
-    valueAt: (x) => curved.valueAt(own(x)),
-    addModel: (x, { slope, curvature }) => curved.addModel(own(x), { slope: own(slope), curvature: own(curvature) }),
+    valueAt: (x) => curved.valueAt(selectOwn(x)),
+    addModel: (x, { slope, curvature }) =>
+      curved.addModel(selectOwn(x), { slope: selectOwn(slope), curvature: selectOwn(curvature) }),
     settle(x, { left, right, stiffness }) {
       const settled = x.slice();
       if (curved.settle !== undefined)
-        settled.set(curved.settle(own(x), { left: own(left), right: own(right), stiffness: own(stiffness) }));
+        settled.set(
+          curved.settle(selectOwn(x), {
+            left: selectOwn(left),
+            right: selectOwn(right),
+            stiffness: selectOwn(stiffness),
+          }),
+        );
       return settled;
     },
   };
@@ -302,7 +321,7 @@ function addNearScenarios(solver: Solver, { goal, rows, unit, isWithin }: NearTe
   let set = first;
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
     const near = solver.nearly(createTailProgram(goal, rows, set, unit).program).slice(0, rows.n);
-    const grown = unionSets(set, setAt(goal, near));
+    const grown = uniteSets(set, findWorstScenarios(goal, near));
     const isMore = goal.measure === 'drawdown' ? !isSame(grown, set) : isMuchLarger(grown, set);
     set = grown;
     if (!isMore) break;

@@ -10,15 +10,15 @@ import { applyMetric } from '../apply-metric.js';
 import { computeGradient } from './gradient.js';
 
 /** Solution, with the program whose optimality conditions it satisfies. */
-interface Found {
+interface ProgramSolution {
   readonly program: Program;
   readonly answer: ProgramAnswer;
 }
 
 /** Solves a program, including curved costs; undefined without a solution. */
-export type Inner<F extends Found> = (program: Program, warm: ActiveState | undefined) => F | undefined;
+export type InnerSolve<F extends ProgramSolution> = (program: Program, warm: ActiveState | undefined) => F | undefined;
 
-export interface Uncertain {
+export interface UncertainProblem {
   readonly robustness: Robustness | null;
   /** Covariance whose entries are uncertain by the spread. */
   readonly metric: Metric;
@@ -26,11 +26,11 @@ export interface Uncertain {
   readonly returnPrice: number;
   readonly warm: ActiveState | undefined;
   /** Norm and gross volatility from the previous solve; this solve updates them. */
-  readonly near: Nearby;
+  readonly near: SolveHints;
 }
 
 /** Norm and gross volatility of a solution, from which a similar solve starts. */
-export interface Nearby {
+export interface SolveHints {
   length?: number;
   gross?: number;
 }
@@ -45,18 +45,18 @@ export interface Nearby {
  * @source Ben-Tal & Nemirovski (1999), Robust solutions of uncertain linear programs, Operations Research Letters 25;
  *   Goldfarb & Iyengar (2003), Robust portfolio selection problems, Mathematics of Operations Research 28(1).
  */
-export function solveUncertain<F extends Found>(
-  inner: Inner<F>,
+export function solveUncertain<F extends ProgramSolution>(
+  inner: InnerSolve<F>,
   program: Program,
-  { robustness, metric, returnPrice, warm, near }: Uncertain,
+  { robustness, metric, returnPrice, warm, near }: UncertainProblem,
 ): F | undefined {
   if (robustness === null) return inner(program, warm);
   const { returns, spread } = robustness;
   const charged = returns?.form === 'box' ? addCharge(program, returns.widths, returnPrice) : program;
-  const signs = spread > 0 && program.curvature > 0 ? signsOf(program) : undefined;
+  const signs = spread > 0 && program.curvature > 0 ? findSigns(program) : undefined;
   const worst = signs === undefined || signs === null ? charged : addOuterMetric(charged, { metric, signs, spread });
   const strength = spread * program.curvature;
-  const own: Inner<F> =
+  const own: InnerSolve<F> =
     signs === null ? (at, last) => addGrossRow(inner, at, { metric, strength, warm: last, near }) : inner;
   if (returns?.form !== 'ellipsoid' || returns.radius === 0) return own(worst, warm);
   return addLengthRow(own, worst, { metric: returns.metric, weight: returnPrice * returns.radius, warm, near });
@@ -75,7 +75,7 @@ function addCharge(program: Program, widths: Float64Array, price: number): Progr
 }
 
 /** Returns the signs that bounds impose on the weights; null if any weight may have either sign. */
-function signsOf({ n, lower, upper }: Program): Float64Array | null {
+function findSigns({ n, lower, upper }: Program): Float64Array | null {
   const signs = new Float64Array(n);
   for (let i = 0; i < n; i++) {
     if (lower[i]! >= 0) signs[i] = 1;
@@ -85,19 +85,19 @@ function signsOf({ n, lower, upper }: Program): Float64Array | null {
   return signs;
 }
 
-interface Outer {
+interface WorstCovariance {
   readonly metric: Metric;
   readonly signs: Float64Array;
   readonly spread: number;
 }
 
 /** Worst-case covariances by covariance, spread and signs, cached so that solvers receive an identical object. */
-const known = new WeakMap<Metric, { readonly key: string; readonly metric: Metric }>();
+const worstCovarianceCache = new WeakMap<Metric, { readonly key: string; readonly metric: Metric }>();
 
 /** Returns the program with the worst-case covariances for weights of the given signs; norms are unchanged. */
-function addOuterMetric(program: Program, { metric, signs, spread }: Outer): Program {
+function addOuterMetric(program: Program, { metric, signs, spread }: WorstCovariance): Program {
   const key = `${spread} ${signs.join('')}`;
-  const entry = known.get(metric);
+  const entry = worstCovarianceCache.get(metric);
   const own =
     entry?.key === key
       ? entry.metric
@@ -105,7 +105,7 @@ function addOuterMetric(program: Program, { metric, signs, spread }: Outer): Pro
           metric,
           computeMetricDiagonal(metric).map((variance, i) => signs[i]! * Math.sqrt(spread * Math.max(variance, 0))),
         );
-  known.set(metric, { key, metric: own });
+  worstCovarianceCache.set(metric, { key, metric: own });
   return { ...program, metric: own, norms: program.norms.map((norm) => setMetric(norm, program)) };
 }
 
@@ -118,15 +118,15 @@ function setMetric(norm: Norm, { metric }: Pick<Program, 'metric'>): Norm {
 const PRICES_MAX = 60;
 
 /** Relative difference between a price and the price at its solution that counts as rounding. */
-const SETTLED = 1e-13;
+const PRICE_TOLERANCE = 1e-13;
 
 /** Growth factor of a price that is too low. */
 const GROWTH = 16;
 
 /** Fraction of the first price below which a price counts as zero. */
-const NO_PRICE = 1e-18;
+const ZERO_PRICE = 1e-18;
 
-interface Tried<F> {
+interface PricedTrial<F> {
   readonly price: number;
   readonly found: F;
   /** Relative excess of the price: negative if the price is too low, between -1 and 1 near the right price. */
@@ -134,14 +134,17 @@ interface Tried<F> {
 }
 
 /** Finds the price that equals the price implied by its solution, by the secant method within a bracket. */
-function solveAtOwnPrice<F>(at: (price: number) => Tried<F> | undefined, guess: number): Tried<F> | undefined {
-  let low: Tried<F> | undefined;
-  let high: Tried<F> | undefined;
+function solveAtConsistentPrice<F>(
+  at: (price: number) => PricedTrial<F> | undefined,
+  guess: number,
+): PricedTrial<F> | undefined {
+  let low: PricedTrial<F> | undefined;
+  let high: PricedTrial<F> | undefined;
   let price = guess;
   for (let k = 0; k < PRICES_MAX; k++) {
     const tried = at(price);
     if (tried === undefined || Number.isNaN(tried.excess)) return undefined;
-    if (Math.abs(tried.excess) <= SETTLED || price < NO_PRICE * guess) return tried;
+    if (Math.abs(tried.excess) <= PRICE_TOLERANCE || price < ZERO_PRICE * guess) return tried;
     if (tried.excess < 0) low = tried;
     else high = tried;
     if (high === undefined) price *= GROWTH;
@@ -157,7 +160,7 @@ function solveAtOwnPrice<F>(at: (price: number) => Tried<F> | undefined, guess: 
   return low !== undefined && high !== undefined ? chooseNearer(low, high) : undefined;
 }
 
-function chooseNearer<F>(low: Tried<F>, high: Tried<F>): Tried<F> {
+function chooseNearer<F>(low: PricedTrial<F>, high: PricedTrial<F>): PricedTrial<F> {
   return -low.excess <= high.excess ? low : high;
 }
 
@@ -165,18 +168,18 @@ interface LengthTerm {
   readonly metric: Metric;
   readonly weight: number;
   readonly warm: ActiveState | undefined;
-  readonly near: Nearby;
+  readonly near: SolveHints;
 }
 
 /** Fraction of a typical norm below which the weights count as zero. */
-const NO_LENGTH = 1e-11;
+const ZERO_LENGTH = 1e-11;
 
 /**
  * Minimises the objective of a program plus a weighted norm. Half the squared norm has the same gradient at the price
  * weight over norm.
  */
-function addLengthRow<F extends Found>(
-  inner: Inner<F>,
+function addLengthRow<F extends ProgramSolution>(
+  inner: InnerSolve<F>,
   program: Program,
   { metric, weight, warm, near }: LengthTerm,
 ): F | undefined {
@@ -190,14 +193,14 @@ function addLengthRow<F extends Found>(
   const typical = Math.sqrt(computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
   let last = warm;
   // The search uses squares: if nothing else is curved, the squared force is linear in the squared price.
-  const result = solveAtOwnPrice(
+  const result = solveAtConsistentPrice(
     (square) => {
       const price = Math.sqrt(square);
       const response = inner(addPrice(normed, 0, price), last);
       if (response === undefined) return undefined;
       last = response.answer.state;
       const length = computeNormLength(normed, norm, response.answer.point.x);
-      const excess = length <= NO_LENGTH * typical ? 0 : (price * length) ** 2 / weight ** 2 - 1;
+      const excess = length <= ZERO_LENGTH * typical ? 0 : (price * length) ** 2 / weight ** 2 - 1;
       return { price: square, found: response, excess };
     },
     (weight / (near.length ?? typical)) ** 2,
@@ -205,16 +208,16 @@ function addLengthRow<F extends Found>(
   if (result === undefined) return undefined;
   const { x } = result.found.answer.point;
   const length = computeNormLength(normed, norm, x);
-  if (length > NO_LENGTH * typical) near.length = length;
+  if (length > ZERO_LENGTH * typical) near.length = length;
   const price = Math.sqrt(result.price);
   const force = applyMetric(metric, x);
   const own = computeGradient({ ...program, linear: new Float64Array(n) }, x);
-  const exact = length <= NO_LENGTH * typical ? price : weight / length;
+  const exact = length <= ZERO_LENGTH * typical ? price : weight / length;
   const linear = computeGradient(result.found.program, x).map(
     (value, i) => value - own[i]! + (exact - price) * force[i]!,
   );
   const { curvature, ridge, centre, norms } = program;
-  return judged(result.found, {
+  return checkSolution(result.found, {
     ...result.found.program,
     metric: program.metric,
     curvature,
@@ -229,18 +232,18 @@ interface GrossTerm {
   readonly metric: Metric;
   readonly strength: number;
   readonly warm: ActiveState | undefined;
-  readonly near: Nearby;
+  readonly near: SolveHints;
 }
 
 /** Minimises a program's objective plus strength / 2 times the squared gross volatility. */
-function addGrossRow<F extends Found>(
-  inner: Inner<F>,
+function addGrossRow<F extends ProgramSolution>(
+  inner: InnerSolve<F>,
   program: Program,
   { metric, strength, warm, near }: GrossTerm,
 ): F | undefined {
   const volatilities = computeMetricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0)));
   let last = warm;
-  const result = solveAtOwnPrice(
+  const result = solveAtConsistentPrice(
     (price) => {
       const response = inner(addCharge(program, volatilities, price), last);
       if (response === undefined) return undefined;
@@ -258,7 +261,7 @@ function addGrossRow<F extends Found>(
  * Checks a solution against the optimality conditions of another program with the same optimum; undefined if it does
  * not satisfy them.
  */
-function judged<F extends Found>(found: F, program: Program): F | undefined {
+function checkSolution<F extends ProgramSolution>(found: F, program: Program): F | undefined {
   const kkt = checkKkt(program, found.answer.point);
   return isOptimal(kkt) ? { ...found, program, answer: { ...found.answer, kkt } } : undefined;
 }

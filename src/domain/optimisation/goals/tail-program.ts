@@ -50,7 +50,7 @@ export function createTailProgram(
   const penalty = new Float64Array(count).fill(Infinity);
   penalty.set(rows.rows.penalty);
   penalty.fill(price / Math.max(countTailScenarios(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
-  const linear = widen(rows.linear, width);
+  const linear = extendValues(rows.linear, width);
   linear[n] = price * unit;
   linear.fill(NEGLIGIBLE * price * unit, n + 1);
   return {
@@ -59,22 +59,22 @@ export function createTailProgram(
       ...rows,
       n: width,
       metric: rows.curvature === 0 ? null : widenMetric(rows.metric!, width), // a curved program has a metric
-      centre: widen(rows.centre, width),
+      centre: extendValues(rows.centre, width),
       linear,
-      lower: addLevel(widen(rows.lower, width), n),
-      upper: widen(rows.upper, width, Infinity),
+      lower: addLevel(extendValues(rows.lower, width), n),
+      upper: extendValues(rows.upper, width, Infinity),
       rows: {
         count,
-        coefficients: coefficientsOf(goal, rows, { scenarios, peaks }, unit),
-        lower: widen(rows.rows.lower, count, -Infinity),
-        upper: widen(rows.rows.upper, count),
+        coefficients: createCoefficients(goal, rows, { scenarios, peaks }, unit),
+        lower: extendValues(rows.rows.lower, count, -Infinity),
+        upper: extendValues(rows.rows.upper, count),
         penalty,
       },
       kinks: rows.kinks.map((kink) => ({
         ...kink,
-        at: widen(kink.at, width),
-        left: widen(kink.left, width),
-        right: widen(kink.right, width),
+        at: extendValues(kink.at, width),
+        left: extendValues(kink.left, width),
+        right: extendValues(kink.right, width),
       })),
       norms: rows.norms.map((norm) => widenNorm(norm, rows, width)),
     },
@@ -82,7 +82,7 @@ export function createTailProgram(
 }
 
 /** Returns the coefficients of the existing rows, of the scenario rows and of the peak rows. */
-function coefficientsOf(
+function createCoefficients(
   goal: TailGoal,
   { n, rows: { count: before, coefficients: own } }: Program,
   { scenarios, peaks }: TailSet,
@@ -157,7 +157,7 @@ function addLevel(lower: Float64Array, at: number): Float64Array {
   return lower;
 }
 
-function widen(values: Float64Array, length: number, fill = 0): Float64Array {
+function extendValues(values: Float64Array, length: number, fill = 0): Float64Array {
   const wide = new Float64Array(length).fill(fill);
   wide.set(values);
   return wide;
@@ -168,15 +168,18 @@ function widenNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
   const own = norm.metric === 'metric' ? metric! : norm.metric; // a program with such a norm has a metric
   const wide =
     own === 'identity'
-      ? createFactorMetric(new Float64Array(0), widen(new Float64Array(n).fill(1), width))
+      ? createFactorMetric(new Float64Array(0), extendValues(new Float64Array(n).fill(1), width))
       : widenMetric(own, width);
-  return { ...norm, metric: wide, centre: widen(norm.centre, width) };
+  return { ...norm, metric: wide, centre: extendValues(norm.centre, width) };
 }
 
 function widenMetric(metric: Metric, width: number): Metric {
   const { n } = metric;
   if (metric.form === 'factor')
-    return createFactorMetric(widen(metric.loadings, width * metric.factors), widen(metric.specific, width));
+    return createFactorMetric(
+      extendValues(metric.loadings, width * metric.factors),
+      extendValues(metric.specific, width),
+    );
   const own = createMetricMatrix(metric);
   const matrix = new Float64Array(width * width);
   for (let i = 0; i < n; i++) matrix.set(own.subarray(i * n, i * n + n), i * width);

@@ -5,27 +5,31 @@ import type { TailSet } from './tail-program.js';
  * Number of scenarios that one portfolio adds to a set: a multiple of the tail size plus a multiple of the number of
  * securities, because that many scenarios can be exactly at the tail level.
  */
-const NAMED = 1.3;
-const NAMED_BESIDE = 0.6;
+const TAIL_FACTOR = 1.3;
+const SECURITIES_FACTOR = 0.6;
 
 /**
  * Fraction of new scenarios in an enlarged set of losses above which approximate optima over all securities add more
  * scenarios; below it, an exact program is solved.
  */
-const GROWING = 0.1;
+const GROWTH_MIN = 0.1;
 
 /** Returns the worst scenarios at some weights. */
-export function setAt(goal: TailGoal, weights: Float64Array, outcomes = computeOutcomes(goal, weights)): TailSet {
+export function findWorstScenarios(
+  goal: TailGoal,
+  weights: Float64Array,
+  outcomes = computeOutcomes(goal, weights),
+): TailSet {
   const size = Math.max(countTailScenarios(goal), 1);
   return {
-    scenarios: selectWorst(outcomes, Math.ceil(NAMED * size + NAMED_BESIDE * weights.length) + 1),
+    scenarios: selectWorst(outcomes, Math.ceil(TAIL_FACTOR * size + SECURITIES_FACTOR * weights.length) + 1),
     peaks: findPeaks(goal, weights, selectWorst(outcomes, Math.ceil(size) + 1)),
   };
 }
 
 /** Returns the union of two sets. */
-export function unionSets(a: TailSet, b: TailSet): TailSet {
-  return { scenarios: union(a.scenarios, b.scenarios), peaks: union(a.peaks, b.peaks) };
+export function uniteSets(a: TailSet, b: TailSet): TailSet {
+  return { scenarios: uniteIndices(a.scenarios, b.scenarios), peaks: uniteIndices(a.peaks, b.peaks) };
 }
 
 /** Returns true if two sets are equal; one must contain the other. */
@@ -35,7 +39,7 @@ export function isSame(a: TailSet, b: TailSet): boolean {
 
 /** Returns true if many scenarios of an enlarged set are new. */
 export function isMuchLarger(grown: TailSet, set: TailSet): boolean {
-  return grown.scenarios.length > (1 + GROWING) * set.scenarios.length;
+  return grown.scenarios.length > (1 + GROWTH_MIN) * set.scenarios.length;
 }
 
 /** Returns the indices of the largest values, ascending. */
@@ -58,6 +62,6 @@ export function findPeaks(goal: TailGoal, weights: Float64Array, of: Int32Array)
   return Int32Array.from(found).toSorted((x, y) => x - y);
 }
 
-function union(a: Int32Array, b: Int32Array): Int32Array {
+function uniteIndices(a: Int32Array, b: Int32Array): Int32Array {
   return Int32Array.from(new Set([...a, ...b])).toSorted((x, y) => x - y);
 }

@@ -1,14 +1,21 @@
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { findConstraintClass } from '../../constraints/catalogue.js';
 import { assembleProgram } from '../assemble.js';
-import { choiceMoves, type ChoiceMoves, EXACT, firstToGive, jointMoves, namesOfParity } from '../choice-relaxation.js';
-import { jointRelaxation } from '../joint-relaxation.js';
+import {
+  findChoiceMoves,
+  type ChoiceMoves,
+  EXACT_TOLERANCE,
+  selectPriorityMove,
+  findJointMoves,
+  countParitySecurities,
+} from '../choice-relaxation.js';
+import { findJointRelaxation } from '../joint-relaxation.js';
 import { isCurve } from '../curved-rows.js';
 import { listMovableParameters } from './movable-parameters.js';
 import { listNonConvexRows, type Origin, type Problem } from '../problem.js';
 import { listConflictRows, findConflict, type Conflict, type ConflictRow } from '../proof.js';
-import { findSingleMoves, toRelaxation, type ParameterMove, type Moved, type Relaxation } from './relaxation.js';
-import { EXACT_NAMES_MAX } from '../search.js';
+import { findSingleMoves, toRelaxation, type ParameterMove, type ExecutedMove, type Relaxation } from './relaxation.js';
+import { EXACT_SECURITIES_MAX } from '../search.js';
 import { createTrials, WORK_MAX, type Trials } from '../trials.js';
 import { limitWork, estimateWork } from '../work-meter.js';
 import type { Solvers } from '../solvers.js';
@@ -31,10 +38,10 @@ export interface Infeasibility {
 export interface Explanation {
   readonly detail: Infeasibility;
   /** Conflicts that remain if a row of the first conflict is removed, by that row. */
-  readonly remaining: readonly Remaining[];
+  readonly remaining: readonly RemainingConflict[];
 }
 
-export interface Remaining {
+export interface RemainingConflict {
   readonly without: RowName;
   readonly conflict: readonly RowName[];
 }
@@ -55,7 +62,7 @@ const SOLVES_MAX = 200;
  * Returns the maximum number of multiplications of an explanation: the work limit of `Trials`, or more for a large
  * problem.
  */
-function workOf(problem: Problem): number {
+function computeWorkLimit(problem: Problem): number {
   return Math.max(WORK_MAX, SOLVES_MAX * estimateWork(assembleProgram(problem).program));
 }
 
@@ -69,7 +76,7 @@ function workOf(problem: Problem): number {
 export function explainInfeasibility(
   { solver: inner, algebra }: Solvers,
   problem: Problem,
-  workMax = workOf(problem),
+  workMax = computeWorkLimit(problem),
 ): Infeasibility | undefined {
   return explainRows({ solver: inner, algebra }, problem, workMax)?.detail;
 }
@@ -81,10 +88,10 @@ export function explainInfeasibility(
 export function explainRows(
   { solver: inner, algebra }: Solvers,
   problem: Problem,
-  workMax = workOf(problem),
+  workMax = computeWorkLimit(problem),
 ): Explanation | undefined {
   const trying = limitWork(inner, CONFLICT_SHARE * workMax);
-  const conflict = findConflict(limitWork(inner, workOf(problem)), problem, { trying });
+  const conflict = findConflict(limitWork(inner, computeWorkLimit(problem)), problem, { trying });
   if (conflict === null) return undefined;
   const solver = limitWork(inner, (1 - CONFLICT_SHARE) * workMax);
   const solvers = { solver, algebra };
@@ -92,8 +99,8 @@ export function explainRows(
   const convex = findSingleMoves(solvers, problem, conflict.origins);
   const single =
     convex.length > 0 ? convex : findMovesWithChoices(solvers, problem, { trials, origins: conflict.origins });
-  const joint = jointChange(solvers, problem, { trials, single });
-  const remaining = remainingConflicts(solver, problem, conflict);
+  const joint = findJointChange(solvers, problem, { trials, single });
+  const remaining = listRemainingConflicts(solver, problem, conflict);
   const detail = {
     proven: true,
     conflict: listConflictRows(problem, conflict),
@@ -105,27 +112,27 @@ export function explainRows(
 }
 
 /** Returns the least joint change; if only one parameter can move, the change of that parameter. */
-function jointChange(
+function findJointChange(
   solvers: Solvers,
   problem: Problem,
-  { trials, single }: { readonly trials: Trials; readonly single: readonly Moved[] },
-): readonly Moved[] | undefined {
+  { trials, single }: { readonly trials: Trials; readonly single: readonly ExecutedMove[] },
+): readonly ExecutedMove[] | undefined {
   const { origins } = problem;
   const movables = listMovableParameters(problem, origins);
   if (movables.length === 1 && single.length === 1) return single;
-  const moves = jointRelaxation(solvers, problem, movables);
+  const moves = findJointRelaxation(solvers, problem, movables);
   if (moves === undefined) return undefined;
   const known = moves.length === 1 ? single.find((each) => isSameMove(each, moves[0]!)) : undefined;
-  return known === undefined ? jointMoves(solvers, problem, { trials, moves, origins }) : [known];
+  return known === undefined ? findJointMoves(solvers, problem, { trials, moves, origins }) : [known];
 }
 
 /** Difference of two parameter values that counts as rounding, relative to 1 and the value. */
-const SAME = 2e-9;
+const MOVE_TOLERANCE = 2e-9;
 
 function isSameMove(a: ParameterMove, b: ParameterMove): boolean {
   const { origin, parameter } = a.movable;
   const isOwn = origin === b.movable.origin && parameter === b.movable.parameter;
-  return isOwn && Math.abs(a.to - b.to) <= SAME * (1 + Math.abs(b.to));
+  return isOwn && Math.abs(a.to - b.to) <= MOVE_TOLERANCE * (1 + Math.abs(b.to));
 }
 
 /**
@@ -136,22 +143,22 @@ function findMovesWithChoices(
   solvers: Solvers,
   problem: Problem,
   among: Pick<ChoiceMoves, 'trials' | 'origins'>,
-): readonly Moved[] {
+): readonly ExecutedMove[] {
   return listNonConvexRows(problem).length === 0
     ? []
-    : choiceMoves(solvers, problem, { ...among, within: EXACT, convex: combineMoves(problem) });
+    : findChoiceMoves(solvers, problem, { ...among, within: EXACT_TOLERANCE, convex: selectConvexRows(problem) });
 }
 
 /** Selects the convex rows that may move together with choices: all if searches are short. */
-function combineMoves({ index }: Problem): ChoiceMoves['convex'] {
-  return index.length <= EXACT_NAMES_MAX ? 'all' : 'sought';
+function selectConvexRows({ index }: Problem): ChoiceMoves['convex'] {
+  return index.length <= EXACT_SECURITIES_MAX ? 'all' : 'sought';
 }
 
 /**
  * Returns the conflicts that remain after removing a row of the request from a conflict.
  * @cost a linear program per row, more for each remaining conflict
  */
-function remainingConflicts(solver: Solver, problem: Problem, { origins }: Conflict): Remaining[] {
+function listRemainingConflicts(solver: Solver, problem: Problem, { origins }: Conflict): RemainingConflict[] {
   return origins.flatMap((without) => {
     if (without.index === null) return [];
     const left = findConflict(solver, problem, { includes: (origin) => origin !== without });
@@ -179,23 +186,24 @@ export function explainChoice(solvers: Solvers, problem: Problem, proven: boolea
     label: origin.name,
     multiplier: 1 / origins.length,
   }));
-  const single = choiceMoves(solvers, problem, {
+  const single = findChoiceMoves(solvers, problem, {
     trials,
     origins,
-    within: EXACT,
-    convex: combineMoves(problem),
+    within: EXACT_TOLERANCE,
+    convex: selectConvexRows(problem),
   });
-  const joint = firstToGive(single) ?? jointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
+  const joint =
+    selectPriorityMove(single) ?? findJointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
   return {
     proven: proven || isBelowParity(problem),
     conflict,
     relaxations: single.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
-    ...endOf(trials),
+    ...readExhaustive(trials),
   };
 }
 
-function endOf(trials: Trials): Pick<Infeasibility, 'exhaustive'> {
+function readExhaustive(trials: Trials): Pick<Infeasibility, 'exhaustive'> {
   return trials.hasEnded() ? { exhaustive: false } : {};
 }
 
@@ -216,7 +224,7 @@ function findIrreducibleChoice(trials: Trials, problem: Problem): Origin[] {
 export function describeInfeasibility(
   problem: Problem,
   { conflict, relaxations, exhaustive }: Pick<Infeasibility, 'conflict' | 'relaxations' | 'exhaustive'>,
-  remaining: readonly Remaining[] = [],
+  remaining: readonly RemainingConflict[] = [],
 ): string {
   const more = relaxations.length - REACHES_MAX;
   return [
@@ -226,21 +234,21 @@ export function describeInfeasibility(
     ...remaining.map(describeRemaining),
     ...describeMissingSecurities(problem, conflict),
     ...describeParity(problem, conflict),
-    ...(exhaustive === false ? [ENDED] : []),
+    ...(exhaustive === false ? [WORK_LIMIT_SENTENCE] : []),
   ].join(' ');
 }
 
 /** Maximum number of parameter changes described in sentences. */
 const REACHES_MAX = 5;
 
-const ENDED =
+const WORK_LIMIT_SENTENCE =
   'The work limit of this explanation was reached: it may list rows that are not needed, and other or smaller changes may be sufficient.';
 
-function describeRemaining({ without, conflict }: Remaining): string {
-  return `Without ${nameOf(without)} there is still a conflict: ${lowerFirst(describeConflict(conflict))}`;
+function describeRemaining({ without, conflict }: RemainingConflict): string {
+  return `Without ${formatRowName(without)} there is still a conflict: ${lowerFirstLetter(describeConflict(conflict))}`;
 }
 
-function lowerFirst(text: string): string {
+function lowerFirstLetter(text: string): string {
   return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
 }
 
@@ -256,7 +264,8 @@ function describeParity(problem: Problem, conflict: readonly ConflictRow[]): str
 /** Returns true if a count row allows fewer securities than the risk parity portfolio holds. */
 function isBelowParity(problem: Problem): boolean {
   return listNonConvexRows(problem).some(
-    ({ origin, row }) => row.form === 'count' && origin.soft === null && row.maximum < namesOfParity(problem, origin),
+    ({ origin, row }) =>
+      row.form === 'count' && origin.soft === null && row.maximum < countParitySecurities(problem, origin),
   );
 }
 
@@ -287,35 +296,35 @@ export function relaxCurvedRows(solvers: Solvers, problem: Problem, { origins }:
 
 function describeReach(relaxation: Relaxation): string {
   const { type, parameter, from, to, bound } = relaxation;
-  const isShare = findConstraintClass(type)?.unit === 'fraction' && !COUNTED.has(parameter);
-  const text = (value: number) =>
+  const isShare = findConstraintClass(type)?.unit === 'fraction' && !NON_FRACTION_PARAMETERS.has(parameter);
+  const formatNumber = (value: number) =>
     isShare ? `${Number((100 * value).toPrecision(DIGITS))} %` : String(Number(value.toPrecision(DIGITS)));
-  const request = SOLE.has(parameter) ? text(from) : `${parameter} ${text(from)}`;
+  const request = SOLE_PARAMETERS.has(parameter) ? formatNumber(from) : `${parameter} ${formatNumber(from)}`;
   const extreme = to > from ? 'lowest' : 'highest';
   const reach =
     bound === undefined
       ? `the ${extreme} that the other rows allow is`
       : `the ${extreme} that was found to be sufficient is`;
-  return `${nameOf(relaxation)} requires ${request}; ${reach} ${text(to)}.`;
+  return `${formatRowName(relaxation)} requires ${request}; ${reach} ${formatNumber(to)}.`;
 }
 
 /** Parameters of rows that have no other numeric parameter. */
-const SOLE: ReadonlySet<string> = new Set(['limit', 'minimum', 'maximum', 'threshold']);
+const SOLE_PARAMETERS: ReadonlySet<string> = new Set(['limit', 'minimum', 'maximum', 'threshold']);
 
 /** Parameters that are not fractions, in rows whose unit is a fraction. */
-const COUNTED: ReadonlySet<string> = new Set(['days', 'notional']);
+const NON_FRACTION_PARAMETERS: ReadonlySet<string> = new Set(['days', 'notional']);
 
 /** Number of significant digits of limits in sentences. */
 const DIGITS = 4;
 
 /** Returns the name of a row for a sentence. */
-function nameOf({ id, index, type }: RowName): string {
-  if (index === null) return IMPLICIT[type] ?? type;
+function formatRowName({ id, index, type }: RowName): string {
+  if (index === null) return IMPLICIT_ROW_NAMES[type] ?? type;
   return id === '' ? `${type} (row ${index})` : id;
 }
 
 function describeConflict(conflict: readonly RowName[]): string {
-  const names = conflict.map(nameOf);
+  const names = conflict.map(formatRowName);
   if (names.length === 0) return 'The constraints are infeasible.';
   if (names.length === 1) return `Row ${names[0]} is infeasible on its own.`;
   const own = conflict.filter(({ index }) => index !== null).length;
@@ -323,7 +332,7 @@ function describeConflict(conflict: readonly RowName[]): string {
   return `${word}${names.slice(0, -1).join(', ')} and ${names.at(-1)} are jointly infeasible.`;
 }
 
-const IMPLICIT: Readonly<Record<string, string>> = {
+const IMPLICIT_ROW_NAMES: Readonly<Record<string, string>> = {
   FullInvestment: 'the full-investment budget',
   LongOnly: 'the long-only default',
   Exclude: 'the exclusion of securities without a risk estimate',

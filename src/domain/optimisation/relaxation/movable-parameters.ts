@@ -1,6 +1,6 @@
 import { findConstraintClass } from '../../constraints/catalogue.js';
 import {
-  isStuck,
+  hasNoParameter,
   computeSlopes,
   type Average,
   type Limit,
@@ -33,20 +33,20 @@ export function listMovableParameters({ rows }: Problem, origins: readonly Origi
   const results = new Map<string, MovableParameter>();
   for (const { origin, row } of rows) {
     if (!origins.includes(origin) || origin.priority === 0 || origin.soft !== null) continue;
-    for (const { limit, side } of limitsOf(row)) {
+    for (const { limit, side } of listLimits(row)) {
       for (const [parameter, slope] of computeSlopes(limit)) {
         const direction = slope > 0 === (side === 'upper') ? 1 : -1;
         const key = `${origin.index} ${parameter} ${direction}`;
         if (slope === 0 || results.has(key)) continue;
         const from = origin.params[parameter] as number; // parameters of limits are numbers
-        const size = Math.max(1, Math.abs(from), largestIn(row));
+        const size = Math.max(1, Math.abs(from), findLargestCoefficient(row));
         const average = row.form === 'linear' && row.average !== undefined ? { row, average: row.average } : null;
         results.set(key, {
           origin,
           parameter,
           from,
           direction,
-          room: computeAcceptedRange({ origin, parameter, to: from }, direction, ROOM_MAX * size),
+          room: computeAcceptedRange({ origin, parameter, to: from }, direction, MOVE_MAX * size),
           size,
           isLinear: limit.further === undefined && isProportional(row, from),
           average,
@@ -69,10 +69,10 @@ export function listRowWidths(
   return origins.flatMap((origin) => {
     const stuck = rows
       .filter((placed) => placed.origin === origin)
-      .flatMap(({ row }) => limitsOf(row).map(({ limit }) => isStuck(limit)));
+      .flatMap(({ row }) => listLimits(row).map(({ limit }) => hasNoParameter(limit)));
     const hasWidth = which === 'all' ? stuck.includes(true) : stuck.length > 0 && !stuck.includes(false);
     return hasWidth
-      ? [{ origin, parameter: null, from: 0, direction: 1, room: ROOM_MAX, size: 1, isLinear: true, average: null }]
+      ? [{ origin, parameter: null, from: 0, direction: 1, room: MOVE_MAX, size: 1, isLinear: true, average: null }]
       : [];
   });
 }
@@ -87,7 +87,7 @@ interface SidedLimit {
   readonly side: 'lower' | 'upper';
 }
 
-function limitsOf(row: ProgramRow): SidedLimit[] {
+function listLimits(row: ProgramRow): SidedLimit[] {
   switch (row.form) {
     case 'name':
     case 'linear':
@@ -106,10 +106,10 @@ function limitsOf(row: ProgramRow): SidedLimit[] {
 }
 
 /** Maximum relative move; beyond it a row is effectively removed, not relaxed. */
-const ROOM_MAX = 1e4;
+const MOVE_MAX = 1e4;
 
 /** Returns the largest coefficient of a row; 1 for a row other than a linear one. */
-function largestIn(row: ProgramRow): number {
+function findLargestCoefficient(row: ProgramRow): number {
   if (row.form !== 'linear') return 1;
   return (row.average?.numerator ?? row.coefficients).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 }
@@ -120,18 +120,18 @@ function computeAcceptedRange(
   direction: 1 | -1,
   reach: number,
 ): number {
-  const accepts = (move: number) => isAccepted(origin, parameter, from + direction * move);
-  if (accepts(reach)) return reach;
+  const isMoveAccepted = (move: number) => isAccepted(origin, parameter, from + direction * move);
+  if (isMoveAccepted(reach)) return reach;
   let near = 0;
   let far = reach;
   for (let step = 0; step < 100 && far - near > 1e-12; step++) {
     const middle = (near + far) / 2;
-    if (accepts(middle)) near = middle;
+    if (isMoveAccepted(middle)) near = middle;
     else far = middle;
   }
   // Limits of classes are round numbers, which bisection only approaches.
   const round = Math.round((from + direction * near) * 1e6) / 1e6;
-  return accepts(Math.abs(round - from)) && Math.abs(round - from) > near ? Math.abs(round - from) : near;
+  return isMoveAccepted(Math.abs(round - from)) && Math.abs(round - from) > near ? Math.abs(round - from) : near;
 }
 
 /** Returns true if the constraint class accepts the value. */

@@ -1,8 +1,14 @@
-import { choiceMovables, choiceMoves, firstToGive, isCount, jointMoves } from '../choice-relaxation.js';
-import { jointRelaxation, movesByTrial, toChanges } from '../joint-relaxation.js';
+import {
+  listChoiceMovables,
+  findChoiceMoves,
+  selectPriorityMove,
+  isSecurityCount,
+  findJointMoves,
+} from '../choice-relaxation.js';
+import { findJointRelaxation, findMovesByTrial, toChanges } from '../joint-relaxation.js';
 import { listMovableParameters, listRowWidths, type MovableParameter } from './movable-parameters.js';
 import { listNonConvexRows, type Origin, type Problem } from '../problem.js';
-import { roundMovesOutward, type ParameterMove, type Moved } from './relaxation.js';
+import { roundMovesOutward, type ParameterMove, type ExecutedMove } from './relaxation.js';
 import type { SearchOutcome } from '../search.js';
 import type { Solvers } from '../solvers.js';
 import { createTrials, type Trials } from '../trials.js';
@@ -14,7 +20,7 @@ export interface InfeasibleSolve {
 }
 
 /** Tolerance of the least move if each trial requires a search over choices of securities. */
-const WITHIN = 1e-6;
+const MOVE_TOLERANCE = 1e-6;
 
 /**
  * Finds the least moves of rows with a stated priority that make a problem feasible, rows of higher priority number
@@ -28,12 +34,12 @@ export function relaxByPriority(
   solvers: Solvers,
   { problem, outcome }: InfeasibleSolve,
   givesWay: (origin: Origin) => boolean = (origin) => origin.givesWay,
-): readonly Moved[] | undefined {
+): readonly ExecutedMove[] | undefined {
   const origins = problem.origins.filter((origin) => givesWay(origin) && origin.soft === null);
   if (origins.length === 0) return undefined;
   const narrow = [...listMovableParameters(problem, origins), ...listRowWidths(problem, origins, 'alone')];
   const wide = [...listMovableParameters(problem, origins), ...listRowWidths(problem, origins, 'all')];
-  const way: Way = { solvers, trials: createTrials(solvers, problem), problem, origins };
+  const way: RelaxationContext = { solvers, trials: createTrials(solvers, problem), problem, origins };
   const isChoice = outcome.kind === 'no-choice';
   const joint = isChoice ? undefined : (relaxRowsJointly(way, narrow) ?? relaxRowsJointly(way, wide));
   return joint ?? relaxSingleRow(way, isChoice) ?? relaxByTrial(way, wide);
@@ -43,14 +49,17 @@ export function relaxByPriority(
  * Returns the least move of a single row that permits a choice of securities; undefined if there is none.
  * @param isAny true to move any row, not only distances
  */
-function relaxSingleRow({ solvers, trials, problem, origins }: Way, isAny: boolean): readonly Moved[] | undefined {
+function relaxSingleRow(
+  { solvers, trials, problem, origins }: RelaxationContext,
+  isAny: boolean,
+): readonly ExecutedMove[] | undefined {
   if (listNonConvexRows(problem).length === 0) return undefined;
-  return firstToGive(
-    choiceMoves(solvers, problem, { trials, origins, within: WITHIN, convex: isAny ? 'all' : 'distances' }),
+  return selectPriorityMove(
+    findChoiceMoves(solvers, problem, { trials, origins, within: MOVE_TOLERANCE, convex: isAny ? 'all' : 'distances' }),
   );
 }
 
-interface Way {
+interface RelaxationContext {
   readonly solvers: Solvers;
   readonly trials: Trials;
   readonly problem: Problem;
@@ -58,10 +67,13 @@ interface Way {
   readonly origins: readonly Origin[];
 }
 
-function relaxRowsJointly(way: Way, movables: readonly MovableParameter[]): readonly Moved[] | undefined {
+function relaxRowsJointly(
+  way: RelaxationContext,
+  movables: readonly MovableParameter[],
+): readonly ExecutedMove[] | undefined {
   const { solvers, problem } = way;
-  const moves = jointRelaxation(solvers, problem, movables);
-  return moves === undefined ? undefined : jointMoves(solvers, problem, { ...way, moves });
+  const moves = findJointRelaxation(solvers, problem, movables);
+  return moves === undefined ? undefined : findJointMoves(solvers, problem, { ...way, moves });
 }
 
 /**
@@ -69,18 +81,18 @@ function relaxRowsJointly(way: Way, movables: readonly MovableParameter[]): read
  * undefined without non-convex rows.
  */
 function relaxByTrial(
-  { solvers, trials, problem, origins }: Way,
+  { solvers, trials, problem, origins }: RelaxationContext,
   convex: readonly MovableParameter[],
-): readonly Moved[] | undefined {
+): readonly ExecutedMove[] | undefined {
   if (listNonConvexRows(problem).length === 0) return undefined;
-  const movables = [...convex, ...choiceMovables(problem, origins)];
-  const weightsAt = (moved: Float64Array) => trials.weightsWith({ changes: toChanges(movables, moved) });
-  const moves = movesByTrial(movables, weightsAt, WITHIN);
+  const movables = [...convex, ...listChoiceMovables(problem, origins)];
+  const solveWeights = (moved: Float64Array) => trials.weightsWith({ changes: toChanges(movables, moved) });
+  const moves = findMovesByTrial(movables, solveWeights, MOVE_TOLERANCE);
   return moves === undefined ? undefined : roundMovesOutward(solvers, problem, moves.map(roundMoveToInteger));
 }
 
 /** Rounds a number of securities to an integer, because a fraction has no effect. */
 function roundMoveToInteger({ movable, to }: ParameterMove): ParameterMove {
-  const isWhole = movable.parameter !== null && isCount(movable.origin, movable.parameter);
+  const isWhole = movable.parameter !== null && isSecurityCount(movable.origin, movable.parameter);
   return isWhole ? { movable, to: movable.from + Math.trunc(to - movable.from) } : { movable, to };
 }

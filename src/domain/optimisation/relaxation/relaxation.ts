@@ -31,7 +31,7 @@ export interface Relaxation {
 }
 
 /** Move that was verified by a solve. */
-export interface Moved extends ParameterMove {
+export interface ExecutedMove extends ParameterMove {
   readonly change: number;
   /** Value up to which no value suffices; absent if `to` is proven to be the least. */
   readonly bound?: number;
@@ -42,7 +42,7 @@ const DECIMALS = 9;
 const DIGITS = 15;
 
 /** Returns the number of reporting steps per unit for a relaxed parameter. */
-function stepsPerUnit(value: number): number {
+function computeStepsPerUnit(value: number): number {
   const whole = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
   return raiseToPower(10, Math.min(DECIMALS, Math.max(DIGITS - whole, 0)));
 }
@@ -51,7 +51,7 @@ function stepsPerUnit(value: number): number {
 const CERTIFICATES_MAX = 40;
 
 /** Numbers of additional outward steps to try if rounding makes the least value infeasible. */
-const OUTWARD = [0, 1, 2, 10, 100, 1000, 10_000];
+const OUTWARD_STEPS = [0, 1, 2, 10, 100, 1000, 10_000];
 
 /** Infeasibility gap that counts as rounding. */
 const ROUNDING = 1e-15;
@@ -63,7 +63,7 @@ const DOUBLINGS_MAX = 60;
  * Finds, for each parameter of the given rows, the least single change that restores feasibility, smallest change
  * first. Each change is verified by solving the problem again. Rows of priority 0 never move.
  */
-export function findSingleMoves(solvers: Solvers, problem: Problem, origins: readonly Origin[]): Moved[] {
+export function findSingleMoves(solvers: Solvers, problem: Problem, origins: readonly Origin[]): ExecutedMove[] {
   const tails = new Set(problem.rows.flatMap(({ origin, row }) => (row.form === 'tail' ? [origin] : [])));
   // Tails come first: their minimum is a single program, and searches for other parameters may use up the work limit.
   const movables = listMovableParameters(problem, origins).toSorted(
@@ -75,17 +75,17 @@ export function findSingleMoves(solvers: Solvers, problem: Problem, origins: rea
       const moved = least === undefined ? undefined : roundMovesOutward(solvers, problem, [{ movable, to: least.to }]);
       return moved?.map((move) => addBound(move, least?.bound)) ?? [];
     })
-    .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change) || positionOf(a) - positionOf(b));
+    .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change) || readPosition(a) - readPosition(b));
 }
 
-function positionOf({ movable: { origin } }: Moved): number {
+function readPosition({ movable: { origin } }: ExecutedMove): number {
   return origin.index ?? Infinity;
 }
 
 /** Distance of a move from its proven bound that counts as rounding, relative to 1 and the value. */
 const OPEN_MIN = 2e-9;
 
-function addBound(move: Moved, bound: number | undefined): Moved {
+function addBound(move: ExecutedMove, bound: number | undefined): ExecutedMove {
   return bound === undefined || Math.abs(move.to - bound) <= OPEN_MIN * (1 + Math.abs(bound))
     ? move
     : { ...move, bound };
@@ -99,25 +99,25 @@ function findLeastValue(
   solver: Solver,
   problem: Problem,
   movable: MovableParameter,
-): Omit<Least, 'weights'> | undefined {
+): Omit<LeastFeasible, 'weights'> | undefined {
   const { origin, from } = movable;
   const row = problem.rows.find((placed) => placed.origin === origin)?.row;
   if (row?.form === 'tail') {
-    const includes = (other: Origin) => other !== origin;
-    if (proveInfeasibility(solver, problem, { includes }) !== null) return undefined;
-    const least = minimiseTail(solver, problem, row.goal, { includes, beside: 'others' });
+    const includesOrigin = (other: Origin) => other !== origin;
+    if (proveInfeasibility(solver, problem, { includes: includesOrigin }) !== null) return undefined;
+    const least = minimiseTail(solver, problem, row.goal, { includes: includesOrigin, beside: 'others' });
     if (least !== undefined && least.objective > from)
       return { to: least.objective, bound: Math.max(from, least.bound) };
   }
   return searchWithExactAverages(
     [movable],
     problem.index,
-    (views) => leastFrom(solver, problem, movable, views),
+    (views) => searchLeastValue(solver, problem, movable, views),
     ({ to }) => to,
   );
 }
 
-interface Least {
+interface LeastFeasible {
   readonly to: number;
   /** Value up to which no value suffices; absent if it equals `to` up to rounding. */
   readonly bound?: number;
@@ -129,28 +129,28 @@ interface Least {
  * Searches along certificates of infeasibility. Each certificate is valid up to some value of the parameter, where the
  * next certificate is computed, until the rows are feasible.
  */
-function leastFrom(
+function searchLeastValue(
   solver: Solver,
   problem: Problem,
   movable: MovableParameter,
   views: LinearisedAverages,
-): Least | undefined {
+): LeastFeasible | undefined {
   const { origin, parameter, from, direction, room } = movable;
   let to = from;
   for (let met = 0; met < CERTIFICATES_MAX; met++) {
-    const changesAt = (nudge: number) => [
+    const createChanges = (nudge: number) => [
       { origin, parameter, to: to + direction * nudge * Math.max(1, Math.abs(to)) },
     ];
-    const standing = checkMoves(solver, problem, changesAt, views);
-    const at = changesAt(standing.nudge)[0]!;
+    const standing = checkMoves(solver, problem, createChanges, views);
+    const at = createChanges(standing.nudge)[0]!;
     if (standing.kind === 'feasible') return { to: at.to, weights: standing.weights };
     if (standing.kind === 'undecided') return undefined;
-    const gap = (move: number) =>
+    const computeGapAfter = (move: number) =>
       computeGap(
         standing.proof,
         assembleProgram(problem, { changes: [{ ...at, to: at.to + direction * move }], views, withTracking: true }),
       );
-    const move = endOf(gap, 1e-3 * Math.max(Math.abs(at.to), 1e-2), room - Math.abs(at.to - from));
+    const move = findGapEnd(computeGapAfter, 1e-3 * Math.max(Math.abs(at.to), 1e-2), room - Math.abs(at.to - from));
     if (move === undefined || !isAccepted(origin, parameter, at.to + direction * move)) return undefined;
     to = at.to + direction * move;
   }
@@ -162,7 +162,7 @@ function leastFrom(
  */
 const NUDGES = [0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 
-type Standing =
+type MoveCheck =
   | { readonly kind: 'feasible'; readonly nudge: number; readonly weights: Float64Array }
   | { readonly kind: 'impossible'; readonly nudge: number; readonly proof: Proof }
   | { readonly kind: 'undecided'; readonly nudge: number };
@@ -181,7 +181,7 @@ export function checkMoves(
   problem: Problem,
   changesAt: (nudge: number) => readonly RowParameterChange[],
   views?: LinearisedAverages,
-): Standing {
+): MoveCheck {
   const rows = listSeparateRows(problem);
   for (const nudge of NUDGES) {
     const changes = changesAt(nudge);
@@ -196,7 +196,7 @@ export function checkMoves(
 }
 
 /** Returns the move at which an infeasibility gap becomes zero; undefined if there is none within reach. */
-function endOf(gap: (move: number) => number, reach: number, room: number): number | undefined {
+function findGapEnd(gap: (move: number) => number, reach: number, room: number): number | undefined {
   let near = 0;
   let far = Math.min(reach, room);
   if (!(gap(far) < gap(near))) return undefined;
@@ -231,14 +231,14 @@ export function roundMovesOutward(
   solvers: Solvers,
   problem: Problem,
   moves: readonly ParameterMove[],
-): Moved[] | undefined {
-  for (const roundedBy of [solveDirectly, ...OUTWARD.map((extra) => moveOutward(extra))]) {
+): ExecutedMove[] | undefined {
+  for (const roundedBy of [roundToFewDigits, ...OUTWARD_STEPS.map((extra) => moveOutward(extra))]) {
     const rounded = moves.map(({ movable, to }) => ({ movable, to: roundedBy(movable.from, to) }));
     if (!rounded.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
     const changes = rounded.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
     // The test solves the problem as for a request: if the rows leave a single point, the last bit of a bound decides.
     if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved')
-      return rounded.map(createMove);
+      return rounded.map(createExecutedMove);
   }
   return undefined;
 }
@@ -246,7 +246,7 @@ export function roundMovesOutward(
 /** Relative distance from a number with few digits that counts as solver rounding: seven securities, not 7.00000005. */
 const SOLVER_ROUNDING = 1e-8;
 
-function solveDirectly(from: number, to: number): number {
+function roundToFewDigits(from: number, to: number): number {
   const plain = Number(to.toPrecision(6));
   return Math.abs(plain - to) <= SOLVER_ROUNDING * Math.abs(to) ? plain : roundUpwards(from, to, 0);
 }
@@ -255,20 +255,20 @@ const moveOutward = (extra: number) => (from: number, to: number) => roundUpward
 
 function roundUpwards(from: number, to: number, extra: number): number {
   const side = to >= from ? 1 : -1;
-  const perUnit = stepsPerUnit(to);
+  const perUnit = computeStepsPerUnit(to);
   // A tenth of a step counts as rounding of the value; the solve that follows decides.
   const steps = Math.ceil(side * to * perUnit - 0.1) + extra;
   return steps === 0 ? 0 : (side * steps) / perUnit;
 }
 
-function createMove({ movable, to }: ParameterMove): Moved {
+function createExecutedMove({ movable, to }: ParameterMove): ExecutedMove {
   const exact = to - movable.from;
-  const perUnit = stepsPerUnit(exact);
+  const perUnit = computeStepsPerUnit(exact);
   const change = Math.round(exact * perUnit) / perUnit;
   return { movable, to, change: Math.abs(change - exact) < 1e-12 ? change : exact };
 }
 
-export function toRelaxation({ movable: { origin, parameter, from }, to, change, bound }: Moved): Relaxation {
+export function toRelaxation({ movable: { origin, parameter, from }, to, change, bound }: ExecutedMove): Relaxation {
   const own = { id: origin.id, index: origin.index, type: origin.type, parameter: parameter!, from, to, change }; // the API reports only moves of parameters, not of widths
   return bound === undefined ? own : { ...own, bound, gap: (to - bound) / (to - from) };
 }

@@ -3,7 +3,7 @@ import { formatDay } from '../../time/days.js';
 import { keepSmallValue, type Finding } from '../../refusals/findings.js';
 import type { DerivedSolve } from '../derived/derived-solve.js';
 import type { Origin } from '../problem.js';
-import type { Moved } from './relaxation.js';
+import type { ExecutedMove } from './relaxation.js';
 import type { RowSide } from '../report.js';
 
 /**
@@ -18,7 +18,7 @@ export function reportRelaxedRows({
   return relaxed.map(({ movable: { origin, parameter, from }, to, change, bound }): Finding => {
     const how =
       parameter === null ? 'its bounds were widened by this amount' : `its ${parameter} was ${to} instead of ${from}`;
-    const message = `On ${formatDay(parent.date)} ${origin.name} was relaxed by ${Math.abs(change)}: ${how}.${openSentence(bound)}${sumForcedSales(origin, leavers)}`;
+    const message = `On ${formatDay(parent.date)} ${origin.name} was relaxed by ${Math.abs(change)}: ${how}.${describeGap(bound)}${describeForcedSales(origin, leavers)}`;
     const row = `derivation.constraints[${origin.index}]`;
     return {
       severity: 'warning',
@@ -51,30 +51,35 @@ export function reportRelaxSteps({ parent, steps }: Pick<DerivedSolve, 'parent' 
 }
 
 /** Describes how far a change found by a search over choices of securities may be above the minimum. */
-function openSentence(bound: number | undefined): string {
-  return bound === undefined ? '' : ` A search found this value; values up to ${round(bound)} are proven insufficient.`;
+function describeGap(bound: number | undefined): string {
+  return bound === undefined
+    ? ''
+    : ` A search found this value; values up to ${roundDigits(bound)} are proven insufficient.`;
 }
 
 /** Maximum number of forced sales listed individually. */
 const NAMED_MAX = 5;
 
 /** Describes the forced sales that a limit on turnover from earlier weights cannot prevent. */
-function sumForcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): string {
+function describeForcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): string {
   const { reference } = params;
   if (type !== 'Turnover' || (reference !== 'previous' && reference !== 'held')) return '';
   const leavers = all[reference];
   if (leavers.length === 0) return '';
-  const named = leavers.slice(0, NAMED_MAX).map(({ identifier, weight }) => `${identifier} ${round(weight)}`);
+  const named = leavers.slice(0, NAMED_MAX).map(({ identifier, weight }) => `${identifier} ${roundDigits(weight)}`);
   const rest = leavers.length - named.length;
   const total = leavers.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
-  return ` Sold because they left the source index: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${round(total)} in total.`;
+  return ` Sold because they left the source index: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${roundDigits(total)} in total.`;
 }
 
-const round = (value: number): number => Number(value.toPrecision(6));
+const roundDigits = (value: number): number => Number(value.toPrecision(6));
 
 /** Returns the amount by which the bound of a row side was relaxed; null if it is unchanged. */
-export function findRelaxation({ placed: { origin, row }, side }: RowSide, relaxed: readonly Moved[]): number | null {
-  const parameters = parametersOf(row, side);
+export function findRelaxation(
+  { placed: { origin, row }, side }: RowSide,
+  relaxed: readonly ExecutedMove[],
+): number | null {
+  const parameters = listParameters(row, side);
   const own = relaxed.find(
     ({ movable }) =>
       movable.origin.index === origin.index && (movable.parameter === null || parameters.includes(movable.parameter)),
@@ -83,16 +88,17 @@ export function findRelaxation({ placed: { origin, row }, side }: RowSide, relax
 }
 
 /** Returns the parameters that set one side of a row. */
-function parametersOf(row: ProgramRow, side: RowSide['side']): readonly string[] {
-  const ofLimit = (limit: Limit | null) => (limit === null ? [] : computeSlopes(limit).map(([parameter]) => parameter));
+function listParameters(row: ProgramRow, side: RowSide['side']): readonly string[] {
+  const listLimitParameters = (limit: Limit | null) =>
+    limit === null ? [] : computeSlopes(limit).map(([parameter]) => parameter);
   switch (row.form) {
     case 'name':
     case 'linear':
-      return ofLimit(side === 'upper' ? row.upper : row.lower);
+      return listLimitParameters(side === 'upper' ? row.upper : row.lower);
     case 'distance':
     case 'norm':
     case 'tail':
-      return ofLimit(row.limit);
+      return listLimitParameters(row.limit);
     case 'count':
       return [side === 'upper' ? 'maximum' : 'minimum'];
     case 'threshold':

@@ -19,7 +19,7 @@ const PRICES_MAX = 40;
 const GROWTH = 4;
 
 /** Relative difference below which two values of objective plus priced tail count as equal. */
-const SAME = 1e-8;
+const VALUE_TOLERANCE = 1e-8;
 
 /**
  * Finds the optimum of a linear objective within a limit on a tail. At each price the optimum is a corner, whose tail
@@ -43,9 +43,9 @@ export function interpolateCorners<C extends PricedCorner>(
     const corner = cornerAt(price);
     if (corner === undefined) return undefined;
     if (over !== undefined && under !== undefined) {
-      const value = ({ cost, tail }: PricedCorner) => cost + price * tail;
+      const computeValue = ({ cost, tail }: PricedCorner) => cost + price * tail;
       const scale = Math.abs(over.cost) + price * Math.abs(over.tail);
-      if (value(over) - value(corner) <= SAME * scale)
+      if (computeValue(over) - computeValue(corner) <= VALUE_TOLERANCE * scale)
         return { weights: interpolateAtLimit(over, under, most), corner };
     }
     if (corner.tail > most) over = corner;

@@ -10,8 +10,8 @@ import type { Assembled } from '../assemble.js';
 import type { PlacedCurve } from '../curved-rows.js';
 import { interpolateCorners, type CornerInterpolation, type PricedCorner } from './interpolate-corners.js';
 import { expandAnswer, findSecuritiesAtBounds, restoreSecuritiesAtBounds } from '../goals/securities-at-bounds.js';
-import { selectFirstVariables, UNITS } from '../goals/solve-tail.js';
-import { isSame, setAt, unionSets } from '../goals/tail-sets.js';
+import { selectFirstVariables, VARIABLE_UNITS } from '../goals/solve-tail.js';
+import { isSame, findWorstScenarios, uniteSets } from '../goals/tail-sets.js';
 import { computeTailForces, createTailProgram, computeTailShares, type TailSet } from '../goals/tail-program.js';
 import type { PlacedRow } from '../problem.js';
 import type { TailCut, TailCuts } from './tail-cuts.js';
@@ -31,11 +31,11 @@ export interface PricedTail {
   /** Tail average at the right price, equal to the limit up to rounding; null if no price attains the limit. */
   readonly attained: number | null;
   /** Optimum at that price, as a solution with the last plane as its row; null if there is none. */
-  readonly optimum: Answered | null;
+  readonly optimum: AssembledAnswer | null;
 }
 
 /** Solution of the program of some rows. */
-interface Answered {
+interface AssembledAnswer {
   readonly assembled: Assembled;
   readonly answer: ProgramAnswer;
 }
@@ -47,10 +47,10 @@ const PRICES_MAX = 30;
 const SETS_MAX = 12;
 
 /** Number of tangent planes before planes from a price search are added too; usual limits need no more. */
-const TOUCHING = 30;
+const TANGENT_PLANES_MIN = 30;
 
 /** Number of tangent planes between two price searches for a linear objective. */
-const TOUCHING_LINEAR = 6;
+const TANGENT_PLANES_LINEAR = 6;
 
 /** Growth factor of a price at which the tail is above its limit. */
 const GROWTH = 4;
@@ -59,10 +59,10 @@ const GROWTH = 4;
 const IDLE_MAX = 2;
 
 /** Difference between an average and its limit that counts as zero, relative to 1 and the limit. */
-const MET = 1e-9;
+const LIMIT_TOLERANCE = 1e-9;
 
 /** Maximum ratio of the least sufficient price to an insufficient price at which the search ends. */
-const NARROW = 1.2;
+const PRICE_RATIO_MAX = 1.2;
 
 /**
  * Finds cutting planes that keep a tail at its limit if the limit is near the minimum, where hundreds of tangent planes
@@ -77,7 +77,7 @@ export function solvePricedTail(
   solver: Solver,
   tails: TailCuts,
   { placed, most }: ExceededTail,
-  { assembled, answer }: Answered,
+  { assembled, answer }: AssembledAnswer,
 ): PricedTail {
   const { goal } = placed.row;
   const { x, rowMultipliers } = answer.point;
@@ -86,53 +86,53 @@ export function solvePricedTail(
   const size = countTailScenarios(goal);
   const unit = computeTailAverage(computeOutcomes(goal, x).map(Math.abs), Math.max(size, 1)) || 1;
   const planes: TailCut[] = [];
-  let set = setAt(goal, x);
-  let last: Optimum | undefined;
+  let set = findWorstScenarios(goal, x);
+  let last: PricedOptimum | undefined;
   const resting = findSecuritiesAtBounds(bare.program, x);
   // If two corners are equally good, rounding decides whether a solve converges, so other units are tried.
-  const units = bare.program.curvature === 0 ? UNITS : UNITS.slice(0, 1);
-  const optimumOf = (price: number): Optimum | undefined => {
+  const units = bare.program.curvature === 0 ? VARIABLE_UNITS : VARIABLE_UNITS.slice(0, 1);
+  const findOptimum = (price: number): PricedOptimum | undefined => {
     const terms = units.map((times) => ({ goal, bare, set, unit: times * unit, price }));
     return (
-      firstOf(terms, (own) => optimumAmong(solver, own, x, resting)) ??
-      firstOf(terms, (own) => optimumAt(solver, own, bare.program))
+      findFirst(terms, (own) => solveWithFixedSecurities(solver, own, x, resting)) ??
+      findFirst(terms, (own) => solveAtPrice(solver, own, bare.program))
     );
   };
   if (bare.program.curvature === 0) {
     const findCorner = (price: number) => {
       for (let round = 0; round < SETS_MAX; round++) {
-        const result = optimumOf(price);
+        const result = findOptimum(price);
         if (result === undefined) return undefined;
         planes.push(result.plane);
         const { weights, plane } = result;
         const outcomes = computeOutcomes(goal, weights);
         const tail = computeTailAverage(outcomes, size);
-        const grown = unionSets(set, setAt(goal, weights, outcomes));
-        const isWhole = isSame(grown, set) || tail - dot(plane.slopes, weights) <= MET * (1 + most);
+        const grown = uniteSets(set, findWorstScenarios(goal, weights, outcomes));
+        const isWhole = isSame(grown, set) || tail - dot(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
         set = grown;
-        if (isWhole) return { ...result, tail, cost: costAt(bare.program, weights) };
+        if (isWhole) return { ...result, tail, cost: computeCostAt(bare.program, weights) };
       }
       return undefined;
     };
-    const between = interpolateCorners<Optimum & PricedCorner>(first, most, findCorner);
+    const between = interpolateCorners<PricedOptimum & PricedCorner>(first, most, findCorner);
     for (const plane of planes) tails.hold(plane);
     return { planes, ...createLimitSolution(bare, placed, between) };
   }
   const attained = searchPrice({ first, most }, (price) => {
     const known = set;
-    const result = optimumOf(price);
+    const result = findOptimum(price);
     if (result === undefined) return undefined;
     const tail = computeTailAverage(computeOutcomes(goal, result.weights), size);
-    if (Math.abs(tail - most) <= MET * (1 + most)) last = result;
+    if (Math.abs(tail - most) <= LIMIT_TOLERANCE * (1 + most)) last = result;
     planes.push(result.plane);
-    set = unionSets(known, setAt(goal, result.weights));
+    set = uniteSets(known, findWorstScenarios(goal, result.weights));
     return { tail, isWhole: isSame(set, known) };
   });
   for (const plane of planes) tails.hold(plane);
   return { planes, attained, optimum: last === undefined ? null : addPlane(bare, placed, last) };
 }
 
-function firstOf<T, R>(values: readonly T[], toResult: (value: T) => R | undefined): R | undefined {
+function findFirst<T, R>(values: readonly T[], toResult: (value: T) => R | undefined): R | undefined {
   for (const value of values) {
     const result = toResult(value);
     if (result !== undefined) return result;
@@ -141,7 +141,7 @@ function firstOf<T, R>(values: readonly T[], toResult: (value: T) => R | undefin
 }
 
 /** Returns a linear objective at some weights, including the kinks in the objective. */
-function costAt({ linear, kinks }: Program, weights: Float64Array): number {
+function computeCostAt({ linear, kinks }: Program, weights: Float64Array): number {
   return kinks.reduce((sum, kink) => sum + (kink.limit === null ? sumKinks(kink, weights) : 0), dot(linear, weights));
 }
 
@@ -149,7 +149,7 @@ function costAt({ linear, kinks }: Program, weights: Float64Array): number {
 function createLimitSolution(
   bare: Assembled,
   placed: ExceededTail['placed'],
-  between: CornerInterpolation<Optimum> | undefined,
+  between: CornerInterpolation<PricedOptimum> | undefined,
 ): Pick<PricedTail, 'attained' | 'optimum'> {
   if (between === undefined) return { attained: null, optimum: null };
   const { weights, corner } = between;
@@ -169,7 +169,7 @@ function createLimitSolution(
 
 /** Returns true if the round of cutting planes includes a price search. */
 export function isPriced(isLinear: boolean, round: number): boolean {
-  return isLinear ? round % TOUCHING_LINEAR === TOUCHING_LINEAR - 1 : round >= TOUCHING;
+  return isLinear ? round % TANGENT_PLANES_LINEAR === TANGENT_PLANES_LINEAR - 1 : round >= TANGENT_PLANES_MIN;
 }
 
 interface PricedTerms {
@@ -182,7 +182,7 @@ interface PricedTerms {
 }
 
 /** Weights that minimise the objective plus a priced tail. */
-interface Optimum {
+interface PricedOptimum {
   readonly weights: Float64Array;
   readonly plane: TailCut;
   /** Multiplier of the plane. */
@@ -194,7 +194,11 @@ interface Optimum {
  * Returns the optimum at a price; undefined without a solution.
  * @param rows program of `bare`, possibly with narrower bounds
  */
-function optimumAt(solver: Solver, { goal, set, unit, price }: PricedTerms, rows: Program): Optimum | undefined {
+function solveAtPrice(
+  solver: Solver,
+  { goal, set, unit, price }: PricedTerms,
+  rows: Program,
+): PricedOptimum | undefined {
   const { n } = rows;
   const { program, rowsBefore } = createTailProgram(goal, rows, set, unit, price);
   const answer = solver.solve(program, { effort: 'quick' });
@@ -208,20 +212,20 @@ function optimumAt(solver: Solver, { goal, set, unit, price }: PricedTerms, rows
 }
 
 /** Maximum number of rounds in which fixed securities are released. */
-const LET_GO_MAX = 12;
+const RELEASES_MAX = 12;
 
 /** Finds the optimum with securities fixed at bounds, and releases those that would improve it. */
-function optimumAmong(
+function solveWithFixedSecurities(
   solver: Solver,
   terms: PricedTerms,
   near: Float64Array,
   resting: Uint8Array | null,
-): Optimum | undefined {
+): PricedOptimum | undefined {
   if (resting === null) return undefined;
   const { program } = terms.bare;
-  for (let round = 0; round < LET_GO_MAX; round++) {
+  for (let round = 0; round < RELEASES_MAX; round++) {
     const rows = restoreSecuritiesAtBounds(program, resting, near);
-    const result = optimumAt(solver, terms, rows);
+    const result = solveAtPrice(solver, terms, rows);
     if (result === undefined) return undefined;
     const { plane, price, answer } = result;
     const linear = rows.linear.map((value, i) => value + price * plane.slopes[i]!);
@@ -236,7 +240,11 @@ function optimumAmong(
 /**
  * Converts an optimum to a solution whose tail row is its plane; null if it does not satisfy the optimality conditions.
  */
-function addPlane(bare: Assembled, placed: PlacedRow, { weights, plane, price, answer }: Optimum): Answered | null {
+function addPlane(
+  bare: Assembled,
+  placed: PlacedRow,
+  { weights, plane, price, answer }: PricedOptimum,
+): AssembledAnswer | null {
   const { slopes } = plane;
   const program = addUpperRows(bare.program, [{ coefficients: slopes, upper: dot(slopes, weights) }]);
   const { point, state } = answer;
@@ -266,7 +274,7 @@ interface PricedPoint {
 
 /** Tries prices, alternating between secant steps and geometric means, until the tail equals its limit. */
 function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => PricedPoint | undefined): number | null {
-  const met = MET * (1 + most);
+  const met = LIMIT_TOLERANCE * (1 + most);
   let [low, above] = [0, 0];
   let [high, below] = [Infinity, 0];
   let price = first;
@@ -284,7 +292,7 @@ function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => Pr
     idle = high === Infinity && excess === above ? idle + 1 : 0;
     if (excess > 0) [low, above] = [price, excess];
     else [high, below] = [price, excess];
-    if (attained !== null && high <= NARROW * low) break;
+    if (attained !== null && high <= PRICE_RATIO_MAX * low) break;
     if (high === Infinity) price = GROWTH * low;
     else if (low === 0) price = high / GROWTH;
     else if (attained !== null || step % 2 === 0) price = Math.sqrt(low * high);
@@ -310,9 +318,15 @@ function removeTailPlanes(
   }
   const coefficients = new Float64Array(kept.length * n);
   kept.forEach((r, k) => coefficients.set(rows.coefficients.subarray(r * n, r * n + n), k * n));
-  const pick = (values: Float64Array) => Float64Array.from(kept, (r) => values[r]!);
+  const pickRows = (values: Float64Array) => Float64Array.from(kept, (r) => values[r]!);
   const { lower, upper, penalty } = rows;
-  const own = { count: kept.length, coefficients, lower: pick(lower), upper: pick(upper), penalty: pick(penalty) };
+  const own = {
+    count: kept.length,
+    coefficients,
+    lower: pickRows(lower),
+    upper: pickRows(upper),
+    penalty: pickRows(penalty),
+  };
   const bare = {
     ...assembled,
     program: { ...program, rows: own },

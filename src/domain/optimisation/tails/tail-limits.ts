@@ -7,7 +7,7 @@ import type { Problem } from '../problem.js';
 import { solveConvex, type ConvexSolution } from '../solve-convex.js';
 
 /** Selection of rows, with changed parameters and linearised averages. */
-type Rows = Pick<Assembly, 'includes' | 'changes' | 'views'>;
+type RowSelection = Pick<Assembly, 'includes' | 'changes' | 'views'>;
 
 /** Result of a feasibility check of tail limits. */
 export interface TailLimitState {
@@ -24,7 +24,7 @@ export interface TailLimitState {
  * limit, adds the plane that proves the minimum: a single program with it excludes the limit, which tangent planes
  * approach only slowly.
  */
-export function checkTailLimits(solver: Solver, problem: Problem, rows: Rows): TailLimitState {
+export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelection): TailLimitState {
   const limited = problem.rows
     .filter(isCurve)
     .filter(({ row, origin }) => row.form === 'tail' && origin.soft === null && rows.includes?.(origin) !== false);
@@ -48,7 +48,7 @@ export function checkTailLimits(solver: Solver, problem: Problem, rows: Rows): T
 }
 
 /** Rows within which a tail is minimised. */
-interface LeastTail extends Rows {
+interface LeastTail extends RowSelection {
   /** Limits on other tails that the program includes. */
   readonly beside: 'none' | 'others';
   readonly restriction?: Restriction | undefined;
@@ -68,7 +68,7 @@ export function minimiseTail(
       (row.form !== 'tail' || (beside === 'others' && row.goal !== goal)),
   );
   const alone = { ...problem, goal, rows, costs: null, robustness: null };
-  const isOpen = restriction !== undefined && goal.measure === 'loss' && goal.scenarios <= ALL_MAX;
+  const isOpen = restriction !== undefined && goal.measure === 'loss' && goal.scenarios <= ALL_SCENARIOS_MAX;
   const all = { scenarios: Int32Array.from({ length: goal.scenarios }, (_, t) => t), peaks: new Int32Array(0) };
   const tail = isOpen ? { weights: problem.index, set: all } : undefined;
   return solveConvex(solver, alone, { changes, views, restriction, tail });
@@ -78,10 +78,10 @@ export function minimiseTail(
  * Maximum number of scenarios that are all used at once if weights are unbounded, because weights that fit some
  * scenarios lose in all others.
  */
-const ALL_MAX = 2000;
+const ALL_SCENARIOS_MAX = 2000;
 
 /** Maximum absolute weight of a security without a lower bound, in a search for any feasible weights. */
-const BOX = 10;
+const WEIGHT_MAX = 10;
 
 /**
  * Returns bounds for securities without a lower bound, because a tail has no minimum with unlimited leverage; undefined
@@ -90,8 +90,8 @@ const BOX = 10;
 function addBounds({ lower }: Program): Restriction | undefined {
   if (!lower.includes(-Infinity)) return undefined;
   return {
-    least: lower.map((bound) => (bound === -Infinity ? -BOX : -Infinity)),
-    most: lower.map((bound) => (bound === -Infinity ? BOX : Infinity)),
+    least: lower.map((bound) => (bound === -Infinity ? -WEIGHT_MAX : -Infinity)),
+    most: lower.map((bound) => (bound === -Infinity ? WEIGHT_MAX : Infinity)),
     sums: [],
   };
 }

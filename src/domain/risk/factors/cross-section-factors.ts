@@ -4,10 +4,10 @@ import { LIMITS } from '../../refusals/limits.js';
 import type { FactorFit, FactorModel } from '../factor-model.js';
 
 /** Factor to which every security has exposure 1. */
-export const MARKET = 'MARKET';
+export const MARKET_FACTOR = 'MARKET';
 
 /** Magnitude of a t-statistic that counts as significant. */
-const SIGNIFICANT = 2;
+const SIGNIFICANT_T = 2;
 
 /** Rows of a return panel that are regressed on exposures known before the first of them. */
 export interface RegressedSpan {
@@ -45,7 +45,7 @@ export function estimateCrossSectionFactors(
   input: CrossSectionFactorsInput,
 ): FactorModel & { readonly fit: FactorFit } {
   const { panel, sectors, styleNames, exposures: own, weights, periods = LIMITS.PERIODS_PER_YEAR } = input;
-  const scale = unbiased(weights, periods);
+  const scale = computeUnbiasedScale(weights, periods);
   const n = sectors.length;
   const { labels, sectorAt } = labelSectors(sectors);
   const [S, P] = [labels.length, styleNames.length];
@@ -68,8 +68,8 @@ export function labelSectors(sectors: readonly string[]): { readonly labels: str
 }
 
 export function listFactorNames(sectors: readonly string[], styles: readonly string[]): string[] {
-  const others = new Set([MARKET, ...styles]);
-  return [MARKET, ...sectors.map((label) => (others.has(label) ? `SECTOR ${label}` : label)), ...styles];
+  const others = new Set([MARKET_FACTOR, ...styles]);
+  return [MARKET_FACTOR, ...sectors.map((label) => (others.has(label) ? `SECTOR ${label}` : label)), ...styles];
 }
 
 /** Returns the exposures to market, sectors and styles, [n x (1 + S + P)]. */
@@ -98,18 +98,18 @@ export function estimateFactorReturns(
   const coefficients = new Float64Array(p);
   let rSquared = 0;
   for (const { from, to, styles, weights } of spans) {
-    const regression = regressCrossSection(designOf(sectorAt, styles, S, P), weights);
+    const regression = regressCrossSection(createDesign(sectorAt, styles, S, P), weights);
     const spread = combineVariances(regression.inverse, S, P);
     for (let t = from; t < to; t++) {
       const { residualVariance, rSquared: share } = regression.fit(panel.subarray(t * n, (t + 1) * n), coefficients);
       rSquared += share / observations;
       const row = returns.subarray(t * K, (t + 1) * K);
-      combine(coefficients, S, row);
+      combineCoefficients(coefficients, S, row);
       for (let k = 0; k < K; k++) {
         const error = Math.sqrt(residualVariance * spread[k]!);
         const magnitude = error > 0 ? Math.abs(row[k]!) / error : 0;
         tSums[k]! += magnitude / observations;
-        if (magnitude > SIGNIFICANT) significant[k]! += 1 / observations;
+        if (magnitude > SIGNIFICANT_T) significant[k]! += 1 / observations;
       }
     }
   }
@@ -117,7 +117,7 @@ export function estimateFactorReturns(
 }
 
 /** Returns the regression design: sector dummies and style exposures, [n x (S + P)]. */
-function designOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
+function createDesign(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
   const p = S + P;
   const design = new Float64Array(sectorAt.length * p);
   sectorAt.forEach((sector, i) => {
@@ -131,7 +131,7 @@ function designOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: numb
  * Writes factor returns from regression coefficients: the market return is the mean of the sector returns; a sector
  * factor return is the sector return in excess of it.
  */
-function combine(coefficients: Float64Array, S: number, out: Float64Array): void {
+function combineCoefficients(coefficients: Float64Array, S: number, out: Float64Array): void {
   let market = 0;
   for (let s = 0; s < S; s++) market += coefficients[s]! / S;
   out[0] = market;
@@ -158,7 +158,7 @@ function combineVariances(inverse: Float64Array, S: number, P: number): Float64A
   return variances;
 }
 
-interface Observed {
+interface ObservationWeights {
   /** [T]. */
   readonly weights: Float64Array;
   /** Factor on the weighted sum of squares. */
@@ -166,8 +166,12 @@ interface Observed {
 }
 
 /** Returns the annualised covariance of factor returns: sum w (f - m)(f - m)' / (1 - sum w^2). */
-function computeWeightedCovariance(returns: Float64Array, K: number, { weights, scale }: Observed): Float64Array {
-  const centred = centredBy(returns, K, weights);
+function computeWeightedCovariance(
+  returns: Float64Array,
+  K: number,
+  { weights, scale }: ObservationWeights,
+): Float64Array {
+  const centred = centreColumns(returns, K, weights);
   const covariance = new Float64Array(K * K);
   for (let t = 0; t < weights.length; t++)
     for (let k = 0; k < K; k++) {
@@ -179,15 +183,19 @@ function computeWeightedCovariance(returns: Float64Array, K: number, { weights, 
   return covariance;
 }
 
-function computeWeightedVariances(residuals: Float64Array, n: number, { weights, scale }: Observed): Float64Array {
-  const centred = centredBy(residuals, n, weights);
+function computeWeightedVariances(
+  residuals: Float64Array,
+  n: number,
+  { weights, scale }: ObservationWeights,
+): Float64Array {
+  const centred = centreColumns(residuals, n, weights);
   const variances = new Float64Array(n);
   for (let t = 0; t < weights.length; t++)
     for (let i = 0; i < n; i++) variances[i]! += scale * weights[t]! * centred[t * n + i]! ** 2;
   return variances;
 }
 
-function centredBy(panel: Float64Array, columns: number, weights: Float64Array): Float64Array {
+function centreColumns(panel: Float64Array, columns: number, weights: Float64Array): Float64Array {
   const means = new Float64Array(columns);
   for (let t = 0; t < weights.length; t++)
     for (let k = 0; k < columns; k++) means[k]! += weights[t]! * panel[t * columns + k]!;
@@ -195,6 +203,6 @@ function centredBy(panel: Float64Array, columns: number, weights: Float64Array):
 }
 
 /** Returns the scale of an unbiased annual variance: periods of a year over 1 - sum w^2. */
-function unbiased(weights: Float64Array, periods: number): number {
+function computeUnbiasedScale(weights: Float64Array, periods: number): number {
   return periods / (1 - weights.reduce((sum, weight) => sum + weight * weight, 0));
 }

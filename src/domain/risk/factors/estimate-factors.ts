@@ -58,11 +58,11 @@ export function estimateFactors(
   const periods = estimatePeriodsPerYear(window.sm.sessions);
   if (estimator === 'statistical') {
     const model = computePrincipalFactors(computePrincipalParts(engine, panel, n, factors), factors, periods);
-    return { model, fit: { rSquared: explainedBy(model) }, from: 0 };
+    return { model, fit: { rSquared: computeExplainedShare(model) }, from: 0 };
   }
   const sectors = Array.from(columns, (column) => findSector(window, column));
   const { names, exposures, spans } =
-    estimator === 'styles' ? createStyledSpans(window, columns, sessions) : plainSpan(n, sessions.length);
+    estimator === 'styles' ? createStyledSpans(window, columns, sessions) : createPlainSpan(n, sessions.length);
   const [{ from }] = spans as [RegressedSpan, ...RegressedSpan[]]; // there is at least one span
   const rows = panel.subarray(from * n);
   const weights = new Float64Array(sessions.length - from).fill(1 / (sessions.length - from));
@@ -84,7 +84,7 @@ export function estimateFactors(
 }
 
 /** Returns the share of the total variance that the factors explain. */
-function explainedBy({ exposures, covariance, specific }: FactorModel): number {
+function computeExplainedShare({ exposures, covariance, specific }: FactorModel): number {
   const n = specific.length;
   const K = exposures.length / n;
   let common = 0;
@@ -101,7 +101,7 @@ interface StyledSpans {
 }
 
 /** Returns a single span with equal weights and no styles. */
-function plainSpan(n: number, observations: number): StyledSpans {
+function createPlainSpan(n: number, observations: number): StyledSpans {
   const none = new Float64Array(0);
   const weights = new Float64Array(n).fill(1);
   return { names: [], exposures: none, spans: [{ from: 0, to: observations, styles: none, weights }] };
@@ -118,25 +118,25 @@ function createStyledSpans(
 ): StyledSpans {
   if (datapoints === undefined) throw new Error('a window without datapoints has no styles');
   const order = columns.toSorted();
-  const at = (session: number): CrossSection => readCrossSection(datapoints, session, order);
-  const held = spansOf(sm, sessions).map((span) => ({ ...span, cross: at(span.known) }));
-  const known = listStyles(at(to));
+  const readSession = (session: number): CrossSection => readCrossSection(datapoints, session, order);
+  const held = listMonthSpans(sm, sessions).map((span) => ({ ...span, cross: readSession(span.known) }));
+  const known = listStyles(readSession(to));
   const last = held.at(-1)!;
   const names = known.filter((name) => hasSpread(computeStyleExposures(last.cross, [name], order)));
   const spans = held.map(({ from, to: end, cross }): RegressedSpan => ({
     from,
     to: end,
-    styles: sortBy(computeStyleExposures(cross, names, order), order, columns),
-    weights: sortBy(computeWeights(cross, order), order, columns),
+    styles: reorderRows(computeStyleExposures(cross, names, order), order, columns),
+    weights: reorderRows(computeWeights(cross, order), order, columns),
   }));
-  const first = 1 + spans.findLastIndex(({ styles }) => !isWhole(styles, names.length));
+  const first = 1 + spans.findLastIndex(({ styles }) => !hasEveryStyle(styles, names.length));
   const isEnough = sessions.length - spans[first]!.from >= LIMITS.MIN_MODEL_OBSERVATIONS;
-  const exposures = sortBy(computeStyleExposures(at(to), names, order), order, columns);
+  const exposures = reorderRows(computeStyleExposures(readSession(to), names, order), order, columns);
   return { names, exposures, spans: isEnough ? spans.slice(first) : spans };
 }
 
 /** Returns true if every style has a nonzero exposure. */
-function isWhole(styles: Float64Array, count: number): boolean {
+function hasEveryStyle(styles: Float64Array, count: number): boolean {
   for (let k = 0; k < count; k++) {
     let at = k;
     while (at < styles.length && styles[at] === 0) at += count;
@@ -146,7 +146,7 @@ function isWhole(styles: Float64Array, count: number): boolean {
 }
 
 /** Returns the panel rows of each calendar month, ascending, and the last session before each month. */
-function spansOf(
+function listMonthSpans(
   { sessions: days }: SessionMarket,
   sessions: Int32Array,
 ): { from: number; to: number; readonly known: number }[] {
@@ -162,17 +162,17 @@ function spansOf(
 }
 
 /** Maximum number of cached cross-sections: forty years of months. */
-const KEPT_MAX = 480;
+const CACHED_SESSIONS_MAX = 480;
 
-const kept = new WeakMap<CrossSections, Map<number, CrossSection>>();
+const crossSectionCache = new WeakMap<CrossSections, Map<number, CrossSection>>();
 
 /** Returns the cross-section of a session, cached. */
 export function readCrossSection(datapoints: CrossSections, session: number, columns: Int32Array): CrossSection {
-  const known = kept.get(datapoints) ?? new Map<number, CrossSection>();
-  kept.set(datapoints, known);
+  const known = crossSectionCache.get(datapoints) ?? new Map<number, CrossSection>();
+  crossSectionCache.set(datapoints, known);
   const cross = known.get(session) ?? datapoints.at(session, columns);
   known.set(session, cross);
-  if (known.size > KEPT_MAX) known.delete(known.keys().next().value!);
+  if (known.size > CACHED_SESSIONS_MAX) known.delete(known.keys().next().value!);
   return cross;
 }
 
@@ -190,7 +190,7 @@ export function computeWeights(cross: CrossSection, columns: Int32Array): Float6
 }
 
 /** Reorders rows from ascending columns to the order of `columns`. */
-function sortBy(rows: Float64Array, ascending: Int32Array, columns: Int32Array): Float64Array {
+function reorderRows(rows: Float64Array, ascending: Int32Array, columns: Int32Array): Float64Array {
   const width = rows.length / columns.length;
   const placeOf = new Map(Array.from(ascending, (column, place) => [column, place]));
   const out = new Float64Array(rows.length);

@@ -9,7 +9,7 @@ import {
   listFactorNames,
   estimateFactorReturns,
   labelSectors,
-  MARKET,
+  MARKET_FACTOR,
 } from './cross-section-factors.js';
 import { readCrossSection, computeWeights } from './estimate-factors.js';
 import { findSector } from './sectors.js';
@@ -45,11 +45,11 @@ export interface FactorAttribution extends Pick<Attribution, 'totalReturn' | 're
   readonly coveredWeight: number;
   /** Number of months, and the months without a regression (`unexplained`). */
   readonly months: number;
-  readonly unexplained: readonly TooFew[];
+  readonly unexplained: readonly UnexplainedMonth[];
 }
 
 /** Month without a regression, because too few securities of the market have returns. */
-export interface TooFew {
+export interface UnexplainedMonth {
   /** Number of securities with a return on each session of the month. */
   readonly names: number;
   /** Minimum number of securities. */
@@ -57,7 +57,7 @@ export interface TooFew {
 }
 
 /** Regressions of one calendar month. */
-interface Month {
+interface MonthRegression {
   readonly first: number;
   readonly factors: readonly string[];
   /** [n x K] */
@@ -71,7 +71,7 @@ interface Month {
 }
 
 /** Exposures and contributions of a period, by factor. */
-interface Earned {
+interface EarnedReturn {
   readonly exposures: ReadonlyMap<string, number>;
   readonly contributions: ReadonlyMap<string, number>;
   readonly specific: number;
@@ -88,19 +88,19 @@ interface Earned {
  */
 export function attributeToFactors(input: FactorAttributionInput): FactorAttribution {
   const { earned, months, unexplained } = computeReturnsByPeriod(input);
-  const factors = factorsOf(earned);
+  const factors = listFactors(earned);
   const K = factors.length;
-  const rowOf = (values: ReadonlyMap<string, number>, ...rest: readonly number[]): Float64Array =>
+  const createFactorRow = (values: ReadonlyMap<string, number>, ...rest: readonly number[]): Float64Array =>
     Float64Array.from([...factors.map((factor) => values.get(factor) ?? 0), ...rest]);
   const linked = linkContributions({
     securityCount: K + 2,
     returns: input.returns,
     days: input.days,
-    weightsBefore: (period) => rowOf(earned[period]!.exposures, 0, 0),
+    weightsBefore: (period) => createFactorRow(earned[period]!.exposures, 0, 0),
     contributionsOf(period) {
       const { contributions, specific } = earned[period]!;
       const explained = [...contributions.values()].reduce((sum, value) => sum + value, specific);
-      return rowOf(contributions, specific, input.returns[period]! - explained);
+      return createFactorRow(contributions, specific, input.returns[period]! - explained);
     },
     costOf: () => 0,
     hasCosts: false,
@@ -122,18 +122,18 @@ export function attributeToFactors(input: FactorAttributionInput): FactorAttribu
 }
 
 /** Returns the factors of all periods in model order: the market, sectors, styles. */
-function factorsOf(earned: readonly Earned[]): string[] {
+function listFactors(earned: readonly EarnedReturn[]): string[] {
   const results = new Set(earned.flatMap(({ exposures }) => [...exposures.keys()]));
   const styles = STYLE_NAMES.filter((name) => results.delete(name));
-  const hasMarket = results.delete(MARKET);
-  return [...(hasMarket ? [MARKET] : []), ...[...results].toSorted(compareText), ...styles];
+  const hasMarket = results.delete(MARKET_FACTOR);
+  return [...(hasMarket ? [MARKET_FACTOR] : []), ...[...results].toSorted(compareText), ...styles];
 }
 
 function computeReturnsByPeriod(input: FactorAttributionInput) {
   const { sessions: days } = input.window.sm;
-  const unexplained: TooFew[] = [];
+  const unexplained: UnexplainedMonth[] = [];
   let months = 0;
-  let month: Month | TooFew | undefined;
+  let month: MonthRegression | UnexplainedMonth | undefined;
   let of = -1;
   const earned = Array.from(input.sessions, (session, period) => {
     const key = toMonthNumber(days[session]!);
@@ -143,20 +143,20 @@ function computeReturnsByPeriod(input: FactorAttributionInput) {
       if ('needed' in month) unexplained.push(month);
     }
     of = key;
-    return earnedOver(input, month, { period, session });
+    return computeEarned(input, month, { period, session });
   });
   return { earned, months, unexplained };
 }
 
-const NOTHING: ReadonlyMap<string, number> = new Map();
+const NO_EXPOSURES: ReadonlyMap<string, number> = new Map();
 
-function earnedOver(
+function computeEarned(
   { columns, weightsBefore }: FactorAttributionInput,
-  month: Month | TooFew,
+  month: MonthRegression | UnexplainedMonth,
   { period, session }: { readonly period: number; readonly session: number },
-): Earned {
+): EarnedReturn {
   const weights = weightsBefore(period);
-  if ('needed' in month) return { exposures: NOTHING, contributions: NOTHING, specific: 0, covered: 0 };
+  if ('needed' in month) return { exposures: NO_EXPOSURES, contributions: NO_EXPOSURES, specific: 0, covered: 0 };
   const K = month.factors.length;
   const n = month.exposures.length / K;
   const at = session - month.first;
@@ -183,9 +183,9 @@ function earnedOver(
 }
 
 /** Runs the regressions for the month of a session, if enough securities have returns. */
-function regressMonth({ window, model }: FactorAttributionInput, session: number): Month | TooFew {
+function regressMonth({ window, model }: FactorAttributionInput, session: number): MonthRegression | UnexplainedMonth {
   const { sm, growth, datapoints } = window;
-  const [first, last] = monthAround(window, session);
+  const [first, last] = findMonthSessions(window, session);
   const history = createBarHistory(sm, growth);
   const known = Math.max(0, first - 1);
   const columns = Int32Array.from(sm.identifiers.keys()).filter(
@@ -217,7 +217,7 @@ function regressMonth({ window, model }: FactorAttributionInput, session: number
  * Returns the first and the last session of the month of a session, within the window; the first session of a market
  * has no return.
  */
-function monthAround({ sm: { sessions }, to }: ReturnWindow, session: number): readonly [number, number] {
+function findMonthSessions({ sm: { sessions }, to }: ReturnWindow, session: number): readonly [number, number] {
   const month = toMonthNumber(sessions[session]!);
   let first = session;
   let last = session;

@@ -4,8 +4,8 @@ import { resolveName } from '../../datapoints/resolution.js';
 import { computeZScores } from '../../datapoints/transforms.js';
 
 /** Number of sessions of a year and of a month. */
-const YEAR = 252;
-const MONTH = 21;
+const YEAR_SESSIONS = 252;
+const MONTH_SESSIONS = 21;
 
 interface StyleEntry {
   /** Datapoints of the style's descriptors. The style is omitted if a market lacks all of them. */
@@ -15,26 +15,26 @@ interface StyleEntry {
   readonly of?: (value: number) => number;
 }
 
-const logarithm = (value: number): number => (value > 0 ? Math.log(value) : Number.NaN);
+const computeLogarithm = (value: number): number => (value > 0 ? Math.log(value) : Number.NaN);
 
 /** Styles of a factor model, in factor order. */
 export const STYLES = {
-  SIZE: { fields: [createLatestRequest('MARKET_CAP')], of: logarithm, meaning: 'logarithm of MARKET_CAP' },
+  SIZE: { fields: [createLatestRequest('MARKET_CAP')], of: computeLogarithm, meaning: 'logarithm of MARKET_CAP' },
   VALUE: {
     fields: [createLatestRequest('BOOK_TO_PRICE'), createLatestRequest('EARNINGS_YIELD')],
     meaning: 'mean of the scores of BOOK_TO_PRICE and EARNINGS_YIELD',
   },
   MOMENTUM: {
-    fields: [createLatestRequest('MOMENTUM', { window: YEAR - MONTH, lag: MONTH })],
+    fields: [createLatestRequest('MOMENTUM', { window: YEAR_SESSIONS - MONTH_SESSIONS, lag: MONTH_SESSIONS })],
     meaning: 'MOMENTUM over 231 sessions, 21 sessions back',
   },
   VOLATILITY: {
-    fields: [createLatestRequest('VOLATILITY', { window: YEAR })],
+    fields: [createLatestRequest('VOLATILITY', { window: YEAR_SESSIONS })],
     meaning: 'VOLATILITY over 252 sessions',
   },
   LIQUIDITY: {
-    fields: [createLatestRequest('VALUE_TRADED', { window: 3 * MONTH, aggregate: 'mean' })],
-    of: logarithm,
+    fields: [createLatestRequest('VALUE_TRADED', { window: 3 * MONTH_SESSIONS, aggregate: 'mean' })],
+    of: computeLogarithm,
     meaning: 'logarithm of mean VALUE_TRADED over 63 sessions, orthogonalised to SIZE',
   },
   QUALITY: { fields: [createLatestRequest('RETURN_ON_EQUITY')], meaning: 'RETURN_ON_EQUITY' },
@@ -45,18 +45,18 @@ export type StyleName = keyof typeof STYLES;
 export const STYLE_NAMES = Object.keys(STYLES) as StyleName[]; // Object.keys returns plain strings.
 
 /** All datapoints that styles use. */
-export const STYLE_FIELDS: readonly FieldRequest[] = STYLE_NAMES.flatMap((name) => entryOf(name).fields);
+export const STYLE_FIELDS: readonly FieldRequest[] = STYLE_NAMES.flatMap((name) => findStyle(name).fields);
 
 /** Maximum magnitude of a winsorised score. */
 const SCORE_MAX = 3;
 
-function entryOf(name: StyleName): StyleEntry {
+function findStyle(name: StyleName): StyleEntry {
   return STYLES[name];
 }
 
 /** Returns the styles whose datapoints a market has. */
 export function listStyles({ market: { market } }: Pick<CrossSection, 'market'>): StyleName[] {
-  return STYLE_NAMES.filter((name) => entryOf(name).fields.some((field) => 'dataset' in resolveName(market, field)));
+  return STYLE_NAMES.filter((name) => findStyle(name).fields.some((field) => 'dataset' in resolveName(market, field)));
 }
 
 /**
@@ -70,7 +70,7 @@ export function computeStyleExposures(
   styles: readonly StyleName[],
   columns: Int32Array,
 ): Float64Array {
-  const scores = styles.map((style) => scoresOf(cross, entryOf(style), columns));
+  const scores = styles.map((style) => computeScores(cross, findStyle(style), columns));
   const [size, liquidity] = [styles.indexOf('SIZE'), styles.indexOf('LIQUIDITY')];
   if (size >= 0 && liquidity >= 0) scores[liquidity] = computeZScores(removeScore(scores[liquidity]!, scores[size]!));
   const exposures = new Float64Array(columns.length * styles.length);
@@ -84,18 +84,18 @@ export function computeStyleExposures(
  * Returns the mean of the standardised scores of a style's datapoints, standardised again; 0 for a security without a
  * value.
  */
-function scoresOf(cross: CrossSection, { fields, of }: StyleEntry, columns: Int32Array): Float64Array {
+function computeScores(cross: CrossSection, { fields, of }: StyleEntry, columns: Int32Array): Float64Array {
   const held = fields.filter((field) => 'dataset' in resolveName(cross.market.market, field));
   const parts = held.map((field) => {
     const values = cross.numbers(field, columns);
     return winsorise(of === undefined ? values : values.map(of));
   });
-  if (parts.length === 1) return parts[0]!.map(orZero);
+  if (parts.length === 1) return parts[0]!.map(replaceMissing);
   const mean = parts[0]!.map((_, i) => {
     const known = parts.map((part) => part[i]!).filter((value) => value === value);
     return known.length === 0 ? Number.NaN : known.reduce((sum, value) => sum + value, 0) / known.length;
   });
-  return computeZScores(mean).map(orZero);
+  return computeZScores(mean).map(replaceMissing);
 }
 
 function winsorise(values: Float64Array): Float64Array {
@@ -117,6 +117,6 @@ function removeScore(scores: Float64Array, other: Float64Array): Float64Array {
   return scores.map((score, i) => score - slope * other[i]!);
 }
 
-function orZero(value: number): number {
+function replaceMissing(value: number): number {
   return value === value ? value : 0;
 }

@@ -46,8 +46,8 @@ export function assembleModel(
   const { covariance } = tables.tables;
   const model =
     covariance === undefined
-      ? fromFactors(engine, tables, terms, problems)
-      : fromCovariance(engine, { date: tables.date, table: covariance }, terms, problems);
+      ? assembleFromFactors(engine, tables, terms, problems)
+      : assembleFromCovariance(engine, { date: tables.date, table: covariance }, terms, problems);
   if (model === undefined || problems.errors > before) return undefined;
   warnOfUnits(model, tables.path, terms, problems);
   return model;
@@ -67,7 +67,7 @@ interface CovarianceTable {
   readonly table: ModelTable;
 }
 
-function fromCovariance(
+function assembleFromCovariance(
   engine: Engine,
   { date, table }: CovarianceTable,
   { repair, ...terms }: ImportTerms,
@@ -78,13 +78,13 @@ function fromCovariance(
   const before = problems.errors;
   const { values, repaired } = createSymmetricTable(table, { names: identifiers, repair }, problems);
   if (problems.errors > before) return undefined;
-  const covariance = scale(values, terms);
-  const diagnostics = semidefinite(engine, { matrix: covariance, repair, table, what: 'covariance' }, problems);
+  const covariance = scaleToAnnual(values, terms);
+  const diagnostics = requireSemidefinite(engine, { matrix: covariance, repair, table, what: 'covariance' }, problems);
   return { date, identifiers, covariance, factors: null, diagnostics: addRepairs(diagnostics, repaired) };
 }
 
 /** Computes the covariance B F B' + D from the factor tables, as for an estimated factor model. */
-function fromFactors(
+function assembleFromFactors(
   engine: Engine,
   { date, tables }: DatedTables,
   { repair, ...terms }: ImportTerms,
@@ -100,8 +100,9 @@ function fromFactors(
   if (!isWithinSize(identifiers.length, exposures, problems) || !hasFactors(factors.length, exposures, problems))
     return undefined;
   const before = problems.errors;
-  for (const names of [table.rows, table.columns]) assertAmong(names, factors, { table, what: 'factor' }, problems);
-  assertAmong(variances.rows, identifiers, { table: variances, what: 'security' }, problems);
+  for (const names of [table.rows, table.columns])
+    assertKnownSecurities(names, factors, { table, what: 'factor' }, problems);
+  assertKnownSecurities(variances.rows, identifiers, { table: variances, what: 'security' }, problems);
   const { values: B } = createFullTable(exposures, { rows: identifiers, columns: factors }, problems);
   const { values: D } = createFullTable(variances, { rows: identifiers, columns: [''] }, problems);
   const F = createSymmetricTable(table, { names: factors, repair }, problems);
@@ -111,10 +112,10 @@ function fromFactors(
     problems.error({ code: 'OUT_OF_RANGE', path: variances.path, message, value: identifiers[i] });
   });
   if (problems.errors > before) return undefined;
-  const matrix = scale(F.values, terms);
-  const ofFactors = semidefinite(engine, { matrix, repair, table, what: 'factor covariance' }, problems);
+  const matrix = scaleToAnnual(F.values, terms);
+  const ofFactors = requireSemidefinite(engine, { matrix, repair, table, what: 'factor covariance' }, problems);
   if (problems.errors > before) return undefined;
-  const model = { factors, exposures: B, covariance: matrix, specific: scale(D, terms) };
+  const model = { factors, exposures: B, covariance: matrix, specific: scaleToAnnual(D, terms) };
   const n = identifiers.length;
   const covariance = new Float64Array(n * n);
   computeFactorCovariance(engine, model, covariance);
@@ -128,11 +129,11 @@ const addRepairs = (diagnostics: Diagnostics, repaired: number): Diagnostics =>
   repaired === 0 ? diagnostics : { ...diagnostics, isRepaired: true };
 
 /** Converts variances and covariances to annual numbers. */
-function scale(values: Float64Array, { units, annualisation }: Omit<ImportTerms, 'repair'>): Float64Array {
+function scaleToAnnual(values: Float64Array, { units, annualisation }: Omit<ImportTerms, 'repair'>): Float64Array {
   return units === 'annual' ? values : values.map((value) => annualisation * value);
 }
 
-interface Definite {
+interface MatrixCheck {
   readonly matrix: Float64Array;
   readonly repair: boolean;
   readonly table: ModelTable;
@@ -143,7 +144,11 @@ interface Definite {
  * Returns the diagnostics of a matrix without negative eigenvalues. Repairs negative ones on request; otherwise reports
  * a problem.
  */
-function semidefinite(engine: Engine, { matrix, repair, table, what }: Definite, problems: ModelProblems): Diagnostics {
+function requireSemidefinite(
+  engine: Engine,
+  { matrix, repair, table, what }: MatrixCheck,
+  problems: ModelProblems,
+): Diagnostics {
   const diagnostics = diagnoseCovariance(engine, matrix, { repair });
   if (!diagnostics.isPositiveSemiDefinite)
     problems.error({
@@ -170,7 +175,7 @@ function hasFactors(count: number, { path }: ModelTable, problems: ModelProblems
 }
 
 /** Reports securities of a table that have no exposures. */
-function assertAmong(
+function assertKnownSecurities(
   names: ReadonlyMap<string, number>,
   known: readonly string[],
   { table, what }: { readonly table: ModelTable; readonly what: string },

@@ -3,7 +3,7 @@ import type { ModelProblems } from './import-terms.js';
 import type { ModelTable } from './model-tables.js';
 
 /** Relative difference of the two covariances of a pair that counts as rounding. */
-const SYMMETRIC = 1e-9;
+const SYMMETRY_TOLERANCE = 1e-9;
 
 /** Table as a dense matrix; NaN for a missing cell. */
 export interface DenseTable {
@@ -13,7 +13,7 @@ export interface DenseTable {
   readonly values: Float64Array;
 }
 
-interface Shape {
+interface TableShape {
   readonly rows: readonly string[];
   readonly columns: readonly string[];
 }
@@ -22,9 +22,13 @@ interface Shape {
  * Reads the cells of a table into a matrix in the given order. Duplicate cells are problems. Cells of unknown
  * securities are skipped, because callers report such securities by name.
  */
-export function createDenseTable(table: ModelTable, { rows, columns }: Shape, problems: ModelProblems): DenseTable {
-  const rowAt = positionsIn(table.rows, rows);
-  const columnAt = positionsIn(table.columns, columns);
+export function createDenseTable(
+  table: ModelTable,
+  { rows, columns }: TableShape,
+  problems: ModelProblems,
+): DenseTable {
+  const rowAt = findPositions(table.rows, rows);
+  const columnAt = findPositions(table.columns, columns);
   const values = new Float64Array(rows.length * columns.length).fill(Number.NaN);
   table.each(({ row, column, value, place }) => {
     const [i, j] = [rowAt[row]!, columnAt[column]!];
@@ -39,25 +43,25 @@ export function createDenseTable(table: ModelTable, { rows, columns }: Shape, pr
   return { rows, columns, values };
 }
 
-function positionsIn(names: ReadonlyMap<string, number>, order: readonly string[]): Int32Array {
+function findPositions(names: ReadonlyMap<string, number>, order: readonly string[]): Int32Array {
   const placeOf = new Map(order.map((name, place) => [name, place]));
   return Int32Array.from(names.keys(), (name) => placeOf.get(name) ?? -1);
 }
 
 /** Reads a table and requires a value in every cell. */
-export function createFullTable(table: ModelTable, shape: Shape, problems: ModelProblems): DenseTable {
+export function createFullTable(table: ModelTable, shape: TableShape, problems: ModelProblems): DenseTable {
   const dense = createDenseTable(table, shape, problems);
   const { rows, columns, values } = dense;
   rows.forEach((row, i) =>
     columns.forEach((column, j) => {
       if (values[i * columns.length + j] === values[i * columns.length + j]) return;
-      problems.error({ code: 'REQUIRED', path: table.path, message: missing(row, column), value: row });
+      problems.error({ code: 'REQUIRED', path: table.path, message: formatMissing(row, column), value: row });
     }),
   );
   return dense;
 }
 
-const missing = (row: string, column: string): string =>
+const formatMissing = (row: string, column: string): string =>
   `There is no value for ${row}${column === '' ? '' : ` and ${column}`}.`;
 
 /** Returns the row and column names of a covariance table, ascending. */
@@ -96,8 +100,8 @@ export function createSymmetricTable(
     for (let j = i; j < n; j++) {
       const [above, below] = [values[i * n + j]!, values[j * n + i]!];
       const known = above === above ? above : below;
-      if (known !== known) report('REQUIRED', missing(names[i]!, names[j]!), names[i]);
-      const isApart = Math.abs(above - below) > SYMMETRIC * Math.sqrt(Math.abs(variance * values[j * n + j]!));
+      if (known !== known) report('REQUIRED', formatMissing(names[i]!, names[j]!), names[i]);
+      const isApart = Math.abs(above - below) > SYMMETRY_TOLERANCE * Math.sqrt(Math.abs(variance * values[j * n + j]!));
       if (isApart) repaired++;
       if (isApart && !repair)
         report(

@@ -35,7 +35,7 @@ export const importTermFields = {
 export const ImportTerms = z.strictObject(importTermFields);
 export type ImportTerms = z.infer<typeof ImportTerms>;
 
-const frame = (rows: string, columns: string) =>
+const createFrameSchema = (rows: string, columns: string) =>
   z
     .strictObject({
       index: z.array(z.string()).meta({ description: rows }),
@@ -46,13 +46,15 @@ const frame = (rows: string, columns: string) =>
 
 export const ImportedModelDate = defineObject(() => ({
   date: IsoDate.meta({ description: 'Day from which the model is in force, ascending.' }),
-  covariance: frame('Securities.', 'The same securities.').meta({
+  covariance: createFrameSchema('Securities.', 'The same securities.').meta({
     description: 'Covariances of the securities, in the form of GET /risk-models/{model_id}.',
   }),
-  exposures: frame('Securities.', 'Factors.').meta({
+  exposures: createFrameSchema('Securities.', 'Factors.').meta({
     description: 'B: exposures of the securities to the factors, with factor_covariance and specific_variances.',
   }),
-  factor_covariance: frame('Factors.', 'The same factors.').meta({ description: 'F: covariances of the factors.' }),
+  factor_covariance: createFrameSchema('Factors.', 'The same factors.').meta({
+    description: 'F: covariances of the factors.',
+  }),
   specific_variances: z
     .record(z.string(), z.unknown())
     .optional()

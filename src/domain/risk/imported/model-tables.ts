@@ -30,7 +30,7 @@ export interface DatedTables {
   readonly tables: Readonly<Partial<Record<ModelTableName, ModelTable>>>;
 }
 
-interface Placed {
+interface TablePlacement {
   readonly date: string;
   /** Paths of the date and of the table in messages. */
   readonly path: string;
@@ -41,7 +41,7 @@ interface Placed {
 /** Collection of model tables by date. */
 export interface ModelTables {
   /** Returns a table of the last date or of a new, later date; undefined if the date is a problem. */
-  tableOf(name: ModelTableName, placed: Placed): ModelTable | undefined;
+  tableOf(name: ModelTableName, placed: TablePlacement): ModelTable | undefined;
   readonly dates: readonly DatedTables[];
 }
 
@@ -50,7 +50,7 @@ export function createModelTables(problems: ModelProblems): ModelTables {
   const refusals = new Set<string>();
 
   /** Reports a problem, at most once for each date. */
-  function refuse(code: 'BAD_DATE' | 'OUT_OF_RANGE', { date, path }: Placed, message: string): undefined {
+  function refuseDate(code: 'BAD_DATE' | 'OUT_OF_RANGE', { date, path }: TablePlacement, message: string): undefined {
     if (!refusals.has(date)) problems.error({ code, path, message, value: date });
     refusals.add(date);
   }
@@ -61,10 +61,14 @@ export function createModelTables(problems: ModelProblems): ModelTables {
       const { date, path, table, pathOf } = placed;
       const last = dates.at(-1);
       if (last !== undefined && date < last.date)
-        return refuse('BAD_DATE', placed, `The date ${date} comes after ${last.date}; dates must be ascending.`);
+        return refuseDate('BAD_DATE', placed, `The date ${date} comes after ${last.date}; dates must be ascending.`);
       if (last?.date !== date) {
         if (dates.length === LIMITS.MAX_MODEL_DATES)
-          return refuse('OUT_OF_RANGE', placed, `The maximum is ${LIMITS.MAX_MODEL_DATES} dates; ${date} exceeds it.`);
+          return refuseDate(
+            'OUT_OF_RANGE',
+            placed,
+            `The maximum is ${LIMITS.MAX_MODEL_DATES} dates; ${date} exceeds it.`,
+          );
         dates.push({ date, path, tables: {} });
       }
       return (dates.at(-1)!.tables[name] ??= createTable(table, pathOf));
@@ -73,16 +77,16 @@ export function createModelTables(problems: ModelProblems): ModelTables {
 }
 
 /** Initial capacity of a table in cells. */
-const ROOM = 1024;
+const INITIAL_CELLS = 1024;
 
 /** Number of integers per cell: row, column and position. */
-const WHOLE = 3;
+const CELL_INTEGERS = 3;
 
 function createTable(path: string, pathOf: (place: number) => string): ModelTable {
   const rows = new Map<string, number>();
   const columns = new Map<string, number>();
-  let whole = new Int32Array(WHOLE * ROOM);
-  let values = new Float64Array(ROOM);
+  let whole = new Int32Array(CELL_INTEGERS * INITIAL_CELLS);
+  let values = new Float64Array(INITIAL_CELLS);
   let cells = 0;
   return {
     path,
@@ -97,17 +101,17 @@ function createTable(path: string, pathOf: (place: number) => string): ModelTabl
         values = new Float64Array(2 * numbers.length);
         values.set(numbers);
       }
-      whole.set([positionIn(rows, row), positionIn(columns, column), place], WHOLE * cells);
+      whole.set([addName(rows, row), addName(columns, column), place], CELL_INTEGERS * cells);
       values[cells++] = value;
     },
     each(visit) {
-      for (let k = 0, at = 0; k < cells; k++, at += WHOLE)
+      for (let k = 0, at = 0; k < cells; k++, at += CELL_INTEGERS)
         visit({ row: whole[at]!, column: whole[at + 1]!, place: whole[at + 2]!, value: values[k]! });
     },
   };
 }
 
-function positionIn(names: Map<string, number>, name: string): number {
+function addName(names: Map<string, number>, name: string): number {
   const known = names.get(name) ?? names.size;
   if (known === names.size) names.set(name, known);
   return known;

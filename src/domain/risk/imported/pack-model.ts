@@ -8,7 +8,7 @@ import type { ImportedModelPayload } from '../risk-model-document.js';
 import { assembleModel, type AssembledModel } from './assemble-model.js';
 import type { ImportTerms, ModelProblems } from './import-terms.js';
 import type { DatedTables } from './model-tables.js';
-import type { ReadModel } from './read-model-body.js';
+import type { ParsedModel } from './read-model-body.js';
 
 type PackedDate = ImportedModelPayload['dates'][number];
 type Report = (fraction: number, message: string) => void;
@@ -31,11 +31,11 @@ export interface PackedImport {
 /** Packs all dates of a model, in ascending order; undefined if there is a problem. */
 export function packModel(
   engine: Engine,
-  { dates, terms }: ReadModel,
+  { dates, terms }: ParsedModel,
   problems: ModelProblems,
   report: Report = () => {},
 ): PackedImport | undefined {
-  const models = assembled(engine, { dates, terms }, problems, report);
+  const models = assembleDates(engine, { dates, terms }, problems, report);
   if (problems.errors > 0) return undefined;
   const newest = models.at(-1)!; // a model without dates is a problem
   const assetIds = [...new Set(models.flatMap(({ identifiers }) => identifiers))].toSorted(compareText);
@@ -43,7 +43,7 @@ export function packModel(
   return {
     assetIds,
     terms,
-    dates: models.map((model) => dateOutput(model, assetIds)),
+    dates: models.map((model) => createDateOutput(model, assetIds)),
     covariance: joinParts(models.map(({ upper }) => upper)),
     factors: newest.factors && joinParts(models.map(({ packedFactors }) => packedFactors!)), // either every date has factors, or no date has
     factorModel: newest.factors,
@@ -61,9 +61,9 @@ interface PackedModel extends Pick<AssembledModel, 'date' | 'identifiers' | 'fac
   readonly isRepaired: boolean;
 }
 
-function assembled(
+function assembleDates(
   engine: Engine,
-  { dates, terms }: ReadModel,
+  { dates, terms }: ParsedModel,
   problems: ModelProblems,
   report: Report,
 ): PackedModel[] {
@@ -76,7 +76,7 @@ function assembled(
     const upper = packUpper(model.covariance, model.identifiers.length);
     numbers += upper.length;
     if (!isWithinNumbers(numbers, tables, problems)) return [];
-    assertAlike(models[0], model, tables, problems);
+    assertSameFactors(models[0], model, tables, problems);
     const { date, identifiers, factors, diagnostics } = model;
     models.push({ date, identifiers, factors, upper, packedFactors: factors && packFactors(factors), ...diagnostics });
   }
@@ -92,7 +92,7 @@ function isWithinNumbers(numbers: number, { date, path }: DatedTables, problems:
 }
 
 /** Requires every date to have the factors of the first date, or no factors if the first date has none. */
-function assertAlike(
+function assertSameFactors(
   first: Pick<AssembledModel, 'date' | 'factors'> | undefined,
   { factors }: AssembledModel,
   { date, path }: DatedTables,
@@ -112,7 +112,7 @@ function warnOfRepairs(models: readonly PackedModel[], problems: ModelProblems):
   problems.warning({ code: 'OUT_OF_RANGE', path: 'repair', message, value: repaired.length });
 }
 
-function dateOutput(
+function createDateOutput(
   { date, identifiers, isRepaired, smallestEigenvalue }: PackedModel,
   all: readonly string[],
 ): PackedDate {

@@ -12,7 +12,7 @@ import type { Finding } from '../../refusals/findings.js';
 import { checkShape } from '../../schema/shape.js';
 
 /** Parsed model with the units of its numbers. */
-export interface ReadModel {
+export interface ParsedModel {
   readonly terms: ImportTerms;
   readonly dates: readonly DatedTables[];
 }
@@ -20,7 +20,7 @@ export interface ReadModel {
 type Problems = ModelProblems & { take(findings: readonly Finding[]): void };
 
 /** Reads the tables of a model from a JSON body; undefined if the body does not have the required shape. */
-export function readModelBody(sent: unknown, problems: Problems): ReadModel | undefined {
+export function readModelBody(sent: unknown, problems: Problems): ParsedModel | undefined {
   const { value: body, findings } = checkShape(RiskModelImport, sent);
   problems.take(findings);
   if (body === undefined) return undefined;
@@ -34,13 +34,13 @@ export function readModelBody(sent: unknown, problems: Problems): ReadModel | un
       problems.error({ code: 'DUPLICATE_KEY', path: `${path}.date`, message, value: model.date });
     }
     seen.add(model.date);
-    const place = (name: ModelTableName, pathOf: (at: number) => string) =>
+    const placeTable = (name: ModelTableName, pathOf: (at: number) => string) =>
       tables.tableOf(name, { date: model.date, path, table: `${path}.${name}`, pathOf });
     for (const name of ['covariance', 'exposures', 'factor_covariance'] as const)
-      readFrame(model[name], { path: `${path}.${name}`, open: (pathOf) => place(name, pathOf) }, problems);
+      readFrame(model[name], { path: `${path}.${name}`, open: (pathOf) => placeTable(name, pathOf) }, problems);
     readVariances(
       model,
-      { path: `${path}.${FACTOR_TABLES[2]}`, open: (pathOf) => place(FACTOR_TABLES[2], pathOf) },
+      { path: `${path}.${FACTOR_TABLES[2]}`, open: (pathOf) => placeTable(FACTOR_TABLES[2], pathOf) },
       problems,
     );
     if (MODEL_TABLES.every((name) => model[name] === undefined)) {
@@ -53,12 +53,12 @@ export function readModelBody(sent: unknown, problems: Problems): ReadModel | un
 
 type Table = DatedTables['tables'][ModelTableName];
 
-interface Opened {
+interface TableOpener {
   readonly path: string;
   readonly open: (pathOf: (place: number) => string) => Table;
 }
 
-function readFrame(frame: ImportedModelDate['covariance'], { path, open }: Opened, problems: ModelProblems): void {
+function readFrame(frame: ImportedModelDate['covariance'], { path, open }: TableOpener, problems: ModelProblems): void {
   if (frame === undefined) return;
   const { index, columns, data } = frame;
   const pathOf = (place: number): string =>
@@ -86,7 +86,7 @@ function readFrame(frame: ImportedModelDate['covariance'], { path, open }: Opene
 
 function readVariances(
   { specific_variances: variances }: ImportedModelDate,
-  { path, open }: Opened,
+  { path, open }: TableOpener,
   problems: ModelProblems,
 ): void {
   if (variances === undefined) return;

@@ -1,7 +1,7 @@
 import { computeDeviation, computeMean } from '../../analytics/series.js';
 
 /** Number of outcomes in a window of the rolling bias statistic: one year of months. */
-const ROLLING = 12;
+const ROLLING_OUTCOMES = 12;
 
 /** Accuracy of T forecasts of one portfolio. */
 export interface ForecastStatistics {
@@ -50,7 +50,7 @@ export function computeForecastStatistics(
     observations,
     bias: computeDeviation(standardised),
     biasBand: [Math.max(0, 1 - half), 1 + half],
-    rollingDeviation: rollingDeviationOf(standardised),
+    rollingDeviation: computeRollingDeviation(standardised),
     qStatistic: squares.includes(0) ? null : computeMean(squares.map((square) => square - Math.log(square))),
     qlike: computeMean(squares.map((square, t) => 2 * Math.log(forecasts[t]!) + square)),
     forecastVolatility: annual * Math.sqrt(computeMean(forecasts.map((forecast) => forecast * forecast))),
@@ -58,10 +58,11 @@ export function computeForecastStatistics(
   };
 }
 
-function rollingDeviationOf(standardised: Float64Array): number | null {
-  if (standardised.length < ROLLING) return null;
-  const windows = standardised.length - ROLLING + 1;
+function computeRollingDeviation(standardised: Float64Array): number | null {
+  if (standardised.length < ROLLING_OUTCOMES) return null;
+  const windows = standardised.length - ROLLING_OUTCOMES + 1;
   let sum = 0;
-  for (let t = 0; t < windows; t++) sum += Math.abs(computeDeviation(standardised.subarray(t, t + ROLLING)) - 1);
+  for (let t = 0; t < windows; t++)
+    sum += Math.abs(computeDeviation(standardised.subarray(t, t + ROLLING_OUTCOMES)) - 1);
   return sum / windows;
 }

@@ -15,7 +15,7 @@ export interface TrialPortfolio {
 }
 
 /** Maximum number of securities of a random portfolio. */
-const RANDOM_NAMES = 20;
+const RANDOM_SECURITIES_MAX = 20;
 
 export interface RandomTrials {
   readonly count: number;
@@ -45,7 +45,7 @@ export function drawTrials(names: Int32Array, { count, seed }: RandomTrials): Tr
     }
   });
   return keys.flatMap((key, p) => {
-    const limit = n <= RANDOM_NAMES ? 1 : key.toSorted()[RANDOM_NAMES - 1]!;
+    const limit = n <= RANDOM_SECURITIES_MAX ? 1 : key.toSorted()[RANDOM_SECURITIES_MAX - 1]!;
     const drawn = sizes[p]!.map((size, i) => (key[i]! <= limit ? size : 0));
     const total = drawn.reduce((sum, size) => sum + size, 0);
     const weights = drawn.map((size) => size / total);

@@ -75,32 +75,32 @@ export interface RiskValidation {
  * @cost an estimate and an eigenproblem per day
  */
 export function validateRiskModel(engine: Engine, input: ValidationInput): RiskValidation {
-  const sessions = forecastSessions(input);
+  const sessions = listForecastSessions(input);
   const days: ForecastDay[] = [];
   let refusal: Refusal | undefined;
   sessions.forEach((session, position) => {
     input.report(position / sessions.length);
-    const tried = engine.scope(() => forecastOn(engine, input, session));
+    const tried = engine.scope(() => forecastAtSession(engine, input, session));
     if (tried instanceof Refusal) refusal = tried;
     else days.push(tried);
   });
   if (days.length === 0 && refusal !== undefined) throw refusal;
-  if (days.length < OUTCOMES_MIN) throw tooFew(input, days.length);
-  return { days, skipped: sessions.length - days.length, portfolios: portfoliosOf(days, input) };
+  if (days.length < OUTCOMES_MIN) throw refuseTooFewForecasts(input, days.length);
+  return { days, skipped: sessions.length - days.length, portfolios: summarisePortfolios(days, input) };
 }
 
-function forecastSessions({ window: { from, to }, terms: { sessions, horizon } }: ValidationInput): number[] {
+function listForecastSessions({ window: { from, to }, terms: { sessions, horizon } }: ValidationInput): number[] {
   const results: number[] = [];
   for (let session = Math.max(from, sessions); session + horizon <= to; session += horizon) results.push(session);
   return results.slice(-FORECASTS_MAX);
 }
 
 /** Makes the forecasts of one day; returns a refusal if the known data allow no estimate. */
-function forecastOn(engine: Engine, input: ValidationInput, session: number): ForecastDay | Refusal {
+function forecastAtSession(engine: Engine, input: ValidationInput, session: number): ForecastDay | Refusal {
   const { window, asked, settings, terms } = input;
   const { sm } = window;
   const known = { ...window, from: session - terms.sessions, to: session };
-  const estimate = estimateValue(() => estimateRiskModel(engine, known, asked, settings));
+  const estimate = estimateOrRefusal(() => estimateRiskModel(engine, known, asked, settings));
   if (estimate instanceof Refusal) return estimate;
   const {
     covariance,
@@ -109,11 +109,11 @@ function forecastOn(engine: Engine, input: ValidationInput, session: number): Fo
   const n = columns.length;
   const trials = [
     createEqualTrial(n),
-    ...indexTrial(input.heldOn?.(sm.sessions[session]!), columns),
-    ...drawTrials(placesOf(columns, asked), { count: terms.random, seed: terms.seed }),
+    ...createIndexTrial(input.heldOn?.(sm.sessions[session]!), columns),
+    ...drawTrials(findPositions(columns, asked), { count: terms.random, seed: terms.seed }),
     ...createEigenTrials(engine, covariance, n, terms.eigenportfolios),
   ];
-  const returns = returnsAfter(window, columns, { session, horizon: terms.horizon });
+  const returns = computeReturnsAfter(window, columns, { session, horizon: terms.horizon });
   const scale = terms.horizon / estimatePeriodsPerYear(sm.sessions);
   const product = engine.allocate(n);
   const tried = trials.flatMap(({ family, number, weights }): TriedForecast[] => {
@@ -125,12 +125,12 @@ function forecastOn(engine: Engine, input: ValidationInput, session: number): Fo
 }
 
 /** Returns the positions of the covered securities among the securities of the model. */
-function placesOf(columns: Int32Array, asked: readonly number[]): Int32Array {
+function findPositions(columns: Int32Array, asked: readonly number[]): Int32Array {
   const placeOf = new Map(asked.map((column, place) => [column, place]));
   return columns.map((column) => placeOf.get(column)!);
 }
 
-function estimateValue<T>(estimate: () => T): T | Refusal {
+function estimateOrRefusal<T>(estimate: () => T): T | Refusal {
   try {
     return estimate();
   } catch (refusal) {
@@ -140,7 +140,7 @@ function estimateValue<T>(estimate: () => T): T | Refusal {
 }
 
 /** Returns the index holdings among the covered securities, scaled to their total; empty if the total is zero. */
-function indexTrial(held: ReadonlyMap<number, number> | undefined, columns: Int32Array): TrialPortfolio[] {
+function createIndexTrial(held: ReadonlyMap<number, number> | undefined, columns: Int32Array): TrialPortfolio[] {
   const weights = Float64Array.from(columns, (column) => held?.get(column) ?? 0);
   const sum = weights.reduce((total, weight) => total + weight, 0);
   return sum > 0 ? [{ family: 'index', number: 1, weights: weights.map((weight) => weight / sum) }] : [];
@@ -152,7 +152,11 @@ interface Horizon {
 }
 
 /** Returns the returns of securities over the horizon after the close of a session, [n]. */
-function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { session, horizon }: Horizon): Float64Array {
+function computeReturnsAfter(
+  { sm, growth }: ReturnWindow,
+  columns: Int32Array,
+  { session, horizon }: Horizon,
+): Float64Array {
   const values = new Float64Array(columns.length).fill(1);
   for (let s = session + 1; s <= session + horizon; s++) {
     const row = readGrowthRow(sm, s);
@@ -164,7 +168,7 @@ function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { sessi
   return values.map((value) => value - 1);
 }
 
-function portfoliosOf(days: readonly ForecastDay[], { window, terms }: ValidationInput): PortfolioValidation[] {
+function summarisePortfolios(days: readonly ForecastDay[], { window, terms }: ValidationInput): PortfolioValidation[] {
   const { horizon } = terms;
   const periods = estimatePeriodsPerYear(window.sm.sessions);
   const series = new Map<string, TriedForecast[]>();
@@ -190,7 +194,7 @@ function portfoliosOf(days: readonly ForecastDay[], { window, terms }: Validatio
     }));
 }
 
-function tooFew({ terms: { sessions, horizon } }: ValidationInput, forecasts: number): Refusal {
+function refuseTooFewForecasts({ terms: { sessions, horizon } }: ValidationInput, forecasts: number): Refusal {
   return new Refusal(
     'RISK_INSUFFICIENT_DATA',
     `The window contains ${forecasts} forecasts with ${sessions} sessions before and ${horizon} after them; at least ${OUTCOMES_MIN} are required.`,

@@ -31,7 +31,7 @@ export interface ChecksDependencies extends CheckInputDependencies {
 /** Maximum number of listed findings per check and index. */
 const LISTED_MAX = 50;
 
-export function checksPerformer(dependencies: ChecksDependencies): Performer<'checks'> {
+export function createChecksPerformer(dependencies: ChecksDependencies): Performer<'checks'> {
   return (context) => {
     const { type } = context.spec;
     const { steps, plan } = context.day();
@@ -43,7 +43,7 @@ export function checksPerformer(dependencies: ChecksDependencies): Performer<'ch
 }
 
 /** Performs comparisons, each of which is the check against a second source. */
-export function comparePerformer(dependencies: ChecksDependencies): Performer<'compare'> {
+export function createComparePerformer(dependencies: ChecksDependencies): Performer<'compare'> {
   return (context) => {
     const { second_source: series, tolerance_bps, variant } = context.spec;
     return performChecks(dependencies, context, [
@@ -74,7 +74,7 @@ async function performChecks(
       storeId: identity.datasetId,
       date: day().date,
       reads,
-      restated: restatedBy(day()),
+      restated: listRestated(day()),
     };
     const input = await checkInput(dependencies, subject, signal);
     // Only findings need the overrides, and most indices have no findings.
@@ -195,7 +195,7 @@ function resultOf(
 /**
  * Returns the securities whose history the refresh of the day rejected; null for a day without a report of a refresh.
  */
-function restatedBy({ steps }: DayDocument): ReadonlySet<string> | null {
+function listRestated({ steps }: DayDocument): ReadonlySet<string> | null {
   const report = steps.find(({ type }) => type === 'refresh')?.items.find(({ key }) => key === REFRESH_ITEM);
   const rejected = report?.detail?.['rejected'];
   return Array.isArray(rejected) ? new Set(rejected.map(String)) : null;

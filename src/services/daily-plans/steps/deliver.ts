@@ -19,7 +19,7 @@ const AT_ONCE_MAX = 4;
 /**
  * Delivers the files of a day. Each item is a target of a client. An item concerns no index, so it holds no index back.
  */
-export function deliverPerformer({ clients, records, deliver }: DeliverDependencies): Performer<'deliver'> {
+export function createDeliverPerformer({ clients, records, deliver }: DeliverDependencies): Performer<'deliver'> {
   return async (context) => {
     const { spec, day, put, drop, item, signal, timestamp } = context;
     const files = filesOf(day());

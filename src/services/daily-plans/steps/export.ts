@@ -7,7 +7,13 @@ import { parseValidDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 import { bytesOf, type Exports } from '../../runs/exports.js';
-import { blockedBy, performForEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
+import {
+  createBlockedResult,
+  performForEachIndex,
+  type ItemResult,
+  type Performer,
+  type StepContext,
+} from '../performer.js';
 
 export interface ExportDependencies {
   readonly exports: Pick<Exports, 'export'>;
@@ -17,7 +23,7 @@ export interface ExportDependencies {
 /** Error codes for a table without rows on a session. */
 const WITHOUT_ROWS: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE']);
 
-export function exportPerformer({ exports, artifacts }: ExportDependencies): Performer<'export'> {
+export function createExportPerformer({ exports, artifacts }: ExportDependencies): Performer<'export'> {
   async function make(indexId: string, file: ExportedFile, context: StepContext<unknown>): Promise<ItemResult> {
     const { signal } = context;
     const { date } = context.day();
@@ -42,7 +48,7 @@ export function exportPerformer({ exports, artifacts }: ExportDependencies): Per
         const result = await make(indexId, file, context).catch((thrown: unknown): ItemResult => {
           const isEmpty = file.optional && thrown instanceof Refusal && WITHOUT_ROWS.has(thrown.code);
           if (isEmpty) return { state: 'done', message: `${key} was left out: ${thrown.message}` };
-          return blockedBy(thrown, signal);
+          return createBlockedResult(thrown, signal);
         });
         await put(key, indexId, result);
       }

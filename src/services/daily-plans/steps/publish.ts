@@ -8,12 +8,12 @@ export interface PublishDependencies {
 }
 
 /** Returns the number of the approval request of a result that waits for it, or that was rejected. */
-function askedIn(item: StoredItem | undefined): number | undefined {
+function findRequestNumber(item: StoredItem | undefined): number | undefined {
   const asked = item?.detail?.['approval_id'];
   return typeof asked === 'number' ? asked : undefined;
 }
 
-export function publishPerformer({ publications }: PublishDependencies): Performer<'publish'> {
+export function createPublishPerformer({ publications }: PublishDependencies): Performer<'publish'> {
   /** Returns true if the close of a session was published again after a time. */
   async function isRestated(indexId: string, date: string, after: string): Promise<boolean> {
     for await (const batch of await publications.entries(indexId, { start: date, end: date }))
@@ -30,7 +30,7 @@ export function publishPerformer({ publications }: PublishDependencies): Perform
       const { published, restated, run_id, head, through, error } = await publications.publish(indexId, () => request, {
         by,
         signal,
-        day: { schedule_id: day().schedule_id, date: day().date, asked: askedIn(context.item(indexId)) },
+        day: { schedule_id: day().schedule_id, date: day().date, asked: findRequestNumber(context.item(indexId)) },
         isForeseen: above !== undefined, // Requests all approvals of a family at once.
       });
       if (above !== undefined)

@@ -33,7 +33,7 @@ interface RefreshTerms {
   readonly fail_on: readonly string[];
 }
 
-export function refreshPerformer(dependencies: RefreshDependencies): Performer<'refresh'> {
+export function createRefreshPerformer(dependencies: RefreshDependencies): Performer<'refresh'> {
   const { datasets, jobs, markets, stores, follow } = dependencies;
 
   async function refreshStore({ spec, put, origin, signal }: StepContext<RefreshTerms>) {
@@ -41,7 +41,7 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
     const { store_id: storeId } = spec;
     const submit = () =>
       storeId == null ? datasets.sync(request, origin) : datasets.refresh(storeId, request, origin);
-    const { job_id: jobId } = await afterOther(submit, signal);
+    const { job_id: jobId } = await submitAfterOther(submit, signal);
     await put(REFRESH_ITEM, null, { state: 'waiting', message: 'The store is being refreshed.', job_id: jobId });
     const status = await endOf(jobs, jobId, signal);
     assertSucceeded(jobId, status);
@@ -56,7 +56,7 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
   }
 
   /** Submits a refresh after the end of a refresh that is already running, such as that of an overridden price. */
-  async function afterOther<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async function submitAfterOther<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let attempt = 1; ; attempt++)
       try {
         return await submit();

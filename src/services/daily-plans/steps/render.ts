@@ -17,7 +17,7 @@ export interface RenderDependencies {
   readonly jobs: Pick<Jobs, 'get'>;
 }
 
-export function renderPerformer({ reports, documents, jobs }: RenderDependencies): Performer<'render'> {
+export function createRenderPerformer({ reports, documents, jobs }: RenderDependencies): Performer<'render'> {
   async function fileOf(jobId: string, name: string): Promise<ItemResult> {
     const stored = await documents.get('render', jobId.slice('render:'.length));
     const render = parseStored(stored, RenderDocument);

@@ -25,7 +25,7 @@ export interface RunDependencies {
 /** Maximum number of waits for a run of another author before an index counts as blocked. */
 const ATTEMPTS_MAX = 3;
 
-export function runPerformer(dependencies: RunDependencies): Performer<'run'> {
+export function createRunPerformer(dependencies: RunDependencies): Performer<'run'> {
   const { analytics, documents, jobs, markets, follow } = dependencies;
 
   async function runIndex(indexId: string, context: StepContext<unknown>): Promise<ItemResult> {

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
 import { PlaceFault } from '#store/access/place-fault.js';
 import { createS3Client } from '#store/s3/s3-client.js';
-import type { DeliveryPlaces } from '../delivery-places.js';
+import type { DeliveryDestinations } from '../delivery-places.js';
 import { checksumOf, DeliveryFault, sendEachFile, PRESENT, REPLACED, SENT, type Sender } from '../sender.js';
 
 /** Time limits of a request, which are short because the rounds of the day retry. */
 const PATIENCE = { patienceMs: 4000, answerMs: 60_000 };
 
 /** Writes files as objects, which become visible as a whole. */
-export const bucketSender =
-  (places: Pick<DeliveryPlaces, 'accessOf'>): Sender<'bucket'> =>
+export const createBucketSender =
+  (places: Pick<DeliveryDestinations, 'accessOf'>): Sender<'bucket'> =>
   async (job) => {
     const { target, secret } = job;
     const client = createS3Client(places.accessOf(target, secret), PATIENCE);

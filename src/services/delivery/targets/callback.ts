@@ -3,7 +3,7 @@ import type { PostSigned } from '../../operations/send-callback.js';
 import { DeliveryFault, sendEachFile, nameIn, SENT, type Sender } from '../sender.js';
 
 /** Sends each file as the body of a signed request. All attempts have the same message id. */
-export const callbackSender =
+export const createCallbackSender =
   (post: PostSigned): Sender<'callback'> =>
   (job) =>
     sendEachFile(job, async (file) => {

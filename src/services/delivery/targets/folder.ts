@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { DeliveryPlaces } from '../delivery-places.js';
+import type { DeliveryDestinations } from '../delivery-places.js';
 import {
   checksumOf,
   DeliveryFault,
   sendEachFile,
   folderIn,
   nameIn,
-  partName,
+  formatPartName,
   PRESENT,
   REPLACED,
   SENT,
@@ -18,7 +18,7 @@ import {
 } from '../sender.js';
 
 /** Writes files into a folder: complete under a temporary name, then renamed. */
-export const folderSender = (places: Pick<DeliveryPlaces, 'assertFolder'>): Sender<'folder'> => {
+export const createFolderSender = (places: Pick<DeliveryDestinations, 'assertFolder'>): Sender<'folder'> => {
   async function send(file: OutgoingFile, root: string, hasChecksum: boolean): Promise<string> {
     const folder = join(root, ...folderIn(file.path).split('/'));
     await places.assertFolder(folder);
@@ -30,7 +30,7 @@ export const folderSender = (places: Pick<DeliveryPlaces, 'assertFolder'>): Send
       const content = await file.content();
       // The checksum is removed first, so that readers do not mistake the old file for the new file.
       if (before !== undefined && hasChecksum) await rm(`${place}.sha256`, { force: true });
-      await appear(folder, { name: nameIn(file.path), part: partName(file), content });
+      await writeAtomically(folder, { name: nameIn(file.path), part: formatPartName(file), content });
     }
     if (hasChecksum) await writeChecksum(folder, file);
     if (before === undefined) return SENT;
@@ -64,17 +64,17 @@ async function writeChecksum(folder: string, file: OutgoingFile): Promise<void> 
   const name = `${nameIn(file.path)}.sha256`;
   const content = checksumOf(file);
   const before = await readFile(join(folder, name), 'utf8').catch(() => undefined);
-  if (before !== content) await appear(folder, { name, part: `${partName(file)}.sha256`, content });
+  if (before !== content) await writeAtomically(folder, { name, part: `${formatPartName(file)}.sha256`, content });
 }
 
-interface Appearing {
+interface PartialFile {
   readonly name: string;
   /** Temporary name while the file is written. */
   readonly part: string;
   readonly content: Uint8Array | string;
 }
 
-async function appear(folder: string, { name, part, content }: Appearing): Promise<void> {
+async function writeAtomically(folder: string, { name, part, content }: PartialFile): Promise<void> {
   const partial = join(folder, part);
   const file = await open(partial, 'w');
   try {

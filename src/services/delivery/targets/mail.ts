@@ -16,7 +16,7 @@ export interface MailServer {
 const CONNECT_MS = 20_000;
 
 /** Sends the files of a day as attachments of as few mails as their size allows. */
-export const mailSender =
+export const createMailSender =
   (server: MailServer | undefined): Sender<'mail'> =>
   async (job) => {
     if (server === undefined) throw new DeliveryFault('Mail is not configured on this service.', { isFinal: true });

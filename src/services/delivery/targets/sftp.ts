@@ -10,7 +10,7 @@ import {
   sendEachFile,
   folderIn,
   nameIn,
-  partName,
+  formatPartName,
   PRESENT,
   REPLACED,
   SENT,
@@ -111,14 +111,14 @@ async function rootOf(sftp: Sftp, url: string): Promise<string> {
   return (await ask<string>((done) => sftp.realpath('.', done))) + path.slice('/~'.length);
 }
 
-interface Place {
+interface SendLocation {
   readonly root: string;
   readonly hasChecksum: boolean;
   /** Folders that are known to exist on the server. */
   readonly made: Set<string>;
 }
 
-async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }: Place): Promise<string> {
+async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }: SendLocation): Promise<string> {
   const folder = [root, folderIn(file.path)].filter((part) => part !== '').join('/');
   await makeFolders(sftp, { root, folder, made });
   const place = `${folder}/${nameIn(file.path)}`;
@@ -127,13 +127,21 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
     // The checksum is removed first, so that readers do not mistake the old file for the new file.
     if (before !== undefined && hasChecksum)
       await ask<void>((done) => sftp.unlink(`${place}.sha256`, done)).catch(ignoreAbsent);
-    await appear(sftp, { place, part: `${folder}/${partName(file)}`, content: Buffer.from(await file.content()) });
+    await writeAtomically(sftp, {
+      place,
+      part: `${folder}/${formatPartName(file)}`,
+      content: Buffer.from(await file.content()),
+    });
   }
   if (hasChecksum) {
     const content = Buffer.from(checksumOf(file));
     const known = await read(sftp, `${place}.sha256`);
     if (known?.equals(content) !== true)
-      await appear(sftp, { place: `${place}.sha256`, part: `${folder}/${partName(file)}.sha256`, content });
+      await writeAtomically(sftp, {
+        place: `${place}.sha256`,
+        part: `${folder}/${formatPartName(file)}.sha256`,
+        content,
+      });
   }
   if (before === undefined) return SENT;
   return before === file.sha256 ? PRESENT : REPLACED;
@@ -170,7 +178,7 @@ async function hashOf(sftp: Sftp, path: string, bytes: number): Promise<string |
 const read = (sftp: Sftp, path: string): Promise<Buffer | undefined> =>
   ask<Buffer>((done) => sftp.readFile(path, done)).catch(() => undefined);
 
-interface Appearing {
+interface PartialFile {
   readonly place: string;
   /** Temporary path while the file is written. */
   readonly part: string;
@@ -180,7 +188,7 @@ interface Appearing {
 /**
  * Writes a file and renames it: in one step if the server supports that, otherwise after the removal of the old file.
  */
-async function appear(sftp: Sftp, { place, part, content }: Appearing): Promise<void> {
+async function writeAtomically(sftp: Sftp, { place, part, content }: PartialFile): Promise<void> {
   await ask<void>((done) => sftp.writeFile(part, content, done));
   try {
     await ask<void>((done) => sftp.ext_openssh_rename(part, place, done));

@@ -1,9 +1,9 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { recordParts } from '#domain/backtest/run-file/record.js';
+import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { computeGrowthStep, computeOpeningFactor, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
-import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
+import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { listCountChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
@@ -117,7 +117,7 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
         ...step(row),
         weight: before.isIndex ? ((scaled.get(row.name) ?? 1) * before.weights[row.name]!) / before.growth : Number.NaN,
         held: before.isIndex ? (scaled.get(row.name) ?? 1) * before.weights[row.name]! : Number.NaN,
-        terms: runShareTerms(runSettingsOn(columns.header, days[at]!).treatment),
+        terms: readRunShareTerms(findRunSettings(columns.header, days[at]!).treatment),
       }),
     );
     for (const { name, factor } of changing)
@@ -246,7 +246,7 @@ export interface FreeTrade {
 /** Returns the trades without cost: of securities that left at a close, and of their replacements. */
 export function listFreeTrades(columns: RunColumns): FreeTrade[] {
   if (!columns.has('record')) return [];
-  const { identifiers, transactions } = recordParts(columns);
+  const { identifiers, transactions } = openRecordParts(columns);
   const places = new Map(columns.header.names.map((name, place) => [name, place]));
   const { at, columns: named, notional, isFree } = transactions();
   const rows: FreeTrade[] = [];

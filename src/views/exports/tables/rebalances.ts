@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { recordParts } from '#domain/backtest/run-file/record.js';
+import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import { isReviewed } from '#domain/schedule/rebalance-causes.js';
 import { parseValidDay, type Day } from '#domain/time/days.js';
 import { rebalanceFigures, weightsAround } from '../../rebalance-figures.js';
@@ -48,7 +48,7 @@ interface Decision {
 /** Returns the decisions of the latest compositions of the index by effective date. */
 function decisionsOf(columns: RunColumns): ReadonlyMap<Day, Decision> {
   if (!columns.has('record')) return new Map();
-  const snapshots = recordParts(columns).snapshots();
+  const snapshots = openRecordParts(columns).snapshots();
   return new Map(
     snapshots.map(({ date, announced, reference, reviews }) => [
       date,

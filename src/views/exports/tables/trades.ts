@@ -1,4 +1,4 @@
-import { recordParts } from '#domain/backtest/run-file/record.js';
+import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RecordedTransactions } from '#domain/backtest/record/schema.js';
 import { TRADE_REASONS } from '#domain/books/trades.js';
@@ -45,7 +45,7 @@ const known = new WeakMap<RunColumns, RunTrades>();
 function tradesOf(columns: RunColumns): RunTrades {
   const before = known.get(columns);
   if (before !== undefined) return before;
-  const { identifiers, transactions, costRate } = recordParts(columns);
+  const { identifiers, transactions, costRate } = openRecordParts(columns);
   const trades = {
     identifiers,
     all: transactions(),

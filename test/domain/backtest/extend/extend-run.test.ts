@@ -3,7 +3,7 @@ import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { FULL_RUN_REASON_NAMES } from '#domain/documents/full-run-reasons.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
@@ -90,7 +90,7 @@ describe('on random markets', () => {
           };
           const first = runOf(cut(market, rows), document, request);
           if (!first) return;
-          let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
+          let files: Uint8Array[] = [createRunColumns(first, { contentHash: 's' })];
           let stored: StoredRun = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
           let to = rows;
           for (const step of steps) {
@@ -106,9 +106,11 @@ describe('on random markets', () => {
             const columns = openExtended(run.columns, files);
             const isRebalanced = columns.header.rebalances.length > stored.columns.header.rebalances.length;
             if (strategy?.rebalance && isRebalanced) extended.cadence++;
-            expectSameReads(columns, openExtended(runToColumns(whole, { contentHash: 's' })));
-            expect(contentOf(columns)).toEqual(contentOf(openExtended(runToColumns(whole, { contentHash: 's' }))));
-            expect(findFirstDifference(columns, openExtended(runToColumns(whole, { contentHash: 's' })))).toBeNull();
+            expectSameReads(columns, openExtended(createRunColumns(whole, { contentHash: 's' })));
+            expect(contentOf(columns)).toEqual(contentOf(openExtended(createRunColumns(whole, { contentHash: 's' }))));
+            expect(
+              findFirstDifference(columns, openExtended(createRunColumns(whole, { contentHash: 's' }))),
+            ).toBeNull();
             expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
               Buffer.from(runResultJson(whole, STAMP)).toString(),
             );

@@ -9,10 +9,10 @@ import { CannotResume } from '#domain/documents/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { PlacedBlock } from '#domain/backtest/run-file/header.js';
-import { PRICES } from '#domain/backtest/run-file/separate-prices.js';
+import { PRICES_NAME } from '#domain/backtest/run-file/separate-prices.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { isPanel, type BlockName } from '#domain/backtest/run-file/schema.js';
-import { runToFiles } from '#domain/backtest/run-file/write.js';
+import { createRunFiles } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { listActions, openMarketSince, shareMarket } from '#domain/market/handle.js';
@@ -87,13 +87,13 @@ export function extend(
 export function openExtended(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
   return openColumns(
     (start, end) => bytes.slice(start, end),
-    (name) => (start, end) => files[name === PRICES ? 0 : Number(name)]!.slice(start, end),
+    (name) => (start, end) => files[name === PRICES_NAME ? 0 : Number(name)]!.slice(start, end),
   );
 }
 
 /** Returns the two files of a whole run: its prices and its columns. */
 export function filesOf(run: Run): Uint8Array[] {
-  const { columns, prices } = runToFiles(run, { contentHash: 's', apartBytesMin: 0 });
+  const { columns, prices } = createRunFiles(run, { contentHash: 's', apartBytesMin: 0 });
   return [joinBytes(prices!), columns];
 }
 

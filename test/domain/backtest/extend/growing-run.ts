@@ -4,7 +4,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { Run } from '#domain/backtest/run.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -102,7 +102,7 @@ export function expectResumes({
     tally.extended++;
     files = filesAfter(files, extended);
     const columns = openExtended(extended.columns, files);
-    const wholeColumns = openExtended(runToColumns(whole, { contentHash: 's' }));
+    const wholeColumns = openExtended(createRunColumns(whole, { contentHash: 's' }));
     if (columns.header.names.length > stored.columns.header.names.length) tally.joined++;
     if (columns.header.rebalances.length > stored.columns.header.rebalances.length) tally.rebalanced++;
     expectEqual(contentOf(columns), contentOf(wholeColumns));

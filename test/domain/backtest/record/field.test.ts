@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { CannotResume } from '#domain/documents/full-run-reasons.js';
-import { createFields, group, type Extending, type Packing, type ArraySource } from '#domain/backtest/record/field.js';
+import {
+  createFields,
+  createFieldGroup,
+  type RecordExtension,
+  type Packing,
+  type ArraySource,
+} from '#domain/backtest/record/field.js';
 import type { Numbers } from '#domain/numbers/number-types.js';
 
 interface Source {
@@ -9,9 +15,9 @@ interface Source {
 }
 
 const field = createFields<Source, Source>();
-const FIRST = group({ name: field.fixed(({ name }) => name) });
+const FIRST = createFieldGroup({ name: field.fixed(({ name }) => name) });
 const values = field.f64({ whole: ({ values: all }) => all, added: ({ values: all }) => all });
-const SECOND = group({ name: field.fixed(({ name }) => name), values: field.later(values) });
+const SECOND = createFieldGroup({ name: field.fixed(({ name }) => name), values: field.later(values) });
 
 /** Stores arrays by their index in a list. */
 function memory() {
@@ -54,7 +60,7 @@ describe('a field that records of earlier versions lack', () => {
   test('makes a run without it run as a whole instead of being extended', () => {
     const { into } = memory();
     const packed = FIRST.pack(FIRST.whole(run), into);
-    expect(() => SECOND.extend(packed, run, into as Extending)).toThrow(CannotResume);
+    expect(() => SECOND.extend(packed, run, into as RecordExtension)).toThrow(CannotResume);
   });
 });
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { recordJson } from '#views/record-json.js';
 import { BacktestResultSummary } from '#contract/analytics/record.js';
@@ -63,7 +63,7 @@ test.each(VERSIONS)(
     const run = runOn(weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } }), market, document, {
       benchmark,
     });
-    const bytes = runToColumns(run, { contentHash: 's' });
+    const bytes = createRunColumns(run, { contentHash: 's' });
     const columns = openColumns((start, end) => bytes.slice(start, end));
     const stored = JSON.parse(new TextDecoder().decode(columns.u8('record'))) as Record<'plain' | 'rest', unknown>;
     const released = {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import type { BlockName } from '#domain/backtest/run-file/schema.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket, weekdayCalendars } from '../market-builder.js';
@@ -26,7 +26,7 @@ function bytesOf(count = DATES.length, close: Record<string, number[]> = CLOSE):
     dates: DATES.slice(0, count),
     close: Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, count)])),
   });
-  return runToColumns(runOn(CALENDARS, market, DOCUMENT, { transaction_cost_bps: 10 }), { contentHash: 's' });
+  return createRunColumns(runOn(CALENDARS, market, DOCUMENT, { transaction_cost_bps: 10 }), { contentHash: 's' });
 }
 
 const openBytes = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));

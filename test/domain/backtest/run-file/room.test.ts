@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
-import { runToFiles } from '#domain/backtest/run-file/write.js';
+import { createRunFiles } from '#domain/backtest/run-file/write.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { formatDay } from '#domain/time/days.js';
@@ -26,7 +26,7 @@ function isInPlace(priced: MarketData, members: object): boolean {
     memory: allocateKeptMemory,
     pricesApart: true,
   });
-  const { columns } = runToFiles(run, { contentHash: '', inPlace: true, apartBytesMin: 0 });
+  const { columns } = createRunFiles(run, { contentHash: '', inPlace: true, apartBytesMin: 0 });
   return columns.buffer === run.portfolio.weights.buffer;
 }
 

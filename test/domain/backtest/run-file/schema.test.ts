@@ -3,7 +3,7 @@ import type { AnyBlock } from '#domain/backtest/run-file/block.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { BLOCK_NAMES, findBlock, BLOCKS, type BlockName } from '#domain/backtest/run-file/schema.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket, weekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
@@ -48,7 +48,7 @@ function richRun(): Uint8Array<ArrayBuffer> {
     },
   });
   const benchmark = { id: 'MARK', kind: 'identifier', price_column: 'CLOSE' } as const;
-  return runToColumns(runOn(CALENDARS, market, document, { transaction_cost_bps: 10, benchmark }), {
+  return createRunColumns(runOn(CALENDARS, market, document, { transaction_cost_bps: 10, benchmark }), {
     contentHash: 's',
   });
 }

@@ -4,7 +4,7 @@ import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { cut, expectSameReads, extend, filesAfter, openExtended, contentOf } from '../extend/extended.js';
@@ -29,7 +29,7 @@ const runRows = (rows: number) => runOn(CALENDARS, cut(MARKET, rows), DOCUMENT, 
 /** Returns a run of the first rows, extended day by day. */
 function daily({ rows, to, datesMax }: { readonly rows: number; readonly to: number; readonly datesMax: number }) {
   const first = runRows(rows);
-  let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
+  let files: Uint8Array[] = [createRunColumns(first, { contentHash: 's' })];
   let stored = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
   for (let day = rows + 1; day <= to; day++) {
     const extended = extend(first.plan, cut(MARKET, day), stored, createTerms(datesMax));
@@ -50,7 +50,7 @@ describe('the files of an extended run', () => {
     expect(files.map((bytes) => openColumns((start, end) => bytes.slice(start, end)).header.dates)).toEqual([
       20, 28, 36, 44, 52, 60,
     ]);
-    const run = openExtended(runToColumns(runRows(60), { contentHash: 's' }));
+    const run = openExtended(createRunColumns(runRows(60), { contentHash: 's' }));
     expect(contentOf(columns)).toEqual(contentOf(run));
     expectSameReads(columns, run);
   });
@@ -61,7 +61,7 @@ describe('the files of an extended run', () => {
       stored: { columns },
     } = daily({ rows: 20, to: 27, datesMax: 30 });
     expect([files.length, columns.header.begun]).toEqual([1, []]);
-    expect(contentOf(columns)).toEqual(contentOf(openExtended(runToColumns(runRows(27), { contentHash: 's' }))));
+    expect(contentOf(columns)).toEqual(contentOf(openExtended(createRunColumns(runRows(27), { contentHash: 's' }))));
   });
 
   test('are at most 128 per run: then the run is rewritten as a whole', () => {
@@ -71,7 +71,7 @@ describe('the files of an extended run', () => {
       reason,
     } = daily({ rows: 20, to: 160, datesMax: 0 });
     expect([files.length, reason]).toEqual([129, 'file_rewritten']);
-    expect(findFirstDifference(columns, openExtended(runToColumns(runRows(148), { contentHash: 's' })))).toBeNull();
+    expect(findFirstDifference(columns, openExtended(createRunColumns(runRows(148), { contentHash: 's' })))).toBeNull();
   });
 
   test('are missed when one of them is not there', () => {
@@ -135,7 +135,7 @@ test('names of one currency share a row of exchange rates, also where one of the
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
   const on = (rows: number) => runOn(CALENDARS, cut(market, rows), document, { createDecider: indexDecider });
-  const bytes = runToColumns(on(41), { contentHash: 's' });
+  const bytes = createRunColumns(on(41), { contentHash: 's' });
   const stored = { columns: openExtended(bytes), checkpoint: createCheckpoint(on(41)) };
   expect([stored.columns.header.foreign, stored.columns.f64('rates').length]).toEqual([{ 0: 0, 2: 1 }, 2 * 41]);
   const extended = extend(on(42).plan, cut(market, 42), stored, { ...createTerms(0), createDecider: indexDecider });
@@ -143,7 +143,7 @@ test('names of one currency share a row of exchange rates, also where one of the
   const columns = openExtended(extended.columns, [bytes]);
   expect([columns.header.names, columns.header.foreign]).toEqual([['A', 'B', 'C', 'D'], { 0: 0, 2: 1, 3: 0 }]);
   expect(Array.from(columns.f64('rates').subarray(0, 42))).toEqual(rate.slice(0, 42));
-  expect(contentOf(columns)).toEqual(contentOf(openExtended(runToColumns(on(42), { contentHash: 's' }))));
+  expect(contentOf(columns)).toEqual(contentOf(openExtended(createRunColumns(on(42), { contentHash: 's' }))));
 });
 
 test('a run whose foreign securities had a row each is the run in which they share it', () => {
@@ -162,7 +162,7 @@ test('a run whose foreign securities had a row each is the run in which they sha
     rebalance: { frequency: 'monthly' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const columns = openExtended(runToColumns(runOn(CALENDARS, cut(market, 30), document, {}), { contentHash: 's' }));
+  const columns = openExtended(createRunColumns(runOn(CALENDARS, cut(market, 30), document, {}), { contentHash: 's' }));
   const rates = columns.f64('rates');
   const repeatForeign = (second: number): RunColumns => ({
     ...columns,

@@ -21,7 +21,7 @@ import { may } from '../../../state/principal.js';
 import { useResource } from '../../../state/resource.js';
 import { service } from '../../../state/service.js';
 import { governanceAddress } from '../../../words/addresses.js';
-import { moment } from '../../../words/dates.js';
+import { moment, momentFigure } from '../../../words/dates.js';
 import { count, decimal, figure } from '../../../words/numbers.js';
 import { latestClose } from '../../../words/publication.js';
 import { Publish } from './publish.js';
@@ -173,8 +173,8 @@ function Figures({ entries, run }: FiguresProps) {
         { term: 'Restatements', value: count(restated), kind: restated > 0 ? 'down' : '' },
         {
           term: 'Last published',
-          value: last === undefined ? '–' : moment(last.at),
-          note: last && `by ${last.author}`,
+          value: last === undefined ? '–' : momentFigure(last.at).value,
+          note: last && `${momentFigure(last.at).note} by ${last.author}`,
         },
       ]}
     />

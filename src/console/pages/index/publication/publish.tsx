@@ -9,8 +9,10 @@ import { Problem } from '../../../components/problem.js';
 import { Section } from '../../../components/page.js';
 import { notifyChange, useResource } from '../../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../../state/service.js';
+import { addressOf } from '../../../state/place.js';
 import { runKey, readShownRun } from '../../../state/shown-run.js';
 import { say } from '../../../state/toasts.js';
+import { indexAddress } from '../../../words/addresses.js';
 import { count, countValues, decimal } from '../../../words/numbers.js';
 import type { JsonObject } from '../../../words/paths.js';
 import { listFirstTimes, throughProblem } from '../../../words/publication.js';
@@ -59,10 +61,10 @@ export function Publish({ id, run, last }: PublishProps) {
   const first = useFirstTimes(id, { through: wrong === null ? through : '', last });
   // Only a current run is published, unless the address names a run.
   const isStale = run.stale !== null && readShownRun().run_id === undefined;
-  const isDisabled = isBusy || isStale || wrong !== null || first === null;
+  if (isStale) return <NotCurrent id={id} first={first} />;
+  const isDisabled = isBusy || wrong !== null || first === null;
   return (
     <Section title="Publish" aside={isDone ? 'all closes of the run are published' : toCome(first)}>
-      {isStale && <NotCurrent />}
       {isRestated && <Restated trouble={trouble} />}
       {trouble !== null && !isRestated && <Problem trouble={trouble} />}
       <Form
@@ -103,11 +105,29 @@ export function Publish({ id, run, last }: PublishProps) {
   );
 }
 
-const NotCurrent = () => (
-  <p class="quiet">
-    The stored run is out of date. Run the index again before publishing, or publish an earlier run from its page (see
-    the tab Runs).
-  </p>
+interface NotCurrentProps {
+  readonly id: string;
+  readonly first: readonly string[] | null;
+}
+
+/** Renders the steps before a run that is not current can be published; the page has the reasons. */
+const NotCurrent = ({ id, first }: NotCurrentProps) => (
+  <Section title="Publish">
+    <Facts
+      facts={[
+        ['Next step', 'Run the index again: only a current run is published.'],
+        ['Unpublished closes of this run', first && count(first.length)],
+        ['Their dates', first === null || first.length === 0 ? null : <Dated from={first[0]!} to={first.at(-1)!} />],
+        ['An earlier run', <a href={addressOf(indexAddress(id), { tab: 'runs' })}>Open it from the tab Runs</a>],
+      ]}
+    />
+  </Section>
+);
+
+const Dated = ({ from, to }: { readonly from: string; readonly to: string }) => (
+  <>
+    <span class="whole-date">{from}</span> to <span class="whole-date">{to}</span>
+  </>
 );
 
 const atThrough = (message: string | null): readonly Finding[] =>

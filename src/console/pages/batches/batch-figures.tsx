@@ -1,0 +1,110 @@
+import type { BatchView } from '#clients/typescript/divisor.js';
+import { Bars } from '../../components/bars.js';
+import { Metrics } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import { bps, count, countValues, decimal, formatMoney, NONE, percent } from '../../words/numbers.js';
+import { GAP_MIN, ruleText } from './account-result.js';
+
+export interface ResultProps {
+  readonly view: BatchView;
+  /** Currency of the index; null until it is known. */
+  readonly currency: string | null;
+}
+
+type ViewProps = Pick<ResultProps, 'view'>;
+
+/** Accounts whose trades satisfy their limits. */
+export const solvedOf = ({ accounts, by_status: by }: BatchView): number =>
+  accounts - (by['infeasible'] ?? 0) - (by['refused'] ?? 0);
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  optimal: 'Optimal',
+  feasible: 'Solved with a gap',
+  infeasible: 'No solution',
+  refused: 'Refused',
+};
+
+/** Renders the accounts of a batch by their outcome. */
+export const Outcomes = ({ view: { by_status: by } }: ViewProps) => (
+  <Section title="Outcome" aside="accounts">
+    <Bars
+      label="Accounts by outcome"
+      isPlain
+      bars={Object.entries(OUTCOMES).map(([status, label]) => ({ label, value: by[status] ?? 0 }))}
+      format={count}
+    />
+  </Section>
+);
+
+const PERCENTILES: Readonly<Record<string, string>> = {
+  p0: 'Lowest',
+  p5: '5th',
+  p25: '25th',
+  p50: 'Median',
+  p75: '75th',
+  p95: '95th',
+  p100: 'Highest',
+};
+
+/** Renders the distribution of the tracking error. */
+export const TrackingErrors = ({ view: { tracking_error: error } }: ViewProps) =>
+  error === null ? null : (
+    <Section title="Tracking error" aside="percentiles over the accounts, annual">
+      <Bars
+        label="Tracking error by percentile"
+        isPlain
+        bars={Object.entries(error).map(([name, value]) => ({ label: PERCENTILES[name] ?? name, value }))}
+        format={(value) => percent(value, 3)}
+      />
+    </Section>
+  );
+
+/** Renders the rules for which accounts have no solution. */
+export function Conflicts({ view: { conflicts } }: ViewProps) {
+  const rows = Object.entries(conflicts).toSorted((a, b) => b[1] - a[1]);
+  if (rows.length === 0) return null;
+  return (
+    <Section title="Conflicts" aside="infeasible accounts by row">
+      <Bars
+        label="Infeasible accounts by row"
+        isPlain
+        bars={rows.map(([row, value]) => ({ label: ruleText(row), value }))}
+        format={count}
+      />
+    </Section>
+  );
+}
+
+/** Renders the sums over the accounts of a batch. */
+export function Figures({ view, currency }: ResultProps) {
+  // Cents of a sum of thousands are noise.
+  const money = (value: number) => formatMoney(decimal(value, Math.abs(value) < 1000 ? 2 : 0), currency);
+  return (
+    <Metrics
+      label="Figures of the batch"
+      metrics={[
+        {
+          term: 'Accounts',
+          value: count(view.accounts),
+          note: `${count(solvedOf(view))} solved`,
+        },
+        { term: 'Median tracking error', value: percent(view.tracking_error?.['p50']), note: 'annual' },
+        { term: 'Tax', value: money(view.tax), note: `on ${formatMoney(decimal(view.value, 0), currency)}` },
+        {
+          term: 'Tax saved',
+          value: money(view.tax_saved),
+          note: countValues(view.avoided_wash_sales, 'wash sale avoided', 'wash sales avoided'),
+          help: 'Compared with selling the oldest lots first',
+        },
+        { term: 'Costs', value: money(view.costs) },
+        {
+          term: 'Largest gap',
+          value: gapText(view.largest_gap),
+          help: 'Largest difference between the tax and costs of an account and the proven minimum, in basis points of its value',
+        },
+      ]}
+    />
+  );
+}
+
+const gapText = (gap: number | null): string => (gap === null ? NONE : gap <= GAP_MIN ? 'below 0.01 bps' : bps(gap));

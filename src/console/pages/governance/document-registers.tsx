@@ -1,0 +1,171 @@
+import type { Client, ListedClient, Procedure } from '#clients/typescript/divisor.js';
+import { Badge, type Kind } from '../../components/badge.js';
+import { LinkButton } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
+import { numeric } from '../../components/table/columns.js';
+import { may } from '../../state/principal.js';
+import { service } from '../../state/service.js';
+import { governanceAddress } from '../../words/addresses.js';
+import { count, countValues, NONE } from '../../words/numbers.js';
+import type { Register } from './register.js';
+import { SentFiles } from './sent-files.js';
+
+const add = (part: string, text: string) => (
+  <LinkButton kind="main" href={governanceAddress(part, 'new')}>
+    <Icon name="plus" /> {text}
+  </LinkButton>
+);
+
+/** Indices of a document: all, or those that it names. */
+const indicesText = (indices: readonly string[] | null): string => indices?.join(', ') ?? 'every index';
+
+/** Returns the state of delivery to a client: it needs an entitlement, and a place to deliver to. */
+function clientState({ enabled, entitlements, targets }: Client): { readonly text: string; readonly kind: Kind } {
+  if (!enabled) return { text: 'disabled', kind: 'plain' };
+  if (entitlements.length === 0) return { text: 'not entitled', kind: 'warning' };
+  return targets.length === 0 ? { text: 'no target', kind: 'warning' } : { text: 'enabled', kind: 'good' };
+}
+
+export const clients: Register<ListedClient> = {
+  title: 'Clients',
+  help: 'Who receives files: the indices and tables that each is entitled to, and where they are delivered.',
+  guide: 'clients',
+  brief: 'Receivers of files, with their entitlements and targets.',
+  label: 'clients',
+  empty: ['No client yet', 'Files of a schedule are delivered to clients that are entitled to them.'],
+  sort: { column: 'id', direction: 'asc' },
+  read: async (_, signal) => (await service.value.call('listClients', { signal })).clients,
+  keyOf: ({ client_id: id }) => id,
+  addressOf: ({ client_id: id }) => governanceAddress('clients', id),
+  searchIn: ({ client_id: id, name, targets }) => `${id} ${name} ${targets.map((target) => target.name).join(' ')}`,
+  actions: () => may('publish') && add('clients', 'New client'),
+  sumsOf(rows) {
+    const sent = rows.flatMap(({ latest_delivery: latest }) => latest ?? []);
+    const newest = sent
+      .map(({ date }) => date)
+      .toSorted()
+      .at(-1);
+    const today = sent.filter(({ date }) => date === newest);
+    const sum = (of: (row: (typeof sent)[number]) => number) => today.reduce((all, row) => all + of(row), 0);
+    const open = sum(({ files, delivered }) => files - delivered);
+    const ready = rows.filter((row) => clientState(row).kind === 'good').length;
+    const incomplete = rows.filter((row) => clientState(row).kind === 'warning').length;
+    return [
+      { term: 'Clients', value: count(rows.length), note: `${count(ready)} can receive files` },
+      {
+        term: 'Incomplete',
+        value: count(incomplete),
+        kind: incomplete > 0 ? 'down' : '',
+        note: 'no target or entitlement',
+      },
+      { term: 'Latest session', value: newest ?? NONE, note: `${countValues(today.length, 'client')} with files` },
+      { term: 'Delivered files', value: count(sum(({ delivered }) => delivered)), note: 'of the latest session' },
+      { term: 'Open files', value: count(open), kind: open > 0 ? 'down' : '', note: 'not delivered yet' },
+    ];
+  },
+  below: (rows) => <SentFiles clients={rows} />,
+  columns: [
+    {
+      id: 'id',
+      title: 'Client',
+      width: 78,
+      ideal: 170,
+      grow: 5,
+      value: ({ client_id: id, name }) => `${id} ${name}`,
+      show: ({ client_id: id, name }) => (
+        <span title={name}>
+          <strong>{id}</strong> <span class="quiet client-name">{name}</span>
+        </span>
+      ),
+    },
+    {
+      id: 'enabled',
+      title: 'Delivery',
+      width: 98,
+      value: (row) => clientState(row).text,
+      show: (row) => <Badge kind={clientState(row).kind}>{clientState(row).text}</Badge>,
+    },
+    {
+      id: 'latest',
+      title: 'Latest delivery',
+      help: 'Latest session of which the client has files, with their state',
+      width: 168,
+      value: ({ latest_delivery: latest }) => latest?.date ?? '',
+      show: ({ latest_delivery: latest }) => <Latest latest={latest} />,
+    },
+    {
+      id: 'indices',
+      title: 'Entitled to',
+      width: 110,
+      grow: 2,
+      priority: 3,
+      value: ({ entitlements }) =>
+        entitlements.length === 0 ? 'nothing' : entitlements.map(({ indices }) => indicesText(indices)).join(', '),
+    },
+    {
+      id: 'targets',
+      title: 'Targets',
+      width: 116,
+      grow: 2,
+      priority: 4,
+      value: ({ targets }) => targets.map(({ name, type }) => `${name} (${type})`).join(', ') || 'none',
+    },
+  ],
+};
+
+/** Renders the latest session of which a client has files, and whether all of them were delivered. */
+function Latest({ latest }: { readonly latest: ListedClient['latest_delivery'] }) {
+  if (latest === null) return <span class="quiet">none yet</span>;
+  const { date, files, delivered } = latest;
+  return (
+    <>
+      {date}{' '}
+      {delivered === files ? (
+        <Badge kind="good">{countValues(files, 'file')}</Badge>
+      ) : (
+        <Badge kind="bad" title={`${countValues(files - delivered, 'file')} not delivered`}>
+          {count(files - delivered)} open
+        </Badge>
+      )}
+    </>
+  );
+}
+
+export const procedures: Register<Procedure> = {
+  title: 'Procedures',
+  help: 'Documents of the administrator, such as cessation or complaints. Benchmark statements contain those of their index.',
+  guide: 'governance',
+  brief: 'Documents of the administrator, such as cessation or complaints.',
+  label: 'procedures',
+  empty: ['No procedure yet', 'The procedures of an index are part of its benchmark statement.'],
+  sort: { column: 'id', direction: 'asc' },
+  read: async (_, signal) => (await service.value.call('listProcedures', { signal })).procedures,
+  keyOf: ({ procedure_id: id }) => id,
+  addressOf: ({ procedure_id: id }) => governanceAddress('procedures', id),
+  searchIn: ({ procedure_id: id, name, kind }) => `${id} ${name} ${kind}`,
+  actions: () => may('write') && add('procedures', 'New procedure'),
+  sumsOf(rows) {
+    const due = rows.flatMap(({ review_by: date }) => date ?? []).toSorted();
+    return [
+      { term: 'Procedures', value: count(rows.length) },
+      { term: 'Subjects', value: count(new Set(rows.map(({ kind }) => kind)).size) },
+      { term: 'Of every index', value: count(rows.filter(({ indices }) => indices === null).length) },
+      { term: 'Next review by', value: due[0] ?? NONE, note: due.length === 0 ? 'no date is set' : '' },
+    ];
+  },
+  columns: [
+    { id: 'id', title: 'Id', width: 110, grow: 1, value: ({ procedure_id: id }) => id },
+    { id: 'name', title: 'Name', width: 160, grow: 2, priority: 2, value: ({ name }) => name },
+    { id: 'kind', title: 'Subject', width: 110, value: ({ kind }) => kind },
+    {
+      id: 'indices',
+      title: 'Applies to',
+      width: 140,
+      grow: 2,
+      priority: 3,
+      value: ({ indices }) => indicesText(indices),
+    },
+    { id: 'review', title: 'Review by', width: 104, priority: 4, value: (row) => row.review_by ?? '' },
+    numeric({ id: 'version', title: 'Version', width: 76, priority: 6, of: ({ version }) => version, write: count }),
+  ],
+};

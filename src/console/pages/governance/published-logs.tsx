@@ -1,0 +1,67 @@
+import type { GovernanceOverview } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Section } from '../../components/page.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { Answered } from '../../components/wait.js';
+import { addressOf } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
+import { count, NONE } from '../../words/numbers.js';
+
+export const useGovernance = () =>
+  useResource('governance', (signal) => service.value.call('getGovernance', { signal }));
+
+type Statement = GovernanceOverview['statements'][number];
+
+/** Formats a number of entries; of a log that cannot be read it is not known. */
+export const countOrNone = (value: number | null): string => (value === null ? NONE : count(value));
+
+/** Renders the last published date of an index. */
+export function PublishedThrough({ state: { published_through: through, entries } }: { readonly state: Statement }) {
+  if (entries === null) return <Badge kind="bad">unreadable</Badge>;
+  return through === null ? <span class="quiet">not published</span> : <Badge kind="good">{through}</Badge>;
+}
+
+/** Renders the published logs whose closes later runs are compared with. */
+export function PublishedLogs() {
+  const overview = useGovernance();
+  return (
+    <Section title="Published closes" aside="each later run is compared with them">
+      <Answered resource={overview} what="the published logs">
+        {({ statements }) => (
+          <Table
+            label="published logs"
+            columns={COLUMNS}
+            rows={statements.filter(({ entries }) => entries !== 0)}
+            keyOf={({ index_id: id }) => id}
+            addressOf={({ index_id: id }) => addressOf(indexAddress(id), { tab: 'publication' })}
+            height={360}
+            empty="No close is published yet."
+          />
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<Statement>[] = [
+  { id: 'index', title: 'Index', width: 110, grow: 2, value: (row) => row.index_id },
+  {
+    id: 'through',
+    title: 'Published through',
+    width: 136,
+    value: (row) => row.published_through,
+    show: (row) => <PublishedThrough state={row} />,
+  },
+  numeric({
+    id: 'entries',
+    title: 'Entries',
+    width: 84,
+    priority: 2,
+    of: ({ entries }) => entries,
+    write: countOrNone,
+  }),
+  numeric({ id: 'errors', title: 'Errors', width: 76, of: ({ errors }) => errors, write: count }),
+];

@@ -1,0 +1,77 @@
+import type { GovernanceOverview } from '#contract/governance.js';
+import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { auditHead } from '#store/audit/log.js';
+import { formatNumberedId } from '#store/document-id.js';
+import type { DocumentStore } from '#store/port.js';
+import { logHead, publishedThrough } from '#store/publication/log.js';
+import { findCurrentReach } from '#store/reach/reach-context.js';
+import { parseStored } from '#store/read-stored.js';
+import { listRegisteredErrors } from '../publication/errors.js';
+
+type Documents = Pick<DocumentStore, 'get' | 'ids' | 'lastNumber'>;
+
+/** Entries of a register that are shown. */
+const LATEST = 5;
+/** Latest decisions of each schedule among which those with a reason are searched. */
+const READ = 20;
+
+/**
+ * Counts the entries of all registers, and reads the newest ones.
+ * @cost some reads per index, and up to 20 per schedule
+ * @throws Refusal DOCUMENT_UNREADABLE for the audit log
+ */
+export async function summariseGovernance(documents: Documents): Promise<GovernanceOverview> {
+  const statements: GovernanceOverview['statements'] = [];
+  const errors: GovernanceOverview['latest_errors'] = [];
+  for (const id of await documents.ids('index')) {
+    const published = await publishedOf(documents, id);
+    statements.push({ index_id: id, ...published, errors: await documents.lastNumber('publication-error', id) });
+    errors.push(...(await listRegisteredErrors(documents, id, LATEST)));
+  }
+  const judgements: Judgement[] = [];
+  let decided = 0;
+  for (const id of await documents.ids('schedule')) {
+    decided += await documents.lastNumber('judgement', id);
+    judgements.push(...(await latestReasoned(documents, id)));
+  }
+  return {
+    registers: {
+      clients: (await documents.ids('client')).length,
+      procedures: (await documents.ids('procedure')).length,
+      errors: statements.reduce((sum, { errors: own }) => sum + own, 0),
+      judgements: decided,
+      audit: findCurrentReach() === undefined ? (await auditHead(documents)).seq : null,
+    },
+    statements,
+    latest_errors: newestOf(errors),
+    latest_judgements: newestOf(judgements),
+  };
+}
+
+/** Returns the last published date of an index, and the number of entries of its log: null if it cannot be read. */
+async function publishedOf(documents: Documents, indexId: string) {
+  try {
+    const head = await logHead(documents, indexId);
+    if (head === undefined) return { published_through: null, entries: 0 };
+    return { published_through: await publishedThrough(documents, indexId, head), entries: head.seq };
+  } catch (thrown) {
+    if (!(thrown instanceof Refusal) || thrown.code !== 'DOCUMENT_UNREADABLE') throw thrown;
+    return { published_through: null, entries: null };
+  }
+}
+
+const newestOf = <E extends { readonly at: string }>(entries: readonly E[]): E[] =>
+  entries.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, LATEST);
+
+/** Returns the latest decisions about a schedule that have a reason, newest first. */
+async function latestReasoned(documents: Documents, scheduleId: string): Promise<readonly Judgement[]> {
+  const last = await documents.lastNumber('judgement', scheduleId);
+  const found: Judgement[] = [];
+  for (let seq = last; seq > Math.max(0, last - READ) && found.length < LATEST; seq--) {
+    const stored = await documents.get('judgement', formatNumberedId(scheduleId, seq));
+    const judgement = parseStored(stored, Judgement);
+    if (judgement !== undefined && judgement.reason !== null) found.push(judgement);
+  }
+  return found;
+}

@@ -8,7 +8,7 @@ import { isDerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import {
   findComposition,
-  explainSecurity,
+  explainConstituent,
   findHolding,
   type Explanation,
   type ExplainedDatapoint,
@@ -108,7 +108,7 @@ export function explainWeight(
   question: SecurityQuestion & { readonly engine: Engine },
 ): SecurityExplanation {
   const document = composer.document(indexId);
-  if (!isDerivedDocument(document)) return explainSecurity(composer, indexId, question);
+  if (!isDerivedDocument(document)) return explainConstituent(composer, indexId, question);
   const { column, engine } = question;
   const inForce = findComposition(composer, indexId, question.asOf);
   const { composition, before } = inForce;

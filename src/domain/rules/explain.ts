@@ -100,7 +100,7 @@ export interface SecurityQuestion {
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and the refusals of running the definition
  * @cost cost of running the definition up to the day
  */
-export function explainSecurity(composer: Composer, indexId: string, question: SecurityQuestion): Explanation {
+export function explainConstituent(composer: Composer, indexId: string, question: SecurityQuestion): Explanation {
   const inForce = findCompositionOrEmpty(composer, indexId, question.asOf);
   if (inForce === 'empty') return explainEmpty(composer, indexId, question);
   const { compositions, composition, before } = inForce;

@@ -4,7 +4,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { formatDay } from '#domain/time/days.js';
 import { createLatestRequest } from '#domain/datapoints/field-request.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
-import { explainSecurity } from '#domain/rules/explain.js';
+import { explainConstituent } from '#domain/rules/explain.js';
 import { alignDays, CALENDARS, documentOf, marketOf } from './rule-market.js';
 
 /** Four securities with a bar on each of 60 weekdays from 1 January 2020 on; the last one from the tenth weekday on. */
@@ -34,14 +34,14 @@ const composerOf = (pipeline: unknown, base = 0) =>
 
 describe('a history that is too short for a datapoint', () => {
   test('of every security at the first rebalance is reported by name, with the window and the session that ends it', () => {
-    const explanation = explainSecurity(composerOf(RANKED), 'TEST', { column: 0, asOf });
+    const explanation = explainConstituent(composerOf(RANKED), 'TEST', { column: 0, asOf });
     expect(explanation).toMatchObject({ weight: null, held: null, excludedBy: 'top', inUniverse: true, asOf });
     expect([explanation.rebalance, explanation.decision]).toEqual([market.dates[0], market.dates[0]]);
     expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: describeKnown(0) } }]);
   });
 
   test('of one security is reported, where others were chosen', () => {
-    const explanation = explainSecurity(composerOf(RANKED, 15), 'TEST', { column: 3, asOf });
+    const explanation = explainConstituent(composerOf(RANKED, 15), 'TEST', { column: 3, asOf });
     expect(explanation).toMatchObject({ weight: null, excludedBy: 'top' });
     expect(explanation.datapoints).toMatchObject([
       { field: TEXT, value: null, read: { knownFrom: describeKnown(LATE) } },
